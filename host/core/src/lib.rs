@@ -1,1 +1,7 @@
-//! placeholder
+//! The pure core of wasmspawner: decisions as data.
+//!
+//! Nothing here performs IO, spawns a task or reads a clock: the time is an argument (`now`), observations come in as
+//! values, and what should happen goes out as values. The crate's dependency list is the guard of that rule.
+
+pub mod names;
+pub mod stage;

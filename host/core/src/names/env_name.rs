@@ -1,0 +1,44 @@
+//! Names of environment variables.
+
+use super::Problem;
+use super::parsed::parsed_name;
+
+/// Longer names than this help nobody, and must not let a request grow without bound; in bytes.
+const LONGEST: usize = 256;
+
+parsed_name! {
+    /// The name of an environment variable: letters, digits, `_`, `-` and `.`, not starting with a digit.
+    ///
+    /// This is the rule every Kubernetes release accepts; newer ones take any printable ASCII but `=`.
+    EnvName, "environment variable name", check
+}
+
+fn check(value: &str) -> Result<(), Problem> {
+    if value.is_empty() {
+        return Err(Problem::Empty);
+    }
+    if value.len() > LONGEST {
+        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    }
+    let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.');
+    let path_step = value == "." || value.starts_with("..");
+    if value.bytes().all(inside) && !value.starts_with(|c: char| c.is_ascii_digit()) && !path_step {
+        return Ok(());
+    }
+    Err(Problem::Shape("letters, digits, '_', '-' and '.', not starting with a digit or '..'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["HOME", "_x", "a-b.c", "JUPYTERHUB_API_TOKEN"] {
+            assert!(EnvName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "1A", "A=B", "A B", "ü", ".", "..", "..a", "A\n", "A\0"] {
+            assert!(EnvName::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

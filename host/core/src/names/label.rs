@@ -1,0 +1,69 @@
+//! Keys and values of labels ("Labels and Selectors" in Kubernetes' documentation).
+
+use super::Problem;
+use super::object_name::check_subdomain;
+use super::parsed::parsed_name;
+
+/// The longest label value, and the longest name part of a key, in characters.
+const LONGEST: usize = 63;
+
+parsed_name! {
+    /// A label's value: empty, or at most 63 of `A-Z a-z 0-9 . _ -` with a letter or digit at both ends.
+    #[derive(Default)]
+    LabelValue, "label value", check_value
+}
+
+parsed_name! {
+    /// A label's or annotation's key: a name of the shape of a non-empty [`LabelValue`], with an optional subdomain
+    /// and `/` before it.
+    LabelKey, "label key", check_key
+}
+
+pub(super) fn check_value(value: &str) -> Result<(), Problem> {
+    if value.len() > LONGEST {
+        return Err(Problem::TooLong { length: value.len(), limit: LONGEST });
+    }
+    let end = |c: Option<u8>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    if end(value.bytes().next()) && end(value.bytes().last()) && value.bytes().all(inside) {
+        return Ok(());
+    }
+    Err(Problem::Shape("letters, digits, '.', '_' and '-', with a letter or digit at both ends"))
+}
+
+fn check_key(value: &str) -> Result<(), Problem> {
+    let name = match value.split_once('/') {
+        Some((prefix, name)) => {
+            check_subdomain(prefix)?;
+            name
+        }
+        None => value,
+    };
+    if name.is_empty() { Err(Problem::Empty) } else { check_value(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        for good in ["", "Ada", "a.b_c-d", "9", &"a".repeat(63)] {
+            assert!(LabelValue::parse(good).is_ok(), "{good}");
+        }
+        // The last four fold to ASCII letters in Unicode's case-insensitive matching, which must not let them in.
+        for bad in ["-a", "a-", "a b", &"a".repeat(64), "\u{130}", "\u{131}", "a\u{17f}b", "\u{212a}"] {
+            assert!(LabelValue::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys() {
+        for good in ["app", "wasmspawner.io/user", "app.kubernetes.io/managed-by"] {
+            assert!(LabelKey::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/a", "a/", "a/b/c", "A.io/x", "a b"] {
+            assert!(LabelKey::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
