@@ -1,0 +1,73 @@
+//! Who a request acts for, as the identity provider describes them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Username;
+
+/// A user with the numbers that file systems know them by (seed "UID and GIDs").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Identity {
+    /// The Hub's name for the user, raw.
+    pub username: Username,
+    /// The user the lab's processes run as.
+    pub uid: u32,
+    /// The primary group of the lab's processes.
+    pub gid: u32,
+    /// Every group of the user; the primary one may be among them.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+    /// For policies; never needed by the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// For policies and the form's greeting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+}
+
+/// A group of a user. A group without a number exists by name only: no process runs in it and no file belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// The group's name.
+    pub name: String,
+    /// The group's number; seed 000 writes it `id`.
+    #[serde(default, rename = "id", alias = "gid", skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+}
+
+impl Identity {
+    /// The groups that a process can be in besides its primary one, in the order given, each once.
+    pub fn supplemental_gids(&self) -> Vec<u32> {
+        let mut gids = Vec::new();
+        for gid in self.groups.iter().filter_map(|group| group.gid) {
+            if gid != self.gid && !gids.contains(&gid) {
+                gids.push(gid);
+            }
+        }
+        gids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn supplemental_groups_leave_out_the_primary_and_the_unnumbered() {
+        let group = |name: &str, gid| Group { name: name.into(), gid };
+        let identity = Identity {
+            username: Username::parse("rra").unwrap(),
+            uid: 7,
+            gid: 7,
+            groups: vec![
+                group("rra", Some(7)),
+                group("lsst", Some(9)),
+                group("web", None),
+                group("lsst2", Some(9)),
+            ],
+            email: None,
+            display_name: None,
+        };
+        assert_eq!(identity.supplemental_gids(), [9]);
+    }
+}

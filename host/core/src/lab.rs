@@ -1,0 +1,67 @@
+//! Which lab, and which operation on it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::names::{ServerName, Username};
+
+/// One lab: a user's server. The default server has the empty name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct LabKey {
+    /// Whose lab.
+    pub user: Username,
+    /// Which of their servers.
+    pub server: ServerName,
+}
+
+impl LabKey {
+    /// The lab of `user`'s server `server`.
+    pub fn new(user: Username, server: ServerName) -> Self {
+        Self { user, server }
+    }
+
+    /// The lab of the user's default server.
+    pub fn default_server(user: Username) -> Self {
+        Self { user, server: ServerName::default() }
+    }
+}
+
+impl fmt::Display for LabKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.server.is_default() {
+            write!(f, "{}", self.user)
+        } else {
+            write!(f, "{}/{}", self.user, self.server)
+        }
+    }
+}
+
+/// Names one operation on a lab: `UUIDv7`, so that ids sort by the time the operation began. It is a label of the
+/// lab's pod and the first part of every event id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct JobId(#[schemars(with = "String")] Uuid);
+
+impl JobId {
+    /// Wraps an id that the caller made; the core has neither clock nor randomness.
+    pub fn new(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+impl std::str::FromStr for JobId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::try_parse(text).map(Self)
+    }
+}

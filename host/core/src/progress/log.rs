@@ -1,0 +1,161 @@
+//! The numbered log of one operation.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, EventId};
+use crate::lab::JobId;
+
+/// An entry with its place in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoggedEntry {
+    /// Position, from 1.
+    pub number: usize,
+    /// When it was logged.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub entry: Entry,
+}
+
+/// Everything that was said in one operation, in order. Progress never falls, nothing follows the last entry, and
+/// what would only repeat the entry before it is left out.
+#[derive(Debug, Clone)]
+pub struct ProgressLog {
+    job_id: JobId,
+    first_number: usize,
+    entries: Vec<LoggedEntry>,
+    progress: u8,
+}
+
+impl ProgressLog {
+    /// The empty log of an operation.
+    pub fn new(job_id: JobId) -> Self {
+        Self::continued(job_id, 1)
+    }
+
+    /// The log of an operation that was begun before a restart: its numbers start at `first_number`, above all that
+    /// were given out then.
+    pub fn continued(job_id: JobId, first_number: usize) -> Self {
+        Self { job_id, first_number, entries: Vec::new(), progress: 0 }
+    }
+
+    /// The operation.
+    pub fn job_id(&self) -> JobId {
+        self.job_id
+    }
+
+    /// Appends; answers whether there is something new to read.
+    pub fn append(&mut self, entry: Entry, at: Timestamp) -> bool {
+        if self.is_finished() || self.repeats(&entry) {
+            return false;
+        }
+        if let Entry::Progress(percent) = entry {
+            if percent <= self.progress {
+                return false;
+            }
+            self.progress = percent.min(100);
+        }
+        let number = self.first_number + self.entries.len();
+        self.entries.push(LoggedEntry { number, at, entry });
+        true
+    }
+
+    /// All entries so far.
+    pub fn entries(&self) -> &[LoggedEntry] {
+        &self.entries
+    }
+
+    /// What follows `last_seen`: all of it when that id is of another operation.
+    pub fn after(&self, last_seen: Option<EventId>) -> &[LoggedEntry] {
+        let skip = match last_seen {
+            Some(id) if id.job_id == self.job_id => {
+                id.number.saturating_add(1).saturating_sub(self.first_number)
+            }
+            _ => 0,
+        };
+        self.entries.get(skip..).unwrap_or_default()
+    }
+
+    /// The highest progress so far, 0 to 100.
+    pub fn progress(&self) -> u8 {
+        self.progress
+    }
+
+    /// True once the operation's end is logged.
+    pub fn is_finished(&self) -> bool {
+        self.entries.last().is_some_and(|last| last.entry.is_last())
+    }
+
+    fn repeats(&self, entry: &Entry) -> bool {
+        match entry {
+            Entry::Stage(report) => self.last_stage().is_some_and(|last| {
+                (last.stage, &last.reason, &last.message) == (report.stage, &report.reason, &report.message)
+            }),
+            _ => self.entries.last().is_some_and(|last| last.entry == *entry),
+        }
+    }
+
+    fn last_stage(&self) -> Option<&super::StageReport> {
+        self.entries.iter().rev().find_map(|logged| match &logged.entry {
+            Entry::Stage(report) => Some(report),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> ProgressLog {
+        ProgressLog::new("01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap())
+    }
+
+    fn numbers(entries: &[LoggedEntry]) -> Vec<usize> {
+        entries.iter().map(|entry| entry.number).collect()
+    }
+
+    #[test]
+    fn progress_never_falls() {
+        let mut log = log();
+        for percent in [10, 5, 10, 40] {
+            log.append(Entry::Progress(percent), Timestamp::UNIX_EPOCH);
+        }
+        let said: Vec<_> = log.entries().iter().map(|logged| logged.entry.clone()).collect();
+        assert_eq!(said, [Entry::Progress(10), Entry::Progress(40)]);
+    }
+
+    #[test]
+    fn nothing_follows_the_end() {
+        let mut log = log();
+        assert!(log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH));
+        assert!(!log.append(Entry::Info("late".into()), Timestamp::UNIX_EPOCH));
+        assert!(log.is_finished());
+    }
+
+    #[test]
+    fn reading_goes_on_after_the_last_seen_id_of_the_same_operation() {
+        let mut log = log();
+        for text in ["a", "b", "c"] {
+            log.append(Entry::Info(text.into()), Timestamp::UNIX_EPOCH);
+        }
+        let at = |number| Some(EventId { job_id: log.job_id(), number });
+        assert_eq!(numbers(log.after(None)), [1, 2, 3]);
+        assert_eq!(numbers(log.after(at(2))), [3]);
+        assert_eq!(numbers(log.after(at(9))), [0; 0]);
+        assert_eq!(numbers(log.after(at(usize::MAX - 1))), [0; 0]);
+        let older = "01890a5d-ac96-774b-bcce-b302099a8058-2".parse().unwrap();
+        assert_eq!(numbers(log.after(Some(older))), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_continued_log_counts_on() {
+        let mut log = ProgressLog::continued(log().job_id(), 8);
+        log.append(Entry::Info("again".into()), Timestamp::UNIX_EPOCH);
+        let seen_before_the_restart = Some(EventId { job_id: log.job_id(), number: 5 });
+        assert_eq!(numbers(log.after(seen_before_the_restart)), [8]);
+    }
+}
