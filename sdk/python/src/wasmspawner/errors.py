@@ -1,0 +1,111 @@
+"""What can go wrong between the Hub and the service, and how the Hub tells the user."""
+
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tornado import web
+
+_UNREACHABLE = "The service that starts labs cannot be reached at the moment. Please try again in a minute."
+
+
+class ServiceError(Exception):
+    """Anything that kept the service from doing what it was asked."""
+
+
+class Unreachable(ServiceError):
+    """No answer, or one from a service that is not ready (502, 503, 504): nothing is known about the lab.
+
+    `unsent`: the service certainly did nothing about the request.
+    """
+
+    def __init__(self, message: str, *, unsent: bool = False) -> None:
+        super().__init__(message)
+        self.unsent = unsent
+
+
+class Refused(ServiceError):
+    """The service answered, with a 4xx or 5xx of its own.
+
+    `problems` are `(location, message)` pairs, the location without its leading `body`/`options`.
+    """
+
+    def __init__(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+        self.detail = _detail(body)
+        self.problems = [(_location(entry), str(entry.get("msg", "")).strip()) for entry in self.detail]
+        self.types = frozenset(str(entry.get("type", "")) for entry in self.detail)
+        super().__init__(f"{status}: {'; '.join(_line(*problem) for problem in self.problems) or 'no detail given'}")
+
+
+def _detail(body: bytes) -> list[dict[str, Any]]:
+    try:
+        detail = json.loads(body)["detail"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    if isinstance(detail, str):
+        return [{"msg": detail}]
+    return [entry for entry in detail if isinstance(entry, dict)] if isinstance(detail, list) else []
+
+
+def _location(entry: Mapping[str, Any]) -> str:
+    loc = entry.get("loc")
+    parts = [str(part) for part in loc] if isinstance(loc, list) else []
+    while parts and parts[0] in ("body", "options", "path", "query", "header"):
+        parts.pop(0)
+    return ".".join(parts)
+
+
+def _line(location: str, message: str) -> str:
+    return f"{location}: {message}" if location else message
+
+
+class LabError(web.HTTPError):
+    """An error with a text for the user, that JupyterHub shows on the spawn form, the progress page and in its API.
+
+    `headers` are sent along by the Hub (`Retry-After`).
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        log_message: str = "",
+        message_html: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, log_message or message)
+        self.jupyterhub_message = message
+        if message_html:
+            self.jupyterhub_html_message = message_html
+        self.headers = dict(headers or {})
+
+
+def for_user(error: ServiceError, doing: str) -> LabError:
+    """The error as the Hub should raise it. `doing` names the attempt for the log: "starting the lab of ada"."""
+    log_message = f"{doing}: {error}"
+    if not isinstance(error, Refused):
+        return LabError(503, _UNREACHABLE, log_message=log_message)
+    if request_id := error.headers.get("x-request-id"):
+        log_message += f" (request {request_id})"
+    if error.status == 401 or (error.status == 403 and not error.problems):
+        return LabError(500, "JupyterHub may not use the service that starts labs.", log_message=log_message)
+    if error.status >= 500 or not error.problems:
+        return LabError(502, "The service that starts labs failed to answer this request.", log_message=log_message)
+    retry_after = error.headers.get("retry-after")
+    return LabError(
+        error.status,
+        "; ".join(_line(*problem) for problem in error.problems),
+        log_message=log_message,
+        message_html=_as_list(error.problems),
+        headers={"Retry-After": retry_after} if retry_after else None,
+    )
+
+
+def _as_list(problems: list[tuple[str, str]]) -> str:
+    if len(problems) < 2:
+        return ""
+    return "<ul>" + "".join(f"<li>{html.escape(_line(*problem))}</li>" for problem in problems) + "</ul>"

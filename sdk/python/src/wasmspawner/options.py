@@ -1,0 +1,26 @@
+"""The spawn form's submission, as the service takes it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import LabError
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+def options_from_form(form: Mapping[str, Sequence[Any]]) -> dict[str, str | bool]:
+    """Single values out of a form's lists; `"true"` and `"false"` become booleans.
+
+    Raises `LabError` (400) for a field submitted more than once, not at all, or as a file.
+    """
+    options: dict[str, str | bool] = {}
+    for key, values in form.items():
+        if key == "_xsrf":  # JupyterHub's own
+            continue
+        if len(values) != 1:
+            raise LabError(400, f"{key}: expected one value, got {len(values)}")
+        value = values[0]
+        if not isinstance(value, str):
+            raise LabError(400, f"{key.removesuffix('_file')}: files cannot be submitted")
+        options[key] = _BOOLEANS.get(value, value)
+    return options

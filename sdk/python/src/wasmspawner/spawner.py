@@ -1,0 +1,332 @@
+"""The class JupyterHub loads: `c.JupyterHub.spawner_class = "wasmspawner"`."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from jupyterhub.spawner import Spawner
+from traitlets import Float, Integer, TraitError, Unicode, default, validate
+
+from .client import ClientOptions, Lab, ServiceClient
+from .errors import LabError, Refused, ServiceError, for_user
+from .options import options_from_form
+from .progress import ProgressEvent, ProgressLog
+
+_ALIVE = frozenset(("starting", "running", "terminating"))
+
+
+class WasmSpawner(Spawner):
+    """Starts a user's lab by asking the wasmspawner service for it.
+
+    The service decides on images, sizes, quotas and volumes. `mem_limit`, `mem_guarantee`, `cpu_limit`,
+    `cpu_guarantee`, `cmd` and `args` of this class are therefore not used.
+    """
+
+    api_url = Unicode(
+        "http://127.0.0.1:8090/spawner/v1",
+        config=True,
+        help="""Base URL of the service's API, with its version: `http://wasmspawner.hub.svc:8090/spawner/v1`.""",
+    )
+
+    api_ca_file = Unicode(
+        "",
+        config=True,
+        help="""PEM file of the authority that signed the service's certificate. Empty: the system's authorities.""",
+    )
+
+    token = Unicode(
+        config=True,
+        help="""
+        The Hub's own token for the service; needs the scope `admin:jupyterhub`.
+
+        Default: the environment variable `WASMSPAWNER_TOKEN`. `token_file` has precedence.
+        """,
+    )
+
+    token_file = Unicode(
+        config=True,
+        help="""
+        A file with the Hub's own token; read again whenever it changes.
+
+        Default: the environment variable `WASMSPAWNER_TOKEN_FILE`.
+        """,
+    )
+
+    auth_state_token_key = Unicode(
+        "token",
+        config=True,
+        help="""
+        Key of the authentication state that holds the user's own token for the service.
+
+        The spawn form is fetched and the lab is started with it. Without it, or where the Hub stores no
+        authentication state, the Hub's own token is used; the service then wants the scope `admin:notebook` of it.
+        """,
+    )
+
+    connect_timeout = Float(5, min=0.1, config=True, help="""Seconds to wait for a connection to the service.""")
+
+    request_timeout = Float(
+        30, min=0.1, config=True, help="""Seconds for one request to the service; event streams have no such limit."""
+    )
+
+    retry_for = Float(
+        10,
+        min=0,
+        config=True,
+        help="""Seconds to go on asking while the service is away (as it is while it restarts) before an error.""",
+    )
+
+    silence_timeout = Float(
+        45,
+        min=1,
+        config=True,
+        help="""Seconds without a byte after which an event stream is opened anew. The service sends a sign of life
+        every 15 seconds.""",
+    )
+
+    stop_timeout = Float(120, min=1, config=True, help="""Seconds for a lab to stop; the service's own limit is 60.""")
+
+    max_requests = Integer(
+        64,
+        min=1,
+        config=True,
+        help="""Requests to the service at any one time, for the whole Hub. Event streams do not count.""",
+    )
+
+    @default("token")
+    def _token_default(self) -> str:
+        return os.environ.get("WASMSPAWNER_TOKEN", "")
+
+    @default("token_file")
+    def _token_file_default(self) -> str:
+        return os.environ.get("WASMSPAWNER_TOKEN_FILE", "")
+
+    @validate("api_url")
+    def _validate_api_url(self, proposal: Any) -> str:
+        url = urlsplit(proposal.value)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise TraitError(f"WasmSpawner.api_url is {proposal.value!r}; it must be an http(s) URL")
+        return proposal.value.rstrip("/")
+
+    # Defaults of the base class that suit a process on the Hub's machine, not a pod.
+
+    @default("ip")
+    def _ip_default(self) -> str:
+        return "0.0.0.0"
+
+    @default("port")
+    def _port_default(self) -> int:
+        return 8888
+
+    @default("start_timeout")
+    def _start_timeout_default(self) -> int:
+        return 630  # the service gives up by itself after 10 minutes, and says why
+
+    @default("options_form")
+    def _options_form_default(self) -> Any:
+        return WasmSpawner._fetch_options_form
+
+    @default("apply_user_options")
+    def _apply_user_options_default(self) -> Any:
+        # The options go to the service as they are. JupyterHub 5.3 and later warn unless somebody claims them.
+        return lambda spawner, user_options: None
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._log_of_operation = ProgressLog()
+        self._starting = False
+        # What poll() last knew. A spawner that was neither started nor loaded has no lab.
+        self._last_status: int | None = 0
+        super().__init__(**kwargs)
+
+    # The spawn form
+
+    @staticmethod
+    async def _fetch_options_form(spawner: "WasmSpawner") -> str:
+        try:
+            form = await spawner._client.spawn_form(spawner._lab, await spawner._user_token())
+        except ServiceError as error:
+            raise for_user(error, f"fetching the spawn form of {spawner._log_name}") from error
+        return form if form.strip() else ""
+
+    def options_from_form(self, form_data: dict[str, list[Any]]) -> dict[str, Any]:
+        """Single values out of the form's lists, `"true"` and `"false"` as booleans."""
+        return options_from_form(form_data)
+
+    # The lab
+
+    async def start(self) -> str:
+        """Start the lab, wait until it answers and return its URL."""
+        log = self._new_log()
+        self._starting = True
+        self._last_status = None
+        try:
+            await self._request_spawn()
+            await self._follow(log)
+            if log.failed:
+                raise LabError(500, log.last_error or log.events[-1]["message"])
+            return await self._running_url()
+        except ServiceError as error:
+            raise for_user(error, f"starting the lab of {self._log_name}") from error
+        finally:
+            self._starting = False
+            await log.end()
+
+    async def _request_spawn(self) -> None:
+        env = {key: str(value) for key, value in self.get_env().items() if value is not None}
+        spawn = partial(self._client.spawn, self._lab, await self._user_token(), self.user_options, env)
+        try:
+            await spawn()
+        except Refused as error:
+            if error.status != 409:
+                raise
+            # JupyterHub starts a lab only when it knows of none: this one is left over (the Hub lost its database, a
+            # stop was cut short), and its API token no longer opens the Hub.
+            self.log.warning("Stopping the lab that %s already has, unknown to this Hub", self._log_name)
+            await self._stop_lab(ProgressLog())
+            await spawn()
+
+    async def _running_url(self) -> str:
+        lab = await self._client.lab(self._lab, self._hub_token())
+        if lab is None or lab.get("status") != "running" or not lab.get("url"):
+            # Somebody else stopped it in the meantime; the end of that operation is not the end of ours.
+            raise LabError(500, (lab or {}).get("message") or "The lab was stopped before it was ready.")
+        return str(lab["url"])
+
+    async def stop(self, now: bool = False) -> None:
+        """Stop the lab and wait until it is gone. `now` changes nothing: the grace period is the service's."""
+        log = self._new_log()
+        try:
+            await self._stop_lab(log)
+        except ServiceError as error:
+            raise for_user(error, f"stopping the lab of {self._log_name}") from error
+        finally:
+            await log.end()
+        if log.failed:
+            raise LabError(500, log.last_error or log.events[-1]["message"])
+        self._last_status = 0
+
+    async def _stop_lab(self, log: ProgressLog) -> None:
+        try:
+            async with asyncio.timeout(self.stop_timeout):
+                if await self._client.delete(self._lab, self._hub_token()):
+                    await self._follow(log)
+        except Refused as error:
+            if error.status != 404:  # the record went with the lab before the stream was opened
+                raise
+        except TimeoutError as error:
+            raise LabError(504, f"The lab did not stop within {self.stop_timeout:.0f} seconds.") from error
+
+    async def _follow(self, log: ProgressLog) -> None:
+        async with aclosing(self._client.events(self._lab, self._hub_token())) as batches:
+            async for batch in batches:
+                if await log.apply(batch):
+                    return
+
+    async def poll(self) -> int | None:
+        """None while there is a lab (starting, running, terminating), 0 if it failed or does not exist.
+
+        Only the service's word counts. When it is away, restarting or refuses the Hub's token, the last answer
+        stands: labs outlive the service, and a Hub that takes silence for death would stop them all.
+        """
+        try:
+            lab = await self._client.lab(self._lab, self._hub_token())
+        except (ServiceError, LabError) as error:
+            self.log.warning("The state of the lab of %s is unknown: %s", self._log_name, error)
+            return self._last_status
+        self._last_status = None if lab is not None and lab.get("status") in _ALIVE else 0
+        # Between start() and the service's acceptance there is no lab yet.
+        return None if self._starting else self._last_status
+
+    async def get_url(self) -> str:
+        """The URL of a lab that runs since before this Hub; waits for one that is still starting."""
+        try:
+            lab = await self._client.lab(self._lab, self._hub_token())
+            if lab is not None and lab.get("status") == "starting":
+                self._log_of_operation = log = ProgressLog()
+                await self._follow(log)
+                lab = await self._client.lab(self._lab, self._hub_token())
+        except ServiceError as error:
+            self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
+            lab = None
+        known = self.server.url
+        if lab is None or not lab.get("url"):
+            return known
+        ours, theirs = urlsplit(known), urlsplit(lab["url"])
+        if (ours.scheme, ours.hostname, ours.port) == (theirs.scheme, theirs.hostname, theirs.port):
+            return known
+        return f"{theirs.scheme}://{theirs.netloc}{self.server.base_url}"
+
+    async def progress(self) -> AsyncIterator[ProgressEvent]:
+        """The events of the running start or stop, from its first, until it has ended."""
+        async for event in self._log_of_operation.follow():
+            yield event
+
+    # State
+
+    def get_state(self) -> dict[str, Any]:
+        """The progress of the last operation. JupyterHub takes a lab without state for one that does not exist."""
+        return {**super().get_state(), **self._log_of_operation.to_state()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `get_state` returned."""
+        super().load_state(state)
+        if "events" in state:
+            self._log_of_operation = ProgressLog.from_state(state)
+            # Until the service says otherwise: the Hub would not have kept the state of a lab that was stopped.
+            self._last_status = None if state["events"] else 0
+
+    def clear_state(self) -> None:
+        """Forget the last operation."""
+        super().clear_state()
+        self._log_of_operation = ProgressLog()
+        self._last_status = 0
+
+    def _new_log(self) -> ProgressLog:
+        # A reader may have come before start() was called (JupyterHub prepares for a while); it keeps its log.
+        if self._log_of_operation.complete or self._log_of_operation.events:
+            self._log_of_operation = ProgressLog()
+        return self._log_of_operation
+
+    # Who asks whom
+
+    @property
+    def _lab(self) -> Lab:
+        return Lab(self.user.name, self.name)
+
+    @property
+    def _client(self) -> ServiceClient:
+        return ServiceClient.shared(
+            ClientOptions(
+                api_url=self.api_url,
+                ca_file=self.api_ca_file,
+                connect_timeout=self.connect_timeout,
+                request_timeout=self.request_timeout,
+                retry_for=self.retry_for,
+                silence_timeout=self.silence_timeout,
+                max_requests=self.max_requests,
+            )
+        )
+
+    async def _user_token(self) -> str:
+        auth_state = await self.user.get_auth_state()
+        return (auth_state or {}).get(self.auth_state_token_key) or self._hub_token()
+
+    _token_files: ClassVar[dict[str, tuple[int, str]]] = {}
+
+    def _hub_token(self) -> str:
+        if not self.token_file:
+            return self.token
+        path = Path(self.token_file)
+        try:
+            changed = path.stat().st_mtime_ns
+            known = self._token_files.get(self.token_file)
+            if known is None or known[0] != changed:
+                known = self._token_files[self.token_file] = (changed, path.read_text().strip())
+        except OSError as error:
+            raise LabError(500, "JupyterHub has no token for the service.", log_message=str(error)) from error
+        return known[1]

@@ -1,0 +1,111 @@
+"""A stand-in for the service that says exactly what a test tells it to; the real one is met in the end-to-end tests."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from wasmspawner import WasmSpawner
+from wasmspawner.client import ClientOptions, ServiceClient
+
+
+class Script:
+    """Answers per `METHOD path`, each used once but the last, which stays; and the requests that came."""
+
+    def __init__(self):
+        self.answers = {}
+        self.requests = []
+        self.url = ""
+
+    def on(self, route, *answers):
+        self.answers[route] = list(answers)
+
+    def asked(self):
+        return [f"{r.method} {r.path}" for r in self.requests]
+
+    async def handle(self, request):
+        raw = request.raw_path.removeprefix("/spawner/v1")
+        self.requests.append(
+            SimpleNamespace(method=request.method, path=raw, headers=request.headers, body=await request.read())
+        )
+        answers = self.answers.get(f"{request.method} {raw}")
+        if not answers:
+            return problem(404, "no lab")
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Stream):
+            return await answer.send(request)
+        return answer() if callable(answer) else answer
+
+
+def problem(status, msg, *loc, **headers):
+    # A function: a response object can be sent once only.
+    return web.json_response({"detail": [{"loc": list(loc), "msg": msg, "type": "t"}]}, status=status, headers=headers)
+
+
+def refuse(status, msg, *loc, **headers):
+    return lambda: problem(status, msg, *loc, **headers)
+
+
+def accept(status):
+    return lambda: web.Response(status=status)
+
+
+def lab(status, **fields):
+    return lambda: web.json_response({"username": "ada", "status": status, **fields})
+
+
+class Stream:
+    """An event stream: pieces to send, with `cut` ending it without the final chunk, `wait` holding it open."""
+
+    def __init__(self, *pieces, cut=False, wait=None):
+        self.pieces, self.cut, self.wait = pieces, cut, wait
+
+    async def send(self, request):
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for piece in self.pieces:
+            await response.write(piece.encode())
+        if self.wait is not None:
+            await self.wait.wait()
+        if self.cut:
+            request.transport.abort()
+        return response
+
+
+@pytest.fixture
+async def service():
+    script = Script()
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", script.handle)
+    server = TestServer(app)
+    await server.start_server()
+    script.url = str(server.make_url("/spawner/v1"))
+    yield script
+    for client in ServiceClient._shared.pop(asyncio.get_running_loop(), {}).values():
+        await client.close()
+    await server.close()
+
+
+@pytest.fixture
+async def client(service):
+    client = ServiceClient(ClientOptions(api_url=service.url, retry_for=0.3))
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def spawner(service):
+    auth_state = {}
+
+    async def get_auth_state():
+        return auth_state.get("value")
+
+    user = SimpleNamespace(name="ada", escaped_name="ada", url="/user/ada/", get_auth_state=get_auth_state)
+    hub = SimpleNamespace(public_host="", api_url="http://hub:8081/hub/api", base_url="/hub/")
+    spawner = WasmSpawner(
+        user=user, hub=hub, api_url=service.url, token="hub-token", retry_for=0.3, stop_timeout=5, oauth_client_id="c"
+    )
+    spawner.auth_state = auth_state
+    return spawner

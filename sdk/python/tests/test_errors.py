@@ -1,0 +1,56 @@
+import json
+
+import pytest
+
+from wasmspawner.errors import LabError, Refused, Unreachable, for_user
+
+
+def refused(status, *entries, **headers):
+    return Refused(status, json.dumps({"detail": list(entries)}).encode(), headers)
+
+
+def entry(msg, *loc, type_="x"):
+    return {"loc": list(loc), "msg": msg, "type": type_}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (
+            Unreachable("connection refused"),
+            503,
+            "The service that starts labs cannot be reached at the moment. Please try again in a minute.",
+        ),
+        (refused(403, entry("Ask your group for access.")), 403, "Ask your group for access."),
+        (refused(422, entry("no such size", "body", "options", "size")), 422, "size: no such size"),
+        (
+            refused(422, entry("no", "body", "options", "a"), entry("nor", "body", "env", "B C")),
+            422,
+            "a: no; env.B C: nor",
+        ),
+        (refused(401, entry("invalid token 100%")), 500, "JupyterHub may not use the service that starts labs."),
+        (refused(500, entry("secret trace")), 502, "The service that starts labs failed to answer this request."),
+        (Refused(404, b"<html>nginx</html>", {}), 502, "The service that starts labs failed to answer this request."),
+        (Refused(400, b'{"detail": "short"}', {}), 400, "short"),
+        (Refused(400, b'{"detail": [1, null, {"msg": "kept", "loc": 3}]}', {}), 400, "kept"),
+    ],
+)
+def test_what_the_user_reads(error, status, message):
+    raised = for_user(error, "starting the lab of ada")
+    assert (raised.status_code, raised.jupyterhub_message) == (status, message)
+    assert "starting the lab of ada" in str(raised)
+
+
+def test_several_problems_become_an_escaped_list():
+    raised = for_user(refused(422, entry("<b>", "body", "options", "a"), entry("two")), "x")
+    assert raised.jupyterhub_html_message == "<ul><li>a: &lt;b&gt;</li><li>two</li></ul>"
+
+
+def test_retry_after_and_request_id_are_passed_on():
+    raised = for_user(refused(429, entry("Too many spawns."), **{"retry-after": "7", "x-request-id": "r-1"}), "x")
+    assert raised.headers == {"Retry-After": "7"}
+    assert "r-1" in str(raised)
+
+
+def test_percent_signs_survive():
+    assert "100% and %s" in str(LabError(500, "100% and %s"))

@@ -1,0 +1,79 @@
+import asyncio
+
+import pytest
+
+from wasmspawner.progress import ProgressLog
+from wasmspawner.sse import Event
+
+
+def event(type_, data="x"):
+    return Event(type_, data, "")
+
+
+def shown(progress, message):
+    return {"progress": progress, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        pytest.param([event("progress", "30")], [], id="progress alone shows nothing"),
+        pytest.param([event("info", "a")], [shown(0, "a")], id="info before any progress"),
+        pytest.param(
+            [event("progress", "30"), event("info", "a"), event("error", "b")],
+            [shown(30, "a"), shown(30, "b")],
+            id="info and error carry the last progress",
+        ),
+        pytest.param(
+            [event("progress", "30"), event("complete", "Running")], [shown(100, "Running")], id="complete is 100"
+        ),
+        pytest.param([event("progress", "30"), event("failed", "No")], [shown(100, "No")], id="failed is 100"),
+        pytest.param([event("complete", ""), event("info", "late")], [shown(100, "Operation complete")], id="the end"),
+        pytest.param([event("stage", "{}"), event("novel")], [], id="unknown types"),
+        pytest.param(
+            [event("progress", "9000"), event("info", "a"), event("progress", "-4"), event("info", "b")],
+            [shown(100, "a"), shown(100, "b")],
+            id="numbers the bar cannot show",
+        ),
+    ],
+)
+async def test_conversion(stream, events):
+    log = ProgressLog()
+    await log.apply(stream)
+    assert log.events == events
+
+
+async def test_readers_get_everything_whenever_they_come():
+    log = ProgressLog()
+
+    async def read():
+        return [e["message"] async for e in log.follow()]
+
+    early = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    await log.apply([event("info", "a")])
+    middle = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    assert await log.apply([event("info", "b"), event("complete", "c")])
+    assert await asyncio.gather(early, middle, read()) == [["a", "b", "c"]] * 3
+
+
+async def test_an_operation_cut_short_releases_its_readers():
+    log = ProgressLog()
+    reader = asyncio.create_task(anext(log.follow(), "ended"))
+    await asyncio.sleep(0)
+    await log.end()
+    assert await reader == "ended"
+
+
+async def test_state_survives():
+    log = ProgressLog()
+    await log.apply([event("progress", "40"), event("info", "a")])
+    again = ProgressLog.from_state(log.to_state())
+    assert (again.events, again.progress, again.complete) == (log.events, 40, False)
+
+
+async def test_state_is_bounded():
+    log = ProgressLog()
+    await log.apply(event("info", str(n)) for n in range(1000))
+    assert [e["message"] for e in log.to_state()["events"]] == [str(n) for n in range(800, 1000)]

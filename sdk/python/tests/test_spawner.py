@@ -1,0 +1,224 @@
+import asyncio
+import json
+
+import pytest
+from conftest import Stream, accept, lab, refuse
+
+from wasmspawner.errors import LabError
+
+SPAWN, EVENTS, LAB, DELETE = "POST /labs/ada/spawn", "GET /labs/ada/events", "GET /labs/ada", "DELETE /labs/ada"
+RUNNING = lab("running", url="http://10.0.0.7:8888")
+STARTED = Stream("event: progress\ndata: 40\n\nevent: info\ndata: Pulling\n\nevent: complete\ndata: Ready\n\n")
+STOPPED = Stream("event: complete\ndata: Stopped\n\n")
+
+
+async def test_start(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STARTED)
+    service.on(LAB, RUNNING)
+    spawner.user_options = {"size": "large", "debug": True}
+    spawner.environment = {"DASK": 1, "NOTHING": lambda s: None}
+    assert await spawner.start() == "http://10.0.0.7:8888"
+    body = json.loads(service.requests[0].body)
+    assert body["options"] == {"size": "large", "debug": True}
+    assert body["env"]["JUPYTERHUB_USER"] == "ada"
+    assert body["env"]["JUPYTERHUB_SERVICE_URL"].startswith("http://0.0.0.0:8888")
+    assert body["env"]["DASK"] == "1"
+    assert "NOTHING" not in body["env"]
+    assert [e async for e in spawner.progress()] == [
+        {"progress": 40, "message": "Pulling"},
+        {"progress": 100, "message": "Ready"},
+    ]
+    assert await spawner.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("auth_state", "token"), [(None, "hub-token"), ({}, "hub-token"), ({"token": "gt-ada"}, "gt-ada")]
+)
+async def test_only_form_and_spawn_are_asked_for_as_the_user(service, spawner, auth_state, token):
+    spawner.auth_state["value"] = auth_state
+    service.on("GET /spawn-form/ada", lab("a form"))
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STARTED)
+    service.on(LAB, RUNNING)
+    await spawner.get_options_form()
+    await spawner.start()
+    assert [r.headers["Authorization"] for r in service.requests] == [f"Bearer {token}"] * 2 + ["Bearer hub-token"] * 2
+
+
+async def test_named_servers_have_their_own_resource(service, spawner):
+    spawner.orm_spawner = type("Orm", (), {"name": "gpu", "server": None})()
+    await spawner.poll()
+    assert service.asked() == ["GET /labs/ada/servers/gpu"]
+
+
+async def test_a_failed_start_tells_why(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, Stream("event: error\ndata: No such image\n\nevent: failed\ndata: Failed\n\n"))
+    with pytest.raises(LabError) as raised:
+        await spawner.start()
+    assert raised.value.jupyterhub_message == "No such image"
+    service.on(LAB, lab("failed"))
+    assert await spawner.poll() == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "message"),
+    [
+        (refuse(403, "You may not start labs."), 403, "You may not start labs."),
+        (refuse(422, "unknown size", "body", "options", "size"), 422, "size: unknown size"),
+        (refuse(429, "Too many labs are starting.", **{"Retry-After": "5"}), 429, "Too many labs are starting."),
+    ],
+)
+async def test_a_refused_start_tells_why(service, spawner, answer, status, message):
+    service.on(SPAWN, answer)
+    with pytest.raises(LabError) as raised:
+        await spawner.start()
+    assert (raised.value.status_code, raised.value.jupyterhub_message) == (status, message)
+    assert raised.value.headers == ({"Retry-After": "5"} if status == 429 else {})
+
+
+async def test_a_lab_left_over_is_stopped_first(service, spawner):
+    service.on(SPAWN, refuse(409, "a lab exists"), accept(303))
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, STOPPED, STARTED)
+    service.on(LAB, RUNNING)
+    assert await spawner.start() == "http://10.0.0.7:8888"
+    assert service.asked() == [SPAWN, DELETE, EVENTS, SPAWN, EVENTS, LAB]
+    assert [e["message"] async for e in spawner.progress()] == ["Pulling", "Ready"]
+
+
+async def test_a_lab_stopped_by_someone_else_did_not_start(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STOPPED)
+    with pytest.raises(LabError, match="stopped before it was ready"):
+        await spawner.start()
+
+
+async def test_progress_can_be_read_before_start_and_while_it_runs(service, spawner):
+    hold = asyncio.Event()
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, Stream("event: info\ndata: Pulling\n\n", wait=hold), STARTED)
+    service.on(LAB, RUNNING)
+    events = spawner.progress()
+    first = asyncio.create_task(anext(events))
+    await asyncio.sleep(0)
+    start = asyncio.create_task(spawner.start())
+    assert (await first)["message"] == "Pulling"
+    assert await spawner.poll() is None
+    start.cancel()
+    assert [e async for e in events] == []
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    hold.set()
+
+
+async def test_stop(service, spawner):
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, STOPPED)
+    await spawner.stop()
+    assert service.asked() == [DELETE, EVENTS]
+    assert [e["message"] async for e in spawner.progress()] == ["Stopped"]
+
+
+async def test_stopping_what_is_gone(service, spawner):
+    await spawner.stop()
+    service.on(DELETE, accept(202))  # and gone before its stream could be opened
+    await spawner.stop()
+
+
+async def test_a_failed_stop_is_an_error(service, spawner):
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, Stream("event: failed\ndata: The namespace would not go\n\n"))
+    with pytest.raises(LabError, match="would not go"):
+        await spawner.stop()
+
+
+async def test_an_endless_stop_is_an_error(service, spawner):
+    hold = asyncio.Event()
+    spawner.stop_timeout = 1
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, Stream(": here\n\n", wait=hold))
+    with pytest.raises(LabError, match="1 seconds"):
+        await spawner.stop()
+    hold.set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (lab("starting"), None),
+        (lab("running"), None),
+        (lab("terminating"), None),
+        (lab("failed"), 0),
+        (refuse(404, "no lab"), 0),
+    ],
+)
+async def test_poll(service, spawner, answer, status):
+    service.on(LAB, answer)
+    assert await spawner.poll() == status
+
+
+@pytest.mark.parametrize("answer", [refuse(503, "starting"), refuse(401, "token?"), refuse(500, "oops")])
+@pytest.mark.parametrize(("known", "status"), [(RUNNING, None), (lab("failed"), 0)])
+async def test_poll_keeps_what_it_knew_while_the_service_is_silent(service, spawner, answer, known, status):
+    service.on(LAB, known, answer)
+    await spawner.poll()
+    assert await spawner.poll() == status
+
+
+async def test_poll_of_a_restarted_hub(spawner):
+    spawner.api_url = "http://127.0.0.1:9"
+    assert await spawner.poll() == 0
+    spawner.load_state({"events": [{"progress": 100, "message": "Ready"}], "progress": 100, "complete": True})
+    assert await spawner.poll() is None
+
+
+async def test_state(service, spawner):
+    assert spawner.get_state() == {"events": [], "progress": 0, "complete": False}
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, STARTED)
+    service.on(LAB, RUNNING)
+    await spawner.start()
+    state = spawner.get_state()
+    assert (state["progress"], state["complete"], len(state["events"])) == (100, True, 2)
+    spawner.clear_state()
+    assert spawner.get_state() == {"events": [], "progress": 0, "complete": False}
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://10.0.0.7:8888", "http://10.0.0.7:8888/user/ada/"),
+        ("http://10.0.0.9:8888", "http://10.0.0.9:8888/user/ada/"),
+        (None, "http://10.0.0.7:8888/user/ada/"),
+    ],
+)
+async def test_get_url(service, spawner, url, expected):
+    server = type("Server", (), {"url": "http://10.0.0.7:8888/user/ada/", "base_url": "/user/ada/"})()
+    type(spawner).server = property(lambda self: server)
+    try:
+        service.on(LAB, lab("running", url=url))
+        assert await spawner.get_url() == expected
+    finally:
+        del type(spawner).server
+
+
+async def test_a_form_that_cannot_be_had_says_so(service, spawner):
+    service.on("GET /spawn-form/ada", refuse(403, "Not for guests."))
+    with pytest.raises(LabError) as raised:
+        await spawner.get_options_form()
+    assert (raised.value.status_code, raised.value.jupyterhub_message) == (403, "Not for guests.")
+
+
+async def test_the_token_file_is_read_again(service, spawner, tmp_path):
+    file = tmp_path / "token"
+    spawner.token_file = str(file)
+    assert await spawner.poll() == 0  # no file: nothing is known, nothing breaks
+    for token in ("first", "second"):
+        file.write_text(token + "\n")
+        await spawner.poll()
+        import os
+
+        os.utime(file, ns=(1, 1 if token == "first" else 2))
+    assert [r.headers["Authorization"] for r in service.requests] == ["Bearer first", "Bearer second"]
