@@ -3,9 +3,12 @@
 //! Nothing here performs IO, spawns a task or reads a clock: the time is an argument (`now`), observations come in as
 //! values, and what should happen goes out as values. The crate's dependency list is the guard of that rule.
 
+pub mod form;
 pub mod identity;
 pub mod lab;
 pub mod names;
+pub mod policy;
 pub mod progress;
+pub mod quota;
 pub mod secret;
 pub mod stage;

@@ -1,0 +1,37 @@
+//! What a site's policies say, as plain data: the types of the WIT package `wasmspawner:policy` without any
+//! trace of the Component Model, and what the service does with the answers.
+//!
+//! The form's types live in [`crate::form`] and the quota's in [`crate::quota`].
+
+mod authorize;
+mod customization;
+mod env;
+mod error;
+mod image;
+mod init_container;
+mod pair;
+mod request;
+mod resources;
+mod scheduling;
+mod time_limits;
+mod user;
+mod value;
+mod volume;
+
+pub use authorize::{Action, AuthorizeRequest, Verdict};
+pub use customization::Customization;
+pub use env::{EnvValue, EnvVar, KeyRef};
+pub use error::{FieldError, HookError};
+pub use image::Image;
+pub use init_container::{InitContainer, InitRun, SecurityProfile};
+pub use pair::Pair;
+pub use request::LabRequest;
+pub use resources::{ResourceClaim, Resources};
+pub use scheduling::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
+pub use time_limits::TimeLimits;
+pub use user::{Group, User};
+pub use value::{Options, Value};
+pub use volume::{
+    AccessMode, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource, Volume,
+    VolumeSource,
+};

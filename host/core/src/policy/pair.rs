@@ -1,0 +1,18 @@
+use serde::{Deserialize, Serialize};
+
+/// A name and a value: labels, annotations, node selectors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The key.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Pair {
+    /// A pair of `name` and `value`.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into() }
+    }
+}

@@ -1,0 +1,35 @@
+use serde::{Deserialize, Serialize};
+
+/// A group of a user. Groups without a number exist only by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The group's name.
+    pub name: String,
+    /// Its number in the file system, when it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+}
+
+/// Who asks, as a policy sees them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// The raw username, as the identity provider spells it.
+    pub name: String,
+    /// POSIX user number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// POSIX number of the primary group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// All groups, the primary one among them when the provider lists it.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+    /// Mail address, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// The name for people, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+}
