@@ -6,9 +6,11 @@
 pub mod form;
 pub mod identity;
 pub mod lab;
+pub mod lifecycle;
 pub mod names;
 pub mod policy;
 pub mod progress;
 pub mod quota;
 pub mod secret;
+pub mod spawn;
 pub mod stage;

@@ -1,0 +1,57 @@
+//! May an operation begin? Decided on the state alone.
+
+use super::{Lab, Phase};
+
+/// What to do with an admitted request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// Begin a new operation.
+    Begin,
+    /// The same operation is under way already: wait for it.
+    Join,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// 409
+    #[error("a lab is already running; stop it before starting another")]
+    LabExists,
+    /// 409
+    #[error("a lab is already being started")]
+    SpawnInProgress,
+    /// 409
+    #[error("the lab is being stopped; try again when that is done")]
+    StopInProgress,
+    /// 429
+    #[error("too many labs are being started right now; try again shortly")]
+    TooManySpawns,
+    /// 404
+    #[error("no lab is running")]
+    NoLab,
+}
+
+/// May a spawn begin? `slot_free` says whether the service may start one more lab at this moment.
+///
+/// A failed lab does not stand in the way: its record and what it left are replaced (seed 000).
+pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
+    match lab.phase {
+        Phase::Running => Err(Refusal::LabExists),
+        Phase::Starting(_) => Err(Refusal::SpawnInProgress),
+        Phase::Terminating(_) => Err(Refusal::StopInProgress),
+        Phase::Absent | Phase::Failed { .. } if !slot_free => Err(Refusal::TooManySpawns),
+        Phase::Absent | Phase::Failed { .. } => Ok(Admission::Begin),
+    }
+}
+
+/// May a stop begin? A failed lab has nothing to stop once its pod is gone or going; its record stays readable.
+pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
+    match &lab.phase {
+        Phase::Starting(_) | Phase::Running => Ok(Admission::Begin),
+        Phase::Terminating(_) => Ok(Admission::Join),
+        Phase::Failed { cleanup: None, .. } if !(lab.pod.is_missing() && lab.rest.is_missing()) => {
+            Ok(Admission::Begin)
+        }
+        Phase::Absent | Phase::Failed { .. } => Err(Refusal::NoLab),
+    }
+}
