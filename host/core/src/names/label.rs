@@ -3,6 +3,7 @@
 use super::Problem;
 use super::object_name::check_subdomain;
 use super::parsed::parsed_name;
+use super::slug::{self, Rule};
 
 /// The longest label value, and the longest name part of a key, in characters.
 const LONGEST: usize = 63;
@@ -17,6 +18,17 @@ parsed_name! {
     /// A label's or annotation's key: a name of the shape of a non-empty [`LabelValue`], with an optional subdomain
     /// and `/` before it.
     LabelKey, "label key", check_key
+}
+
+impl LabelValue {
+    /// A value for any name, whatever the slug scheme: the name itself where it is valid, else a slug of at most 32
+    /// characters. Empty stays empty.
+    ///
+    /// KubeSpawner folds case by Unicode's rules and so lets U+017F through, which Kubernetes refuses; only ASCII
+    /// counts here.
+    pub fn for_name(name: &str) -> Self {
+        Self(slug::safe(name, Rule::Label, None))
+    }
 }
 
 pub(super) fn check_value(value: &str) -> Result<(), Problem> {

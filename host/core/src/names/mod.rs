@@ -1,16 +1,43 @@
 //! Names: what JupyterHub calls people and servers, and what Kubernetes lets objects be called.
 //!
-//! Every name is parsed once, at the border, into a type that cannot hold a bad one.
+//! Every name is parsed once, at the border, into a type that cannot hold a bad one. Templates are parsed once, when
+//! the configuration is loaded; what they render is never read as a template again.
+//!
+//! The field names, slug schemes and template language are KubeSpawner's, so that a site's volumes are found again.
 
+mod config;
 mod env_name;
+mod field;
 mod invalid;
+pub mod kubespawner;
+mod lab_names;
 mod label;
 mod object_name;
 mod parsed;
+mod problem;
+#[cfg(test)]
+mod properties;
+mod repr;
+mod scheme;
+mod slug;
+mod spec;
+mod template;
+mod templates;
+mod tree;
 mod user;
+#[cfg(test)]
+mod vectors;
 
+pub use config::NamesConfig;
 pub use env_name::EnvName;
+pub use field::{Field, Fields, Scope};
 pub use invalid::{InvalidName, Problem};
+pub use lab_names::LabNames;
 pub use label::{LabelKey, LabelValue};
 pub use object_name::{DnsLabel, NamespaceName, ObjectName};
+pub use problem::{NameError, TemplateError, TemplateProblem};
+pub use scheme::{Compat, Slug, SlugScheme};
+pub use template::Template;
+pub use templates::NameTemplates;
+pub use tree::TemplateTree;
 pub use user::{ServerName, Username};

@@ -21,6 +21,13 @@ parsed_name! {
     DnsLabel, "name", check_label
 }
 
+impl NamespaceName {
+    /// `jupyterhub`: where the Hub runs unless the configuration says otherwise.
+    pub fn jupyterhub() -> Self {
+        Self("jupyterhub".to_owned())
+    }
+}
+
 impl From<NamespaceName> for ObjectName {
     /// Every label is a subdomain.
     fn from(name: NamespaceName) -> Self {

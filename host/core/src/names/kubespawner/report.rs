@@ -1,0 +1,169 @@
+//! The names of one user's server, as KubeSpawner 7.1 makes them with its default templates.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::names::field::{Field, Fields, Scope, Value};
+use crate::names::{Compat, LabelValue, SlugScheme, Template, TemplateError};
+
+/// KubeSpawner's default name templates, and one more to try.
+#[derive(Debug, Clone)]
+pub struct KubeSpawner {
+    pod_name: Template,
+    pvc_name: Template,
+    secret_name: Template,
+    dns_name: Template,
+    user_namespace: Template,
+    asked: Option<Template>,
+}
+
+/// Whose names, and under which assumptions.
+///
+/// The names are raw: KubeSpawner also computes names for users this service refuses (see
+/// [`Username`](crate::names::Username)).
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The raw username.
+    pub username: &'a str,
+    /// The raw server name; empty for the default server.
+    pub servername: &'a str,
+    /// JupyterHub's number for the user.
+    pub userid: i64,
+    /// The slug scheme.
+    pub scheme: SlugScheme,
+    /// Page or release.
+    pub compat: Compat,
+    /// The namespace of all labs: `KubeSpawner.namespace`.
+    pub namespace: &'a str,
+    /// The namespace of the Hub.
+    pub hub_namespace: &'a str,
+}
+
+impl<'a> Question<'a> {
+    /// A question about a user's server with example values for the rest.
+    pub fn new(username: &'a str, servername: &'a str, scheme: SlugScheme) -> Self {
+        Self {
+            username,
+            servername,
+            userid: 42,
+            scheme,
+            compat: Compat::default(),
+            namespace: "jhub",
+            hub_namespace: "user",
+        }
+    }
+}
+
+/// The answer. As JSON it has the keys of the vectors that were computed with KubeSpawner itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Every template field's value.
+    pub fields: BTreeMap<&'static str, Json>,
+    /// The names that KubeSpawner's default templates give.
+    pub defaults: Defaults,
+    /// The labels on the pod that name user and server.
+    pub labels: BTreeMap<&'static str, LabelValue>,
+    /// The text of the template that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendered: Option<String>,
+}
+
+/// The names that KubeSpawner's default templates give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Defaults {
+    /// `pod_name_template`: `jupyter-{user_server}`.
+    pub pod_name: String,
+    /// `pvc_name_template`: `claim-{user_server}`.
+    pub pvc_name: String,
+    /// `secret_name_template`: `{pod_name}`.
+    pub secret_name: String,
+    /// `dns_name_template`: `{pod_name}.{namespace}.svc.cluster.local`.
+    pub dns_name: String,
+    /// `user_namespace_template`, used with `enable_user_namespaces`: `{hubnamespace}-{username}`.
+    pub namespace_if_user_namespaces: String,
+}
+
+/// Names for which no answer would be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Ambiguous {
+    /// Nobody has the empty name.
+    #[error("the username is empty")]
+    NoUser,
+    /// The `escape` scheme gives the same slug for another name.
+    #[error("a control character followed by a hexadecimal digit has the slug of another character")]
+    Control,
+}
+
+impl KubeSpawner {
+    /// The default templates, and `template` to render besides.
+    pub fn new(template: Option<&str>) -> Result<Self, TemplateError> {
+        let default = |name, text| Template::parse(name, text, Scope::Rest);
+        Ok(Self {
+            pod_name: default("pod_name_template", "jupyter-{user_server}")?,
+            pvc_name: default("pvc_name_template", "claim-{user_server}")?,
+            secret_name: default("secret_name_template", "{pod_name}")?,
+            dns_name: default("dns_name_template", "{pod_name}.{namespace}.svc.cluster.local")?,
+            user_namespace: default("user_namespace_template", "{hubnamespace}-{username}")?,
+            asked: template.map(|text| Template::parse("template", text, Scope::Rest)).transpose()?,
+        })
+    }
+
+    /// The names for one user's server.
+    pub fn answer(&self, question: &Question<'_>) -> Result<Report, Ambiguous> {
+        question.check()?;
+        let mut fields = question.fields();
+        let (pod_name, pvc_name) = (self.pod_name.render(&fields), self.pvc_name.render(&fields));
+        fields.set_pod_name(&pod_name);
+        fields.set_pvc_name(&pvc_name);
+        Ok(Report {
+            defaults: Defaults {
+                pod_name,
+                pvc_name,
+                secret_name: self.secret_name.render(&fields),
+                dns_name: self.dns_name.render(&fields),
+                namespace_if_user_namespaces: self.user_namespace.render(&fields),
+            },
+            labels: BTreeMap::from([
+                ("hub.jupyter.org/username", LabelValue::for_name(question.username)),
+                ("hub.jupyter.org/servername", LabelValue::for_name(question.servername)),
+            ]),
+            rendered: self.asked.as_ref().map(|template| template.render(&fields)),
+            fields: Field::ALL.into_iter().map(|field| (field.as_str(), json(fields.value(field)))).collect(),
+        })
+    }
+}
+
+impl Question<'_> {
+    fn check(&self) -> Result<(), Ambiguous> {
+        if self.username.is_empty() {
+            return Err(Ambiguous::NoUser);
+        }
+        if [self.username, self.servername].into_iter().any(slug_of_another) {
+            return Err(Ambiguous::Control);
+        }
+        Ok(())
+    }
+
+    fn fields(&self) -> Fields {
+        let mut fields =
+            Fields::new(self.username, self.servername, Some(self.userid), self.scheme, self.compat)
+                .in_hub(self.hub_namespace);
+        fields.set_namespace(self.namespace);
+        fields
+    }
+}
+
+/// The `escape` scheme writes bytes below 0x10 with one digit, so that the next character may complete another byte.
+fn slug_of_another(name: &str) -> bool {
+    name.as_bytes().windows(2).any(|pair| matches!(pair, [0..0x10, next] if next.is_ascii_hexdigit()))
+}
+
+fn json(value: Value<'_>) -> Json {
+    match value {
+        Value::Text(text) => text.into(),
+        Value::Number(number) => number.into(),
+        Value::Missing => Json::Null,
+    }
+}

@@ -1,0 +1,82 @@
+//! What can be wrong with a template, and with the names one gives.
+
+use super::InvalidName;
+use super::field::{Field, Scope};
+
+/// A template that cannot be used, found when the configuration is loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: template {template:?}: {problem}")]
+pub struct TemplateError {
+    /// The configuration key that holds the template: `names.pod`.
+    pub key: String,
+    /// The template's text.
+    pub template: String,
+    /// What is wrong with it.
+    pub problem: TemplateProblem,
+}
+
+/// What is wrong with a template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateProblem {
+    /// A field nobody knows.
+    #[error("unknown field {{{field}}}; the fields are {}", known(*.scope))]
+    UnknownField {
+        /// The name as written.
+        field: String,
+        /// Where the template stands, which decides which fields there are.
+        scope: Scope,
+    },
+    /// A field that is resolved after the template that names it.
+    #[error("{{{}}} is not resolved yet here; names are resolved in the order namespace, pod, volume, the rest. The fields are {}", .field.as_str(), known(*.scope))]
+    LaterField {
+        /// The field.
+        field: Field,
+        /// Where the template stands.
+        scope: Scope,
+    },
+    /// `{}` or `{0}`.
+    #[error("a field is missing between the braces; for a brace itself write {{{{ or }}}}")]
+    Positional,
+    /// `{name.attribute}` or `{name[index]}`.
+    #[error("{{{0}}}: attribute and index access are not available")]
+    Access(String),
+    /// `!` is not followed by `r`, `s` or `a` and then `:` or `}`.
+    #[error("after '!' one of r, s, a is expected, then ':' or '}}'")]
+    Conversion,
+    /// The part after `:` is not one of Python's format specifications for this kind of value.
+    #[error("format {spec:?}: {why}")]
+    Spec {
+        /// The text after `:`.
+        spec: String,
+        /// Why it is refused.
+        why: &'static str,
+    },
+    /// A brace that opens nothing, closes nothing, or is never closed.
+    #[error("unbalanced '{0}'; for a brace itself write it twice")]
+    Unbalanced(char),
+}
+
+fn known(scope: Scope) -> String {
+    let fields: Vec<&str> =
+        Field::ALL.into_iter().filter(|field| scope.knows(*field)).map(Field::as_str).collect();
+    fields.join(", ")
+}
+
+/// A template that gives no usable name for this user and server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Kubernetes would refuse the name.
+    #[error("{key} gives a name that Kubernetes refuses: {invalid}")]
+    Refused {
+        /// The configuration key of the template.
+        key: &'static str,
+        /// The name and the broken rule.
+        invalid: InvalidName,
+    },
+    /// The template uses `{userid}`, and whoever asks did not say it.
+    #[error("{key} uses {{userid}}, and the request says no user id")]
+    NoUserid {
+        /// The configuration key of the template.
+        key: &'static str,
+    },
+}

@@ -1,0 +1,72 @@
+//! Python's `repr` and `ascii` of a string, which `!r` and `!a` ask for.
+
+use std::fmt::Write as _;
+
+/// Quoted, with what cannot be printed escaped.
+pub(super) fn repr(text: &str) -> String {
+    quote(text, is_printable)
+}
+
+/// Quoted, with everything but printable ASCII escaped.
+pub(super) fn ascii(text: &str) -> String {
+    quote(text, |c| c.is_ascii() && !c.is_ascii_control())
+}
+
+fn quote(text: &str, shown: fn(char) -> bool) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => out.extend(['\\', c]),
+            c if shown(c) => out.push(c),
+            c => {
+                // Writing to a String cannot fail.
+                let _ = match u32::from(c) {
+                    code @ 0..=0xFF => write!(out, "\\x{code:02x}"),
+                    code @ 0x100..=0xFFFF => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// Python's notion is that of the standard library's `Debug`, but for combining characters at the start of a text,
+/// which Python prints; a letter before them takes the start.
+fn is_printable(c: char) -> bool {
+    let text = ['a', c].iter().collect::<String>();
+    c == '"' || c == '\'' || text.escape_debug().nth(1) != Some('\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expected values are Python 3.12's.
+    #[test]
+    fn as_python_does() {
+        for (text, repr_of, ascii_of) in [
+            ("ada", "'ada'", "'ada'"),
+            ("it's", "\"it's\"", "\"it's\""),
+            ("'\"", "'\\'\"'", "'\\'\"'"),
+            ("a\\b", "'a\\\\b'", "'a\\\\b'"),
+            ("nl\n", "'nl\\n'", "'nl\\n'"),
+            ("é", "'é'", "'\\xe9'"),
+            ("日", "'日'", "'\\u65e5'"),
+            ("😀", "'😀'", "'\\U0001f600'"),
+            ("\u{301}", "'\u{301}'", "'\\u0301'"),
+            ("\u{a0}", "'\\xa0'", "'\\xa0'"),
+            ("\u{200b}", "'\\u200b'", "'\\u200b'"),
+            ("\u{7f}", "'\\x7f'", "'\\x7f'"),
+        ] {
+            assert_eq!(repr(text), repr_of);
+            assert_eq!(ascii(text), ascii_of);
+        }
+    }
+}

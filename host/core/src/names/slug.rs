@@ -1,0 +1,137 @@
+//! Slugs: a readable piece of any name that Kubernetes accepts, and a hash where reading alone would not tell names
+//! apart. The algorithms are KubeSpawner 7.1.0's, value for value: volumes are found again by these names.
+//!
+//! Lengths count characters (code points), as Python does; there is no Unicode normalisation.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest, Sha256};
+
+use super::label;
+
+/// The longest slug of a template field, in characters.
+pub(super) const FIELD: usize = 48;
+
+/// The length to which a slug is cut where its rule states none.
+const DEFAULT: usize = 32;
+
+/// `---` and eight hexadecimal digits.
+const HASH_SUFFIX: usize = 11;
+
+/// The shape a `safe` slug must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// 1 to 63 of `a-z 0-9 -`, a letter first, a letter or digit last.
+    Object,
+    /// A Kubernetes label value.
+    Label,
+}
+
+impl Rule {
+    pub(super) fn accepts(self, name: &str) -> bool {
+        match self {
+            Rule::Object => is_object(name),
+            Rule::Label => label::check_value(name).is_ok(),
+        }
+    }
+}
+
+/// The name itself where it is safe, else a readable piece of it and a hash, at most `limit` characters.
+pub(super) fn safe(name: &str, rule: Rule, limit: Option<usize>) -> String {
+    let too_long = limit.is_some_and(|limit| name.chars().count() > limit);
+    if too_long || name.contains("--") || !rule.accepts(name) {
+        strip_hash(name, limit.unwrap_or(DEFAULT))
+    } else {
+        name.to_owned()
+    }
+}
+
+/// One slug for several names: pieces joined by `--`, then the hash of all, at most `limit` characters.
+pub(super) fn multi(names: &[&str], limit: usize) -> String {
+    // Two less for each piece's joint; what is left over stays unused, as in KubeSpawner.
+    let piece = ((limit.saturating_sub(9)) / names.len().max(1)).saturating_sub(2);
+    let pieces: Vec<String> = names.iter().map(|name| extract(name, piece)).collect();
+    // 0xFF cannot occur in UTF-8, so that no two lists of names are hashed alike.
+    let hashed = names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>().join(&0xFF);
+    format!("{}---{}", pieces.join("--"), sha8(&hashed))
+}
+
+/// The scheme before KubeSpawner 7: every byte but `a-z 0-9` as `-` and its hexadecimal value. Unique for names
+/// without control characters, but neither length nor ends are looked at.
+pub(super) fn escape(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
+            slug.push(char::from(byte));
+        } else {
+            // Not padded to two digits: that is how the names were made. Writing to a String cannot fail.
+            let _ = write!(slug, "-{byte:x}");
+        }
+    }
+    slug
+}
+
+fn strip_hash(name: &str, limit: usize) -> String {
+    format!("{}---{}", extract(name, limit.saturating_sub(HASH_SUFFIX)), sha8(name.as_bytes()))
+}
+
+/// The readable piece: lower case letters and digits, runs of anything else as one `-`, a letter first.
+fn extract(name: &str, limit: usize) -> String {
+    let mut piece = String::new();
+    for c in name.to_lowercase().chars() {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            piece.push(c);
+        } else if !piece.is_empty() && !piece.ends_with('-') {
+            piece.push('-');
+        }
+    }
+    piece.truncate(limit);
+    piece.truncate(piece.trim_end_matches('-').len());
+    match piece.bytes().next() {
+        None => "x".to_owned(),
+        Some(first) if first.is_ascii_lowercase() => piece,
+        Some(_) => {
+            piece.truncate(limit.saturating_sub(2));
+            format!("x-{piece}")
+        }
+    }
+}
+
+fn is_object(name: &str) -> bool {
+    let inside = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    name.len() <= 63
+        && name.bytes().all(inside)
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+}
+
+fn sha8(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(4).fold(String::with_capacity(8), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_that_starts_with_a_digit_gets_a_letter() {
+        assert_eq!(extract("9z9", 37), "x-9z9");
+        assert_eq!(extract("___", 37), "x");
+        assert_eq!(extract("-a-b-", 37), "a-b");
+        assert_eq!(extract("abc-def", 4), "abc");
+    }
+
+    #[test]
+    fn escape_does_not_pad() {
+        assert_eq!(escape("nl\n"), "nl-a");
+        assert_eq!(escape("\u{4}1"), escape("A"));
+    }
+
+    #[test]
+    fn names_are_told_apart_where_their_joint_is_not() {
+        assert_ne!(multi(&["ab", "c"], FIELD), multi(&["a", "bc"], FIELD));
+    }
+}
