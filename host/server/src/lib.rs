@@ -1,1 +1,3 @@
-//! placeholder
+//! The service: everything that touches the world around the core.
+
+pub mod wasm;

@@ -1,0 +1,89 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wasmtime::component::Component;
+
+use super::engine::Engine;
+use super::errors::{EngineError, LoadErrorKind};
+use super::spec::Digest;
+
+/// Makes the cache directory, or checks that nobody else can write into an existing one: what lies there
+/// is executed as machine code.
+pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
+    let cache = |source| EngineError::Cache { path: directory.to_owned(), source };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(cache)?;
+    let metadata = std::fs::metadata(directory).map_err(cache)?;
+    let open_to_others = metadata.mode() & 0o077;
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw() && open_to_others == 0;
+    if ours { Ok(()) } else { Err(EngineError::CacheNotPrivate(directory.to_owned())) }
+}
+
+/// The compiled component: from the cache when this engine compiled the same bytes before.
+pub(super) async fn compiled(
+    engine: &Arc<Engine>,
+    digest: &Digest,
+    bytes: Vec<u8>,
+) -> Result<Component, LoadErrorKind> {
+    let file = engine.options.cache.as_ref().map(|directory| directory.join(file_name(engine, digest)));
+    if let Some(component) = file.as_deref().and_then(|file| read(engine, file)) {
+        return Ok(component);
+    }
+    let component = compile(engine, bytes).await?;
+    if let Some(file) = file {
+        // A cache that cannot be written costs time at the next start, nothing else.
+        if let Err(error) = write(&component, &file) {
+            tracing::warn!(file = %file.display(), %error, "cannot keep the compiled policy");
+        }
+    }
+    Ok(component)
+}
+
+/// On a thread of its own: compiling is long, and what it takes is bounded by the size of its input and by
+/// a time limit only.
+async fn compile(engine: &Arc<Engine>, bytes: Vec<u8>) -> Result<Component, LoadErrorKind> {
+    let limit = engine.options.compile_timeout;
+    let engine = Arc::clone(engine);
+    let work = tokio::task::spawn_blocking(move || Component::from_binary(&engine.wasm, &bytes));
+    match tokio::time::timeout(limit, work).await {
+        Ok(Ok(compiled)) => compiled.map_err(|error| LoadErrorKind::Compile(format!("{error:#}"))),
+        Ok(Err(panicked)) => Err(LoadErrorKind::Engine(panicked.to_string())),
+        Err(_) => Err(LoadErrorKind::CompileTimeout(limit.as_secs())),
+    }
+}
+
+/// Another version or setting of the engine makes another name.
+fn file_name(engine: &Engine, digest: &Digest) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.wasm.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{}-{:016x}.cwasm", digest.hex(), hasher.finish())
+}
+
+fn read(engine: &Engine, file: &Path) -> Option<Component> {
+    if !file.exists() {
+        return None;
+    }
+    #[expect(
+        unsafe_code,
+        reason = "the engine cannot verify machine code; `open` made sure that only this user could write it"
+    )]
+    // SAFETY: the file is in a directory that only this user may write, was written by `write` below from
+    // this engine's own output, and appears there complete or not at all.
+    let component = unsafe { Component::deserialize_file(&engine.wasm, file) };
+    match component {
+        Ok(component) => Some(component),
+        Err(error) => {
+            tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
+            None
+        }
+    }
+}
+
+fn write(component: &Component, file: &Path) -> std::io::Result<()> {
+    let machine_code = component.serialize().map_err(|error| std::io::Error::other(format!("{error:#}")))?;
+    let mut unfinished = PathBuf::from(file);
+    unfinished.set_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&unfinished, machine_code)?;
+    std::fs::rename(unfinished, file)
+}

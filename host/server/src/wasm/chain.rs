@@ -1,0 +1,205 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Mutex;
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::quota::{Quota, Usage};
+
+use super::cache;
+use super::engine::{Engine, EngineOptions};
+use super::errors::{Blame, CallError, EngineError, LoadError, LoadErrorKind};
+use super::loader;
+use super::policy::{LoadedPolicy, Policy};
+use super::spec::{OnFailure, PolicyName, PolicySpec};
+
+/// What one policy of the chain answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer<T> {
+    /// Which policy.
+    pub policy: PolicyName,
+    /// What it said.
+    pub value: T,
+}
+
+/// Why a chain could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum FailedPolicy {
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// One of the policies.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// The live chain of policies. Cheap to clone.
+///
+/// Every call runs on the set that was live when it began. A policy that fails by its own fault fails the
+/// call, or is passed over with a warning where the operator chose [`OnFailure::Skip`]; what it *says* -
+/// a refusal, an invalid field - always holds.
+#[derive(Clone)]
+pub struct Policies {
+    engine: Arc<Engine>,
+    live: Arc<ArcSwap<Chain>>,
+    /// One change of the set at a time.
+    changing: Arc<Mutex<()>>,
+}
+
+type Chain = Vec<Arc<Policy>>;
+
+impl Policies {
+    /// Starts the engine and loads the chain in the given order.
+    ///
+    /// # Errors
+    /// When one policy cannot go live, none does.
+    pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicy> {
+        if let Some(directory) = &options.cache {
+            cache::open(directory)?;
+        }
+        let engine = Arc::new(Engine::new(options)?);
+        let chain = load_chain(&engine, specs).await?;
+        Ok(Self { engine, live: Arc::new(ArcSwap::from_pointee(chain)), changing: Arc::default() })
+    }
+
+    /// Reads the files of the live chain again and swaps the set in one step.
+    ///
+    /// # Errors
+    /// The old set stays, and remembers why.
+    pub async fn reload(&self) -> Result<(), LoadError> {
+        let specs = self.live.load().iter().map(|policy| policy.spec.clone()).collect();
+        self.replace(specs).await
+    }
+
+    /// Loads another chain beside the live one and swaps them in one step. Running calls end on the old one.
+    ///
+    /// # Errors
+    /// The old set stays, and remembers why.
+    pub async fn replace(&self, specs: Vec<PolicySpec>) -> Result<(), LoadError> {
+        let _alone = self.changing.lock().await;
+        match load_chain(&self.engine, specs).await {
+            Ok(chain) => {
+                self.live.store(Arc::new(chain));
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(kept) = self.live.load().iter().find(|policy| *policy.name() == error.policy) {
+                    kept.note_error(format!("not reloaded: {}", error.kind));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The live chain, in order.
+    pub fn loaded(&self) -> Vec<LoadedPolicy> {
+        self.live.load().iter().map(|policy| policy.loaded()).collect()
+    }
+
+    /// How the operator configured the policy of this name.
+    pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
+        self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
+    }
+
+    /// The form of the last policy that has one; `None` leaves it to the caller.
+    ///
+    /// # Errors
+    /// [`CallError`], naming the policy.
+    pub async fn render_form(&self, context: &FormContext) -> Result<Option<Answer<Form>>, CallError> {
+        let Some(policy) = self.form_policy() else { return Ok(None) };
+        let answer = policy.render_form(&self.engine, context).await;
+        settled(&policy, answer)
+    }
+
+    /// A submission as options, by the policy whose form it answers; `None` leaves it to the caller.
+    ///
+    /// # Errors
+    /// [`CallError`], naming the policy; a bad submission is `Invalid`.
+    pub async fn parse_submission(
+        &self,
+        submission: &Options,
+        context: &FormContext,
+    ) -> Result<Option<Answer<Options>>, CallError> {
+        let Some(policy) = self.form_policy() else { return Ok(None) };
+        let answer = policy.parse_form(&self.engine, submission, context).await;
+        settled(&policy, answer)
+    }
+
+    /// The limits of every policy that sets some; the smallest of each hold.
+    ///
+    /// # Errors
+    /// [`CallError`], naming the policy.
+    pub async fn limits(&self, user: &User, usage: Usage) -> Result<Vec<Answer<Quota>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = policy.limits(&self.engine, user, usage).await;
+            answers.extend(settled(policy, answer)?);
+        }
+        Ok(answers)
+    }
+
+    /// The verdict of every policy that has one, up to the first denial: all must allow.
+    ///
+    /// # Errors
+    /// [`CallError`], naming the policy.
+    pub async fn authorize(&self, request: &AuthorizeRequest) -> Result<Vec<Answer<Verdict>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = policy.authorize(&self.engine, request).await;
+            let Some(answer) = settled(policy, answer)? else { continue };
+            let denied = matches!(answer.value, Verdict::Deny(_));
+            answers.push(answer);
+            if denied {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// What every policy says about the pod, in the chain's order.
+    ///
+    /// # Errors
+    /// [`CallError`], naming the policy.
+    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<Answer<Customization>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = policy.customize(&self.engine, request).await;
+            answers.extend(settled(policy, answer)?);
+        }
+        Ok(answers)
+    }
+
+    fn form_policy(&self) -> Option<Arc<Policy>> {
+        self.live.load().iter().rev().find(|policy| policy.exports_form()).cloned()
+    }
+}
+
+/// `None` for a policy without the hook, and for one that failed and may be passed over.
+fn settled<T>(policy: &Policy, answer: Option<Result<T, CallError>>) -> Result<Option<Answer<T>>, CallError> {
+    match answer {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(Answer { policy: policy.name().clone(), value })),
+        Some(Err(error)) if passed_over(policy, &error) => {
+            tracing::warn!(policy = %policy.name(), %error, "the policy failed and is passed over");
+            Ok(None)
+        }
+        Some(Err(error)) => Err(error),
+    }
+}
+
+fn passed_over(policy: &Policy, error: &CallError) -> bool {
+    policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == Blame::Policy
+}
+
+async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chain, LoadError> {
+    let mut names = BTreeSet::new();
+    let mut chain = Vec::with_capacity(specs.len());
+    for spec in specs {
+        if !names.insert(spec.name.clone()) {
+            return Err(LoadError { policy: spec.name, kind: LoadErrorKind::DuplicateName });
+        }
+        chain.push(Arc::new(loader::load(engine, spec).await?));
+    }
+    Ok(chain)
+}

@@ -1,0 +1,254 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use wasmtime::component::{Instance, InstancePre, Linker};
+use wasmtime::{
+    Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolConcurrencyLimitError,
+    PoolingAllocationConfig, Store, Trap, UpdateDeadline,
+};
+
+use super::errors::{CallErrorKind, EngineError};
+use super::imports::{self, CallState};
+use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
+use super::policy::Hook;
+use super::spec::PolicyName;
+
+/// How often the engine's clock ticks. A deadline is as exact as this.
+const TICK: Duration = Duration::from_millis(5);
+/// Memory of a slot that stays mapped between calls; clearing it is cheaper than faulting it in again.
+const KEEP_RESIDENT: usize = 2 << 20;
+/// Core instances of one component; a Python guest has 38.
+const CORE_INSTANCES: u32 = 64;
+/// Memories a component may have; a guest with an adapter has two.
+const MEMORIES: u32 = 8;
+/// Tables a component may have.
+const TABLES: u32 = 64;
+
+/// One call of a policy, for metrics.
+#[derive(Debug)]
+pub struct CallRecord<'a> {
+    /// Which policy.
+    pub policy: &'a PolicyName,
+    /// Which hook.
+    pub hook: Hook,
+    /// `ok`, or the name of the [`CallErrorKind`].
+    pub outcome: &'static str,
+    /// From the request for a slot to the answer.
+    pub duration: Duration,
+}
+
+/// Hears of every call; must return at once.
+pub type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
+
+/// How policies are run on this machine.
+#[derive(Clone)]
+pub struct EngineOptions {
+    /// Calls that compute at the same time; further ones wait.
+    pub slots: u32,
+    /// How long a call waits for a slot.
+    pub slot_wait: Duration,
+    /// Largest component that is compiled, in bytes.
+    pub component_bytes: u64,
+    /// How long compiling one may take.
+    pub compile_timeout: Duration,
+    /// Where compiled components are kept: a directory of this user alone. `None` compiles at every start.
+    pub cache: Option<PathBuf>,
+    /// Hears of every call.
+    pub on_call: OnCall,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            slots: 64,
+            slot_wait: Duration::from_secs(2),
+            component_bytes: 32 << 20,
+            compile_timeout: Duration::from_mins(1),
+            cache: None,
+            on_call: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// Compiles components and runs calls, each in an instance of its own.
+pub(super) struct Engine {
+    pub(super) wasm: wasmtime::Engine,
+    pub(super) linker: Linker<CallState>,
+    pub(super) options: EngineOptions,
+    slots: Semaphore,
+}
+
+impl Engine {
+    pub(super) fn new(options: EngineOptions) -> Result<Self, EngineError> {
+        let wasm = wasmtime::Engine::new(&config(Some(options.slots))).or_else(|error| {
+            // Address space may be limited (`ulimit -v`, small containers); calls are then slower, not fewer.
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "no memory pool for policies; every call maps its own"
+            );
+            wasmtime::Engine::new(&config(None)).map_err(|error| setup(&error))
+        })?;
+        start_clock(&wasm)?;
+        Ok(Self {
+            linker: imports::linker(&wasm).map_err(|error| setup(&error))?,
+            wasm,
+            slots: Semaphore::new(options.slots as usize),
+            options,
+        })
+    }
+
+    /// Runs `work` on a fresh instance, within `limits`. The slot is held until the instance is gone.
+    pub(super) async fn call<T, F, Fut>(
+        &self,
+        component: &InstancePre<CallState>,
+        state: CallState,
+        limits: &Limits,
+        work: F,
+    ) -> Result<T, CallErrorKind>
+    where
+        F: FnOnce(Store<CallState>, Instance) -> Fut,
+        Fut: Future<Output = (Store<CallState>, wasmtime::Result<T>)>,
+    {
+        let _slot = self.slot().await?;
+        let run = async {
+            let mut store = self.store(state, limits);
+            let (store, answer) = match component.instantiate_async(&mut store).await {
+                Ok(instance) => work(store, instance).await,
+                Err(error) => (store, Err(error)),
+            };
+            answer.map_err(|error| classify(&error, &store, limits))
+        };
+        match tokio::time::timeout(limits.wall_clock(), run).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
+        }
+    }
+
+    async fn slot(&self) -> Result<tokio::sync::SemaphorePermit<'_>, CallErrorKind> {
+        let wait = self.options.slot_wait;
+        match tokio::time::timeout(wait, self.slots.acquire()).await {
+            Ok(Ok(slot)) => Ok(slot),
+            Ok(Err(_)) | Err(_) => Err(CallErrorKind::Overloaded(as_millis(wait))),
+        }
+    }
+
+    fn store(&self, state: CallState, limits: &Limits) -> Store<CallState> {
+        let mut store = Store::new(&self.wasm, state);
+        store.limiter(|state| &mut state.memory);
+        store.set_hostcall_fuel(limits.answer_bytes);
+        // Ticks are counted while the guest computes: the deadline is set anew after every pause, so a busy
+        // machine does not spend a policy's time.
+        let mut ticks = limits.deadline_ms.div_ceil(as_millis(TICK));
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(move |_| {
+            ticks = ticks.checked_sub(1).ok_or(DeadlineExceeded)?;
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store
+    }
+}
+
+fn config(pool: Option<u32>) -> Config {
+    let mut config = Config::new();
+    config
+        // A policy runs for microseconds; optimising one can take a minute.
+        .cranelift_opt_level(OptLevel::None)
+        .epoch_interruption(true)
+        .memory_reservation(MEMORY_SLOT as u64)
+        .memory_reservation_for_growth(0)
+        .generate_address_map(false);
+    if let Some(slots) = pool {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(slots)
+            .total_core_instances(slots * CORE_INSTANCES)
+            .total_memories(slots * 2)
+            .total_tables(slots * 4)
+            .total_stacks(slots)
+            .max_core_instances_per_component(CORE_INSTANCES)
+            .max_memories_per_component(MEMORIES)
+            .max_tables_per_component(TABLES)
+            .max_memory_size(MEMORY_SLOT)
+            .linear_memory_keep_resident(KEEP_RESIDENT)
+            .table_keep_resident(64 << 10)
+            .pagemap_scan(Enabled::Auto);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    }
+    config
+}
+
+/// Ticks from a thread of its own: a busy executor must not stop the clock that ends busy guests.
+fn start_clock(engine: &wasmtime::Engine) -> Result<(), EngineError> {
+    let engine = engine.weak();
+    let tick = move || {
+        while let Some(engine) = engine.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(TICK);
+        }
+    };
+    std::thread::Builder::new().name("policy-clock".into()).spawn(tick).map(drop).map_err(EngineError::Clock)
+}
+
+/// What an engine error means, told by its type.
+fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) -> CallErrorKind {
+    if error.is::<DeadlineExceeded>() {
+        return CallErrorKind::Deadline(limits.deadline_ms);
+    }
+    if let Some(exceeded) = error.downcast_ref::<MemoryExceeded>() {
+        return CallErrorKind::Memory { asked: exceeded.asked, limit: limits.memory_bytes };
+    }
+    if let Some(mismatch) = error.downcast_ref::<WrongType>() {
+        return CallErrorKind::Incompatible(mismatch.0.clone());
+    }
+    if error.is::<PoolConcurrencyLimitError>() {
+        return CallErrorKind::Engine(error.to_string());
+    }
+    let ended = error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>();
+    // The rules of the canonical ABI are reported as plain messages.
+    let malformed = error.is::<&'static str>() || error.is::<String>() || error.is::<std::str::Utf8Error>();
+    if ended || malformed {
+        return CallErrorKind::Trap(last_words(store, error));
+    }
+    // What is left is the budget of bytes a guest may hand over, whose error type the engine keeps private.
+    CallErrorKind::OutputTooLarge(limits.answer_bytes)
+}
+
+fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
+    let stderr = store.data().stderr();
+    if stderr.is_empty() { error.root_cause().to_string() } else { stderr }
+}
+
+/// A hook whose type is not the one of this host's WIT package.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct WrongType(pub(super) String);
+
+fn setup(error: &wasmtime::Error) -> EngineError {
+    EngineError::Setup(format!("{error:#}"))
+}
+
+pub(super) fn as_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Time a call took, told to the listener.
+pub(super) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn stop<T>(
+        self,
+        engine: &Engine,
+        policy: &PolicyName,
+        hook: Hook,
+        answer: &Result<T, CallErrorKind>,
+    ) {
+        let outcome = answer.as_ref().err().map_or("ok", CallErrorKind::name);
+        (engine.options.on_call)(&CallRecord { policy, hook, outcome, duration: self.0.elapsed() });
+    }
+}

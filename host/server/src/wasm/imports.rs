@@ -1,0 +1,185 @@
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use super::bindings::{FullPolicy, host, types};
+use super::limits::{Limits, MemoryBudget};
+use super::spec::PolicyName;
+
+/// Bytes `random` gives in one call at most.
+const RANDOM_BYTES: u32 = 1024;
+/// Bytes of a guest's standard error that are kept, for the message of a panic.
+const STDERR_BYTES: usize = 2048;
+/// What std guests may import beside ours, without effect: no file, no address, no variable behind it.
+const INERT: [&str; 6] =
+    ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
+/// Our own imports.
+const OWN: [&str; 2] = ["wasmspawner:policy/host@0.1.0", "wasmspawner:policy/types@0.1.0"];
+
+/// A linker with everything a policy may import.
+pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    FullPolicy::add_to_linker::<_, HasSelf<CallState>>(&mut linker, |state| state)?;
+    Ok(linker)
+}
+
+/// Whether a policy may import the interface.
+pub(super) fn allowed(import: &str) -> bool {
+    OWN.contains(&import) || INERT.iter().any(|prefix| import.starts_with(prefix))
+}
+
+/// Everything one call has. Made for the call and dropped with it.
+pub(super) struct CallState {
+    policy: PolicyName,
+    config: Arc<str>,
+    pub(super) memory: MemoryBudget,
+    log: LogBudget,
+    now_ms: u64,
+    /// Made when a guest first touches WASI, which a call that goes well never does.
+    wasi: Option<Inert>,
+}
+
+struct Inert {
+    ctx: WasiCtx,
+    table: ResourceTable,
+    stderr: MemoryOutputPipe,
+}
+
+impl Inert {
+    fn new() -> Self {
+        let stderr = MemoryOutputPipe::new(STDERR_BYTES);
+        let mut ctx = WasiCtxBuilder::new();
+        ctx.stderr(stderr.clone()).max_random_size(RANDOM_BYTES.into()).allow_tcp(false).allow_udp(false);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(64);
+        Self { ctx: ctx.build(), table, stderr }
+    }
+}
+
+impl CallState {
+    pub(super) fn new(policy: PolicyName, config: Arc<str>, limits: &Limits) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            policy,
+            config,
+            memory: MemoryBudget::new(limits.memory_bytes),
+            log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
+            now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            wasi: None,
+        }
+    }
+
+    /// What the guest wrote to its standard error, on one line.
+    pub(super) fn stderr(&self) -> String {
+        let Some(wasi) = &self.wasi else { return String::new() };
+        let bytes = wasi.stderr.contents();
+        let text = String::from_utf8_lossy(&bytes);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let wasi = self.wasi.get_or_insert_with(Inert::new);
+        WasiCtxView { ctx: &mut wasi.ctx, table: &mut wasi.table }
+    }
+}
+
+impl types::Host for CallState {}
+
+impl host::Host for CallState {
+    fn config(&mut self) -> String {
+        self.config.to_string()
+    }
+
+    fn log(&mut self, level: host::Level, message: String) {
+        match self.log.take(message.len()) {
+            Taken::Line => write_line(&self.policy, level, &message),
+            Taken::LastLine => {
+                tracing::warn!(policy = %self.policy, "the policy logs more than it may in one call; the rest is dropped");
+            }
+            Taken::Nothing => {}
+        }
+    }
+
+    fn clock_now(&mut self) -> u64 {
+        self.now_ms
+    }
+
+    fn random(&mut self, length: u32) -> Vec<u8> {
+        let mut bytes = vec![0; length.min(RANDOM_BYTES) as usize];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            tracing::error!(%error, "the operating system gives no random bytes");
+            bytes.clear();
+        }
+        bytes
+    }
+}
+
+fn write_line(policy: &PolicyName, level: host::Level, message: &str) {
+    match level {
+        host::Level::Debug => tracing::debug!(%policy, message),
+        host::Level::Info => tracing::info!(%policy, message),
+        host::Level::Warn => tracing::warn!(%policy, message),
+        host::Level::Error => tracing::error!(%policy, message),
+    }
+}
+
+/// Lines and bytes a call may still log.
+struct LogBudget {
+    lines: u32,
+    bytes: usize,
+    exhausted: bool,
+}
+
+#[derive(Debug, PartialEq)]
+enum Taken {
+    Line,
+    /// The first line that is over the budget.
+    LastLine,
+    Nothing,
+}
+
+impl LogBudget {
+    fn take(&mut self, bytes: usize) -> Taken {
+        if self.exhausted {
+            return Taken::Nothing;
+        }
+        if self.lines == 0 || bytes > self.bytes {
+            self.exhausted = true;
+            return Taken::LastLine;
+        }
+        self.lines -= 1;
+        self.bytes -= bytes;
+        Taken::Line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_exceeds_the_log_budget_is_said_once() {
+        let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
+        let taken: Vec<_> = (0..5).map(|_| log.take(10)).collect();
+        assert_eq!(taken, [Taken::Line, Taken::Line, Taken::LastLine, Taken::Nothing, Taken::Nothing]);
+        let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
+        assert_eq!(log.take(101), Taken::LastLine);
+    }
+
+    #[test]
+    fn only_ours_and_inert_interfaces_may_be_imported() {
+        assert!(allowed("wasmspawner:policy/host@0.1.0"));
+        assert!(allowed("wasi:cli/environment@0.2.6"));
+        for refused in
+            ["wasi:http/outgoing-handler@0.2.0", "wasmspawner:policy/host@0.2.0", "acme:disk/files"]
+        {
+            assert!(!allowed(refused), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use wasmtime::ResourceLimiter;
+
+/// What one call of a policy may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Computing time in milliseconds, 10 to 10000. Waiting for a CPU does not count.
+    pub deadline_ms: u64,
+    /// Sum of all its memories in bytes, at most 128 MiB.
+    pub memory_bytes: usize,
+    /// Size of an answer in bytes.
+    pub answer_bytes: usize,
+    /// Lines it may log.
+    pub log_lines: u32,
+    /// Bytes it may log.
+    pub log_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline_ms: 200,
+            memory_bytes: MEMORY_SLOT,
+            answer_bytes: 1 << 20,
+            log_lines: 64,
+            log_bytes: 16 << 10,
+        }
+    }
+}
+
+impl Limits {
+    /// The limits, where the engine cannot serve more.
+    pub(super) fn within_the_engine(self) -> Self {
+        Self {
+            deadline_ms: self.deadline_ms.clamp(10, 10_000),
+            memory_bytes: self.memory_bytes.min(MEMORY_SLOT),
+            ..self
+        }
+    }
+
+    /// The longest a call may take by the clock on the wall, computing or not. Generous, because a busy
+    /// machine is not the policy's fault; it ends what computes nothing and yet does not return.
+    pub(super) fn wall_clock(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms * 10)
+    }
+}
+
+/// Bytes reserved for each memory of the pool.
+pub(super) const MEMORY_SLOT: usize = 128 << 20;
+
+/// A call computed for longer than it may.
+#[derive(Debug, thiserror::Error)]
+#[error("deadline exceeded")]
+pub(super) struct DeadlineExceeded;
+
+/// A call asked for more memory than it may have.
+#[derive(Debug, thiserror::Error)]
+#[error("memory budget exceeded")]
+pub(super) struct MemoryExceeded {
+    pub(super) asked: usize,
+}
+
+/// Memory of one call, summed over all its memories: a component may have dozens, and a limit for each
+/// would limit nothing.
+#[derive(Debug)]
+pub(super) struct MemoryBudget {
+    used: usize,
+    limit: usize,
+}
+
+/// Elements of a table; a Rust guest has a few hundred.
+const TABLE_ELEMENTS: usize = 100_000;
+
+impl MemoryBudget {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { used: 0, limit }
+    }
+}
+
+impl ResourceLimiter for MemoryBudget {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let asked = self.used.saturating_sub(current).saturating_add(desired);
+        if asked > self.limit {
+            return Err(MemoryExceeded { asked }.into());
+        }
+        self.used = asked;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_are_summed() {
+        let mut budget = MemoryBudget::new(300);
+        assert!(budget.memory_growing(0, 100, None).unwrap());
+        assert!(budget.memory_growing(0, 100, None).unwrap());
+        assert!(budget.memory_growing(100, 200, None).unwrap());
+        let refused = budget.memory_growing(100, 101, None).unwrap_err();
+        assert_eq!(refused.downcast_ref::<MemoryExceeded>().unwrap().asked, 301);
+    }
+
+    #[test]
+    fn limits_stay_within_the_engine() {
+        let wild = Limits { deadline_ms: 0, memory_bytes: usize::MAX, ..Limits::default() };
+        let tame = wild.within_the_engine();
+        assert_eq!((tame.deadline_ms, tame.memory_bytes), (10, MEMORY_SLOT));
+    }
+}

@@ -1,0 +1,27 @@
+//! Policies: WebAssembly components that decide what a site's labs look like.
+//!
+//! A call is a fresh instance with a deadline, a memory budget and a bounded answer; what comes back is
+//! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in
+//! this order: [`Policies`] (the live set, what everyone else calls), `loader` (a file becomes a checked
+//! policy), `policy` (one policy and its hooks), `engine` (one call).
+//!
+//! The types generated from `wit/` end in `convert`; nobody outside sees one.
+
+mod bindings;
+mod cache;
+mod chain;
+mod convert;
+mod engine;
+mod errors;
+mod imports;
+mod limits;
+mod loader;
+mod policy;
+mod spec;
+
+pub use chain::{Answer, FailedPolicy, Policies};
+pub use engine::{CallRecord, EngineOptions, OnCall};
+pub use errors::{Blame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
+pub use limits::Limits;
+pub use policy::{Hook, LoadedPolicy};
+pub use spec::{Digest, OnFailure, PolicyName, PolicySpec};
