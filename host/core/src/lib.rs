@@ -3,6 +3,8 @@
 //! Nothing here performs IO, spawns a task or reads a clock: the time is an argument (`now`), observations come in as
 //! values, and what should happen goes out as values. The crate's dependency list is the guard of that rule.
 
+pub mod access;
+pub mod config;
 pub mod form;
 pub mod identity;
 pub mod lab;
@@ -14,3 +16,4 @@ pub mod quota;
 pub mod secret;
 pub mod spawn;
 pub mod stage;
+pub mod token;

@@ -1,0 +1,160 @@
+//! Who may do what: scopes, and what each action needs (seed 000, "Credential scopes required").
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::names::Username;
+
+/// What a credential is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Scope {
+    /// A user, on their own labs.
+    #[serde(rename = "exec:notebook")]
+    ExecNotebook,
+    /// The Hub: sees and stops every lab. Seed 000 writes it `admin:jupyterlab` in places.
+    #[serde(rename = "admin:jupyterhub", alias = "admin:jupyterlab")]
+    AdminJupyterhub,
+    /// An administrator: may do everything, for everyone.
+    #[serde(rename = "admin:notebook")]
+    AdminNotebook,
+}
+
+/// The scopes of one credential.
+pub type ScopeSet = BTreeSet<Scope>;
+
+/// The text names no scope of this service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a scope is `exec:notebook`, `admin:jupyterhub` or `admin:notebook`")]
+pub struct NotAScope;
+
+impl Scope {
+    /// The scope as it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExecNotebook => "exec:notebook",
+            Self::AdminJupyterhub => "admin:jupyterhub",
+            Self::AdminNotebook => "admin:notebook",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = NotAScope;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "exec:notebook" => Ok(Self::ExecNotebook),
+            "admin:jupyterhub" | "admin:jupyterlab" => Ok(Self::AdminJupyterhub),
+            "admin:notebook" => Ok(Self::AdminNotebook),
+            _ => Err(NotAScope),
+        }
+    }
+}
+
+/// What someone wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// List everyone's labs.
+    ListLabs,
+    /// Read about this user's lab, or stop it.
+    ReadOrStop(&'a Username),
+    /// Start this user's lab, or see the form for it.
+    Spawn(&'a Username),
+    /// Read or reload the site's policies.
+    ManagePolicies,
+}
+
+/// The action is not allowed, and what would allow it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Forbidden {
+    /// The credential is good for nobody's lab, or for nothing of this kind.
+    #[error("this needs one of the scopes {}", listed(.0))]
+    Scope(&'static [Scope]),
+    /// The credential is good for the caller's own lab only.
+    #[error("this is another user's lab; it needs one of the scopes {}", listed(.0))]
+    AnotherUser(&'static [Scope]),
+}
+
+const ADMINS: &[Scope] = &[Scope::AdminJupyterhub, Scope::AdminNotebook];
+const ADMIN: &[Scope] = &[Scope::AdminNotebook];
+
+/// May `caller`, holding `scopes`, do this?
+pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<(), Forbidden> {
+    let (owner, admins) = match action {
+        Action::ListLabs => (None, ADMINS),
+        Action::ManagePolicies => (None, ADMIN),
+        Action::ReadOrStop(owner) => (Some(owner), ADMINS),
+        Action::Spawn(owner) => (Some(owner), ADMIN),
+    };
+    if admins.iter().any(|scope| scopes.contains(scope)) {
+        return Ok(());
+    }
+    match owner {
+        Some(owner) if owner == caller && scopes.contains(&Scope::ExecNotebook) => Ok(()),
+        Some(owner) if owner == caller => Err(Forbidden::Scope(&[Scope::ExecNotebook, Scope::AdminNotebook])),
+        Some(_) => Err(Forbidden::AnotherUser(admins)),
+        None => Err(Forbidden::Scope(admins)),
+    }
+}
+
+fn listed(scopes: &[Scope]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows: action; then, for the owner and for somebody else, whether no scope, `exec:notebook`,
+    /// `admin:jupyterhub` and `admin:notebook` each suffice. Transcribed from the routes of seed 000.
+    #[test]
+    fn the_table_of_routes() {
+        let owner = Username::parse("rra").unwrap();
+        let other = Username::parse("adam").unwrap();
+        let table = [
+            (Action::ListLabs, [false, false, true, true], [false, false, true, true]),
+            (Action::ReadOrStop(&owner), [false, true, true, true], [false, false, true, true]),
+            (Action::Spawn(&owner), [false, true, false, true], [false, false, false, true]),
+            (Action::ManagePolicies, [false, false, false, true], [false, false, false, true]),
+        ];
+        let held: [ScopeSet; 4] = [
+            ScopeSet::new(),
+            [Scope::ExecNotebook].into(),
+            [Scope::AdminJupyterhub].into(),
+            [Scope::AdminNotebook].into(),
+        ];
+        for (action, for_owner, for_other) in table {
+            for (caller, expected) in [(&owner, for_owner), (&other, for_other)] {
+                let allowed = held.each_ref().map(|scopes| permit(caller, scopes, action).is_ok());
+                assert_eq!(allowed, expected, "{action:?} by {caller}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_do() {
+        let (rra, adam) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
+        let error = permit(&adam, &[Scope::ExecNotebook].into(), Action::ReadOrStop(&rra)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this is another user's lab; it needs one of the scopes admin:jupyterhub, admin:notebook"
+        );
+    }
+
+    #[test]
+    fn the_seed_s_other_spelling_is_the_same_scope() {
+        assert_eq!("admin:jupyterlab".parse(), Ok(Scope::AdminJupyterhub));
+        assert_eq!(serde_json::from_str::<Scope>(r#""admin:jupyterlab""#).unwrap(), Scope::AdminJupyterhub);
+        assert!("exec:everything".parse::<Scope>().is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! Entries of the file of static tokens: one a line, so that a new token is an appended line.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::access::ScopeSet;
+use crate::identity::{Group, Identity};
+use crate::names::Username;
+
+/// The SHA-256 of a token: what is kept instead of the token.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TokenDigest([u8; 32]);
+
+impl TokenDigest {
+    /// The digest of a presented token.
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token.as_bytes()).into())
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// 64 lower-case hexadecimal digits.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+
+    fn from_hex(hex: &str) -> Option<Self> {
+        let hex = hex.as_bytes();
+        let mut bytes = [0; 32];
+        if hex.len() != 64 {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+/// A digest may be shown, but nobody is helped by all of it.
+impl std::fmt::Debug for TokenDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "sha256:{}..", &self.to_hex()[..8])
+    }
+}
+
+impl TryFrom<String> for TokenDigest {
+    type Error = &'static str;
+
+    fn try_from(hex: String) -> Result<Self, Self::Error> {
+        Self::from_hex(&hex).ok_or("not a SHA-256: it has 64 hexadecimal digits")
+    }
+}
+
+impl From<TokenDigest> for String {
+    fn from(digest: TokenDigest) -> Self {
+        digest.to_hex()
+    }
+}
+
+impl Serialize for TokenDigest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenDigest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What one static token is good for. The file is a YAML list of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenEntry {
+    /// The SHA-256 of the token, in hexadecimal: `printf %s TOKEN | sha256sum`.
+    pub sha256: TokenDigest,
+    /// Whose it is.
+    pub user: Username,
+    /// What it is good for.
+    pub scopes: ScopeSet,
+    /// With `gid`: the user's numbers, in place of the configured ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// With `uid`: the primary group's number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// The user's groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+}
+
+impl TokenEntry {
+    /// The user, when the entry has their numbers.
+    pub fn identity(&self) -> Option<Identity> {
+        Some(Identity {
+            username: self.user.clone(),
+            uid: self.uid?,
+            gid: self.gid?,
+            groups: self.groups.clone(),
+            email: None,
+            display_name: None,
+        })
+    }
+
+    /// The line that adds this entry to a token file.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        Ok(format!("- {}\n", serde_json::to_string(self)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Scope;
+
+    fn entry(token: &str) -> TokenEntry {
+        TokenEntry {
+            sha256: TokenDigest::of(token),
+            user: Username::parse("ada: [lovelace]").unwrap(),
+            scopes: [Scope::ExecNotebook].into(),
+            uid: Some(1000),
+            gid: Some(1001),
+            groups: vec![Group { name: "x".into(), gid: Some(7) }],
+        }
+    }
+
+    #[test]
+    fn appended_lines_are_a_yaml_list() {
+        let (one, two) = (entry("one"), entry("two"));
+        let file = one.to_line().unwrap() + &two.to_line().unwrap();
+        assert_eq!(serde_saphyr::from_str::<Vec<TokenEntry>>(&file).unwrap(), [one, two]);
+    }
+
+    #[test]
+    fn the_file_can_be_written_by_hand() {
+        let yaml = "# tokens\n- sha256: 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\n  user: foo\n  scopes: [admin:notebook]\n";
+        let entries: Vec<TokenEntry> = serde_saphyr::from_str(yaml).unwrap();
+        assert_eq!(entries[0].sha256, TokenDigest::of("foo"));
+        assert_eq!(entries[0].identity(), None);
+    }
+
+    #[test]
+    fn a_bad_digest_is_refused() {
+        for hex in ["", "zz", &"g".repeat(64), &"é".repeat(32)] {
+            assert!(TokenDigest::try_from(hex.to_owned()).is_err(), "{hex}");
+        }
+    }
+}
