@@ -123,6 +123,10 @@ class WasmSpawner(Spawner):
     def _port_default(self) -> int:
         return 8888
 
+    @default("env_keep")
+    def _env_keep_default(self) -> list[str]:
+        return []  # the Hub's PATH means nothing in a container
+
     @default("start_timeout")
     def _start_timeout_default(self) -> int:
         return 630  # the service gives up by itself after 10 minutes, and says why

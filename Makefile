@@ -1,0 +1,45 @@
+# What people run. The same work for machines is in .ci/run.
+PYTHON ?= python3
+CARGO ?= cargo
+VENV = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True))' | tail -n 1)
+
+export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
+
+.DEFAULT_GOAL := help
+.PHONY: help run serve test unit e2e bench lint fmt clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+	@echo
+	@echo 'Variables: HUB_PORT=8000  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
+
+run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
+	@exec $(PYTHON) deploy/local/run.py run
+
+serve: ## the service and its one-machine cluster alone
+	@exec $(PYTHON) deploy/local/run.py serve
+
+test: unit e2e ## all tests
+
+unit: ## tests of the Rust packages and of sdk/python
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) test --locked --workspace
+	cd sdk/python && $(VENV)/python -m pytest -q
+
+e2e: ## real JupyterHub, JupyterLab and browser against the service
+	$(VENV)/python -m pytest -q tests/e2e
+
+lint: ## formats and lints; warnings are errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
+	$(VENV)/ruff check sdk/python deploy/local tests
+	$(VENV)/ruff format --check sdk/python deploy/local tests
+
+fmt: ## formats everything
+	$(CARGO) fmt --all
+	$(VENV)/ruff format sdk/python deploy/local tests
+
+clean: ## removes what was built here; state and caches elsewhere stay
+	$(CARGO) clean
+	find sdk deploy tests -name __pycache__ -prune -exec rm -rf {} +

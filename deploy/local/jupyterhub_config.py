@@ -1,0 +1,26 @@
+"""JupyterHub on one machine, for trying things out: any name logs in. `make run` starts it."""
+
+import os
+import sys
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+
+here = Path(__file__).resolve().parent
+port = os.environ["HUB_PORT"]
+
+c.JupyterHub.spawner_class = "wasmspawner.WasmSpawner"
+c.WasmSpawner.api_url = os.environ["WASMSPAWNER_API_URL"]
+c.WasmSpawner.token_file = os.environ["WASMSPAWNER_TOKEN_FILE"]
+
+c.JupyterHub.authenticator_class = "dummy"  # no password asked: loopback only
+c.Authenticator.allow_all = True
+c.JupyterHub.allow_named_servers = True
+
+c.JupyterHub.bind_url = f"http://127.0.0.1:{port}"
+c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{os.environ['HUB_INTERNAL_PORT']}"
+c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{os.environ['HUB_PROXY_PORT']}"
+c.ConfigurableHTTPProxy.command = [sys.executable, str(here / "proxy.py")]
+
+c.JupyterHub.cleanup_servers = not os.environ.get("KEEP_LABS")
+c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0}  # to the progress page at once

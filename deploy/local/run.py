@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""`make run` and `make serve`: everything on one machine, and nothing left behind.
+
+Environment: HUB_PORT, SPAWNER_PORT, STATE_DIR, RUNTIME (see the Makefile).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import stack
+import toolchain
+
+LINGER = 20  # seconds for labs to stop
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def settings() -> stack.Settings:
+    """The environment's wishes, checked before anything takes time."""
+    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    state = Path(os.environ.get("STATE_DIR") or home / "wasmspawner").absolute()
+    chosen = stack.Settings(state=state, program=Path(), venv=Path())
+    for variable, attribute in (("HUB_PORT", "hub_port"), ("SPAWNER_PORT", "spawner_port")):
+        if value := os.environ.get(variable):
+            if not value.isdigit() or not 0 < int(value) < 65536:
+                raise SystemExit(f"error: {variable} is {value!r}; it must be a port number")
+            setattr(chosen, attribute, int(value))
+    chosen.runtime = os.environ.get("RUNTIME") or "process"
+    if chosen.runtime not in ("process", "simulated"):
+        raise SystemExit(f"error: RUNTIME is {chosen.runtime!r}; it must be process or simulated")
+    return chosen
+
+
+def claim(chosen: stack.Settings, ports: dict[str, int]):
+    """The state folder, for this run alone, and free ports."""
+    chosen.state.mkdir(parents=True, mode=0o700, exist_ok=True)
+    chosen.state.chmod(0o700)
+    lock = open(chosen.state / "run.lock", "w")  # noqa: SIM115 - held until the end
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise SystemExit(f"error: another run uses {chosen.state}; end it, or choose another STATE_DIR") from None
+    for variable, port in ports.items():
+        if not stack.is_free(port):
+            raise SystemExit(f"error: port {port} is in use; choose another with `make run {variable}=...`")
+    return lock
+
+
+def become_reaper() -> None:
+    """Orphans of our children become our own children, so that none escapes `end_descendants`."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def descendants() -> list[int]:
+    """All processes below this one, by /proc."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, open_ = [], [os.getpid()]
+    while open_:
+        open_ += (children := parents.get(open_.pop(), []))
+        found += children
+    return found
+
+
+def end_descendants() -> None:
+    """Whatever is still there: ask, then insist."""
+    for how, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
+        give_up = time.monotonic() + patience
+        for pid in descendants():
+            with suppress(ProcessLookupError):
+                os.kill(pid, how)
+        while descendants() and time.monotonic() < give_up:
+            time.sleep(0.05)
+
+
+def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
+    """The text shown when everything is up."""
+    program = chosen.program
+    token = f"$({program} token --state-dir {chosen.state} --admin)"
+    lines = [
+        f"The API:    {chosen.api_url}",
+        f'              curl -H "Authorization: Bearer {token}" {chosen.api_url}/labs',
+        f"The cluster:  KUBECONFIG={chosen.state}/kubeconfig kubectl get pods -A",
+        f"Logs:         {chosen.state}/logs",
+    ]
+    if hub:
+        lines[:0] = [
+            f"JupyterHub: {chosen.hub_url}",
+            "              log in with any name (ada.lovelace@example.org, say) and no password;",
+            "              choose, start, watch the bar, work; stop it under File > Hub Control Panel",
+        ]
+    return "\n".join(["", *(f"  {line}" for line in lines), "", "Ctrl-C ends everything.", ""])
+
+
+def main(what: str) -> None:
+    """Prepare, start, wait, end."""
+    begun = time.monotonic()
+    hub_wanted = what == "run"
+    chosen = settings()
+    toolchain.check_tools()
+    ports = {"SPAWNER_PORT": chosen.spawner_port} | ({"HUB_PORT": chosen.hub_port} if hub_wanted else {})
+    lock = claim(chosen, ports)
+    toolchain.add_guest_target()
+    if hub_wanted or chosen.runtime == "process":
+        chosen.venv = toolchain.environment()
+    chosen.program = toolchain.build() / "wasmspawner"
+
+    become_reaper()
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.default_int_handler)
+    running: list[stack.Process] = []
+    failure = ""
+    try:
+        with toolchain.step("Starting the service"):
+            running.append(stack.start_service(chosen))
+        if hub_wanted:
+            with toolchain.step("Starting JupyterHub"):
+                running.append(stack.start_hub(chosen))
+        print(what_to_try(chosen, hub=hub_wanted) + f"(ready after {time.monotonic() - begun:.0f} s)", flush=True)
+        while not (ended := [process for process in running if process.child.poll() is not None]):
+            time.sleep(0.2)
+        failure = f"{ended[0].name} ended by itself; its log {ended[0].log} ends:\n{ended[0].tail()}"
+    except KeyboardInterrupt:
+        pass
+    except stack.NotReady as error:
+        failure = str(error)
+    try:
+        end(chosen, running)
+    except KeyboardInterrupt:
+        print("Not waiting.", flush=True)
+    finally:
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(name, signal.SIG_IGN)
+        end_descendants()
+        lock.close()
+    if failure:
+        raise SystemExit(f"error: {failure}")
+
+
+def end(chosen: stack.Settings, running: list[stack.Process]) -> None:
+    """The Hub first (it stops its labs), then labs of others, then the service."""
+    print("\nEnding: labs are stopped first (Ctrl-C again to hurry).", flush=True)
+    for process in reversed(running[1:]):
+        process.stop(LINGER)
+    if running and running[0].child.poll() is None:
+        try:
+            stack.stop_all_labs(chosen, LINGER)
+        except OSError as error:
+            print(f"warning: labs could not be stopped: {error}", flush=True)
+        running[0].stop(10)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1] if len(sys.argv) > 1 else "run")
+    except toolchain.Missing as error:
+        raise SystemExit(str(error)) from None

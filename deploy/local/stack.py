@@ -1,0 +1,234 @@
+"""The processes of the one-machine setup: the service and the Hub (which starts the proxy)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolchain import LOCAL, ROOT
+
+
+class NotReady(Exception):
+    """A process ended, or did not answer in time; with the end of its log."""
+
+
+@dataclass
+class Settings:
+    """Where everything is. `extra_serve` are further arguments of `wasmspawner serve`."""
+
+    state: Path
+    program: Path
+    venv: Path
+    hub_port: int = 8000
+    spawner_port: int = 8090
+    runtime: str = "process"
+    keep_labs: bool = False
+    extra_serve: list[str] = field(default_factory=list)
+    hub_config: Path = LOCAL / "jupyterhub_config.py"
+
+    @property
+    def api_url(self) -> str:
+        """The service's API, without its version."""
+        return f"http://127.0.0.1:{self.spawner_port}/spawner/v1"
+
+    @property
+    def hub_url(self) -> str:
+        """What to open in a browser."""
+        return f"http://127.0.0.1:{self.hub_port}"
+
+    @property
+    def hub_token_file(self) -> Path:
+        """The Hub's token for the service."""
+        return self.state / "hub.token"
+
+
+class Process:
+    """A child in a session of its own (Ctrl-C is ours to pass on), its output in a log file."""
+
+    def __init__(self, name: str, log: Path, command: list[str | Path], cwd: Path, env: dict[str, str]) -> None:
+        self.name, self.log = name, log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "ab") as output:
+            self.child = subprocess.Popen(
+                [str(part) for part in command],
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_until(self, ready, seconds: float) -> None:
+        """Wait until `ready()` is true. Raises `NotReady`."""
+        give_up = time.monotonic() + seconds
+        while not ready():
+            if self.child.poll() is not None:
+                raise NotReady(
+                    f"{self.name} ended with {self.child.returncode}; its log {self.log} ends:\n{self.tail()}"
+                )
+            if time.monotonic() > give_up:
+                raise NotReady(
+                    f"{self.name} was not ready within {seconds:.0f} s; its log {self.log} ends:\n{self.tail()}"
+                )
+            time.sleep(0.05)
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines of the log."""
+        return "\n".join("    " + line for line in self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self, seconds: float, how: signal.Signals = signal.SIGTERM) -> None:
+        """Ask it to end, and make it end when it does not."""
+        if self.child.poll() is None:
+            self.child.send_signal(how)
+            try:
+                self.child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+
+
+def answers(url: str, token: str = "") -> bool:
+    """True when the URL is answered with success."""
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=2) as response:
+            return response.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def lab_images(settings: Settings) -> list[dict]:
+    """What a lab's image means on this machine: any is the JupyterLab of the virtual environment."""
+    arguments = ["--ip={pod_ip}"]
+    if os.geteuid() == 0:
+        arguments.append("--allow-root")
+    command = [str(settings.venv / "jupyterhub-singleuser")]
+    path = f"{settings.venv}:{os.environ.get('PATH', os.defpath)}"
+    return [{"match": "*", "command": command, "args": arguments, "env": {"PATH": path}, "pod_command": "ignored"}]
+
+
+def serve_command(settings: Settings) -> list[str | Path]:
+    """The service's command line."""
+    images = settings.state / "images.json"
+    images.write_text(json.dumps(lab_images(settings), indent=2) + "\n")
+    return [
+        settings.program,
+        "serve",
+        "--local",
+        "--state-dir",
+        settings.state,
+        "--runtime",
+        settings.runtime,
+        "--listen",
+        f"127.0.0.1:{settings.spawner_port}",
+        *settings.extra_serve,
+    ]
+
+
+def token(settings: Settings, *who: str) -> str:
+    """A token the service accepts: `--hub`, `--admin`, `--user NAME`."""
+    command = [settings.program, "token", "--state-dir", settings.state, *who]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def start_service(settings: Settings) -> Process:
+    """Start the service and wait until it answers with its labs."""
+    service = Process(
+        "wasmspawner", settings.state / "logs/service.log", serve_command(settings), ROOT, dict(os.environ)
+    )
+
+    def ready() -> bool:
+        try:
+            return answers(f"{settings.api_url}/labs", token(settings, "--hub"))
+        except subprocess.CalledProcessError:
+            return False  # it has not written its secrets yet
+
+    try:
+        service.wait_until(ready, 60)
+    except BaseException:
+        service.stop(5)
+        raise
+    return service
+
+
+def start_hub(settings: Settings) -> Process:
+    """Start JupyterHub and wait until it answers through its proxy."""
+    home = settings.state / "hub"
+    home.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(settings.hub_token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w") as file:
+        file.write(token(settings, "--hub") + "\n")
+    env = dict(os.environ)
+    env.update(
+        PATH=f"{settings.venv}:{env.get('PATH', os.defpath)}",
+        PYTHONPATH=str(ROOT / "sdk/python/src"),
+        HUB_PORT=str(settings.hub_port),
+        HUB_INTERNAL_PORT=str(_remembered_port(home / "internal.port")),
+        HUB_PROXY_PORT=str(_remembered_port(home / "proxy.port")),
+        WASMSPAWNER_API_URL=settings.api_url,
+        WASMSPAWNER_TOKEN_FILE=str(settings.hub_token_file),
+        KEEP_LABS="1" if settings.keep_labs else "",
+    )
+    hub = Process(
+        "jupyterhub",
+        settings.state / "logs/hub.log",
+        [settings.venv / "jupyterhub", "-f", settings.hub_config],
+        home,
+        env,
+    )
+    try:
+        hub.wait_until(lambda: answers(f"{settings.hub_url}/hub/health"), 60)
+    except BaseException:
+        hub.stop(15)
+        raise
+    return hub
+
+
+def _remembered_port(file: Path) -> int:
+    """A free port, the same as last time where possible: labs that outlive the Hub know it."""
+    if file.exists() and is_free(known := int(file.read_text())):
+        return known
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    file.write_text(str(port))
+    return port
+
+
+def is_free(port: int) -> bool:
+    """True when nothing listens on the loopback port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def stop_all_labs(settings: Settings, seconds: float) -> None:
+    """Stop what runs beside the Hub's labs (started by curl, say), so that the next start begins clean."""
+    headers = {"Authorization": f"Bearer {token(settings, '--admin')}"}
+
+    def ask(method: str, path: str):
+        request = urllib.request.Request(settings.api_url + path, headers=headers, method=method)
+        with urllib.request.urlopen(request, timeout=5) as response:
+            return json.loads(response.read() or b"null")
+
+    give_up = time.monotonic() + seconds
+    while time.monotonic() < give_up and (users := ask("GET", "/labs?status=running&status=starting")):
+        for user in users:
+            with suppress(urllib.error.HTTPError):  # on its way out
+                ask("DELETE", f"/labs/{urllib.parse.quote(user, safe='')}")
+        time.sleep(0.2)

@@ -1,0 +1,112 @@
+"""What has to be there before anything can run: tools, a virtual environment, the built programs."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCAL = Path(__file__).resolve().parent
+GUEST_TARGET = "wasm32-wasip2"
+POLICIES = ("policy-default", "policy-deny-group")
+
+
+class Missing(Exception):
+    """Something the user has to install, one line each."""
+
+
+@contextmanager
+def step(what: str):
+    """Say what is going on, and how long it took."""
+    print(f"==> {what}", flush=True)
+    begun = time.monotonic()
+    yield
+    if (took := time.monotonic() - begun) > 2:
+        print(f"    done in {took:.0f} s", flush=True)
+
+
+def _run(*command: str | Path, **options) -> None:
+    if (code := subprocess.call([str(part) for part in command], cwd=ROOT, **options)) != 0:
+        raise SystemExit(f"error: {' '.join(str(part) for part in command)} ended with {code}")
+
+
+def check_tools() -> None:
+    """Raise `Missing` with a line for each tool that is not there."""
+    missing = []
+    if sys.version_info < (3, 11):
+        missing.append(f"Python 3.11 or later: this is {sys.version.split()[0]}; name another with `make PYTHON=...`")
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        missing.append("Python's venv module: Debian and Ubuntu have it in the package python3-venv")
+    if not shutil.which("cargo"):
+        missing.append("Rust: install it from https://rustup.rs (cargo is not on the PATH)")
+    if not any(shutil.which(compiler) for compiler in ("cc", "gcc", "clang")):
+        missing.append("a C compiler: Debian and Ubuntu have it in the package build-essential")
+    if missing:
+        raise Missing("\n".join(f"missing: {line}" for line in missing))
+
+
+def add_guest_target() -> None:
+    """The compile target of the policies, installed where rustup can."""
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True)
+    if sysroot.returncode == 0 and (Path(sysroot.stdout.strip()) / "lib/rustlib" / GUEST_TARGET).is_dir():
+        return
+    if not shutil.which("rustup"):
+        raise Missing(f"missing: Rust's target {GUEST_TARGET}: rustup would add it, but rustup is not on the PATH")
+    with step(f"Adding Rust's target {GUEST_TARGET}"):
+        _run("rustup", "target", "add", GUEST_TARGET)
+
+
+def build() -> Path:
+    """Build the service and its policies; the folder with the program."""
+    with step("Building the service (the first time takes minutes)"):
+        _run("cargo", "build", "--locked", "-p", "wasmspawner")
+    with step("Building the policies"):
+        packages = [argument for policy in POLICIES for argument in ("-p", policy)]
+        _run("cargo", "build", "--locked", "--profile", "guest", "--target", GUEST_TARGET, *packages)
+    return target_dir() / "debug"
+
+
+def target_dir() -> Path:
+    """Where cargo builds."""
+    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+
+
+def policy(name: str) -> Path:
+    """The component of a policy of this repository, `policy-default` say."""
+    return target_dir() / GUEST_TARGET / "guest" / f"{name.replace('-', '_')}.wasm"
+
+
+def environment(*, tests: bool = False) -> Path:
+    """A virtual environment with the pinned requirements, outside the clone; its `bin` folder.
+
+    Its name is the requirements' hash: clones share it, and changed pins give a new one.
+    """
+    files = [LOCAL / "constraints.txt", LOCAL / "requirements.txt"]
+    if tests:
+        files.append(LOCAL / "requirements-test.txt")
+    digest = hashlib.sha256(sys.version.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
+    home = cache / f"venv-{digest}"
+    complete = home / "complete"
+    if complete.exists():
+        return home / "bin"
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / f"venv-{digest}.lock", "w") as lock, step(f"Installing JupyterHub and JupyterLab in {home}"):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists():
+            venv.create(home, with_pip=True, clear=True)
+            requirements = [argument for file in files[1:] for argument in ("-r", file)]
+            pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+            _run(*pip, "-c", files[0], *requirements)
+            complete.touch()
+    return home / "bin"
