@@ -9,6 +9,7 @@ pub mod form;
 pub mod identity;
 pub mod lab;
 pub mod lifecycle;
+pub mod manifest;
 pub mod names;
 pub mod policy;
 pub mod progress;

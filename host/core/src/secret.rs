@@ -25,6 +25,28 @@ impl fmt::Debug for SecretString {
     }
 }
 
+/// [`SecretString`] for values that need not be text, such as a keytab.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct SecretBytes(Vec<u8>);
+
+impl SecretBytes {
+    /// Takes the credential in.
+    pub fn new(value: impl Into<Vec<u8>>) -> Self {
+        Self(value.into())
+    }
+
+    /// The credential itself: for building a Secret, nothing else.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<redacted>")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +54,6 @@ mod tests {
     #[test]
     fn debug_says_nothing() {
         assert_eq!(format!("{:?}", SecretString::new("s3cret")), "<redacted>");
+        assert_eq!(format!("{:?}", SecretBytes::new("s3cret")), "<redacted>");
     }
 }

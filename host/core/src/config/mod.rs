@@ -3,6 +3,7 @@
 pub mod auth;
 mod base_url;
 mod invalid;
+pub mod lab;
 mod peers;
 
 pub use base_url::BaseUrl;

@@ -19,6 +19,13 @@ macro_rules! parsed_name {
                 }
             }
 
+            /// A name written in this crate's own source.
+            #[allow(dead_code, reason = "not every kind of name has constants")]
+            pub(crate) fn constant(value: &'static str) -> Self {
+                debug_assert!($check(value).is_ok(), "{value:?} is no {}", $kind);
+                Self(value.to_owned())
+            }
+
             /// The name as it was given.
             pub fn as_str(&self) -> &str {
                 &self.0

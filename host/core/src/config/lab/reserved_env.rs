@@ -1,0 +1,37 @@
+/// The variables of a request that nobody may replace: exact names, and prefixes written with a `*` at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReservedEnv {
+    patterns: Vec<String>,
+}
+
+impl ReservedEnv {
+    /// The variables that match one of `patterns`.
+    pub fn new(patterns: &[String]) -> Self {
+        Self { patterns: patterns.to_vec() }
+    }
+
+    /// True if `name` is one of them.
+    pub fn contains(&self, name: &str) -> bool {
+        self.patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == pattern,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::LabConfig;
+    use super::*;
+
+    #[test]
+    fn the_hubs_own_keys_are_reserved_and_a_sites_are_not() {
+        let reserved = ReservedEnv::new(&LabConfig::default().reserved_env);
+        for name in ["JUPYTERHUB_API_TOKEN", "JUPYTERHUB_API_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_API_TOKEN"] {
+            assert!(reserved.contains(name), "{name}");
+        }
+        for name in ["JUPYTERHUB_SINGLEUSER_APP", "JUPYTERHUB_USER_X", "PATH"] {
+            assert!(!reserved.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LabConfig, ReservedEnv, SecretKey};
+use crate::names::{EnvName, Fields, LabelKey, Scope, Template};
+use crate::policy::{FieldError, path};
+
+/// The section `lab`, checked: its templates are parsed, its keys are known to fit together.
+#[derive(Clone, Debug)]
+pub struct LabSite {
+    /// The section as it was written.
+    pub config: LabConfig,
+    reserved: ReservedEnv,
+    working_dir: Option<Template>,
+    env: BTreeMap<EnvName, Template>,
+    labels: BTreeMap<LabelKey, Template>,
+    annotations: BTreeMap<LabelKey, Template>,
+}
+
+impl LabSite {
+    /// Checks the section and says everything that is wrong at once, by key.
+    pub fn parse(config: LabConfig) -> Result<Self, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let reserved = ReservedEnv::new(&config.reserved_env);
+        let site = Self {
+            working_dir: config.working_dir.as_ref().and_then(|text| template("lab.working_dir", text, &mut errors)),
+            env: templates("lab.env", &config.env, &mut errors),
+            labels: templates("lab.labels", &config.labels, &mut errors),
+            annotations: templates("lab.annotations", &config.annotations, &mut errors),
+            reserved,
+            config,
+        };
+        site.check_secrets(&mut errors);
+        site.check_values(&mut errors);
+        if errors.is_empty() { Ok(site) } else { Err(errors) }
+    }
+
+    /// True if nobody may replace the variable `name` of a request.
+    pub fn reserves(&self, name: &str) -> bool {
+        self.reserved.contains(name)
+    }
+
+    /// The path every lab starts in, when the site says so.
+    pub fn working_dir(&self, fields: &Fields) -> Option<String> {
+        self.working_dir.as_ref().map(|template| template.render(fields))
+    }
+
+    /// The variables of every lab.
+    pub fn env(&self, fields: &Fields) -> BTreeMap<EnvName, String> {
+        rendered(&self.env, fields)
+    }
+
+    /// The labels of every object.
+    pub fn labels(&self, fields: &Fields) -> BTreeMap<LabelKey, String> {
+        rendered(&self.labels, fields)
+    }
+
+    /// The annotations of every object.
+    pub fn annotations(&self, fields: &Fields) -> BTreeMap<LabelKey, String> {
+        rendered(&self.annotations, fields)
+    }
+
+    /// Every key of a Secret that a spawn needs from the service's own namespace.
+    pub fn needed_secrets(&self) -> BTreeSet<SecretKey> {
+        self.config.secrets.iter().map(super::SiteSecret::secret_key).collect()
+    }
+
+    fn check_secrets(&self, errors: &mut Vec<FieldError>) {
+        let mut keys = BTreeSet::new();
+        let secrets = &self.config.secrets;
+        for (at, secret) in secrets.iter().enumerate().filter(|(_, secret)| !secret.pull_secret) {
+            let field = format!("lab.secrets[{at}].key");
+            if !path::is_key(&secret.key) {
+                errors.push(FieldError::new(&field, format!("{:?} is not a key of a Secret", secret.key)));
+            } else if secret.key == super::site_secret::TOKEN_KEY {
+                errors.push(FieldError::new(&field, "`token` is the key of the user's own token; rename the secret's key"));
+            } else if !keys.insert(&secret.key) {
+                errors.push(FieldError::new(&field, format!("another secret has the key {:?} already", secret.key)));
+            }
+        }
+        if secrets.iter().filter(|secret| secret.pull_secret).count() > 1 {
+            errors.push(FieldError::new("lab.secrets", "more than one is marked `pull_secret`; one can be"));
+        }
+    }
+
+    fn check_values(&self, errors: &mut Vec<FieldError>) {
+        let config = &self.config;
+        if let Some(path) = config.secrets_path.as_deref().filter(|path| !path::is_absolute(path)) {
+            errors.push(FieldError::new("lab.secrets_path", format!("{path:?} is not an absolute path")));
+        }
+        if config.port == 0 {
+            errors.push(FieldError::new("lab.port", "must be 1 to 65535"));
+        }
+        for name in config.env.keys().filter(|name| self.reserves(name.as_str())) {
+            let message = "is reserved for what the Hub sends (`lab.reserved_env`); remove it";
+            errors.push(FieldError::new(format!("lab.env.{name}"), message));
+        }
+        for (at, pattern) in config.reserved_env.iter().enumerate() {
+            let name = pattern.strip_suffix('*').unwrap_or(pattern);
+            if EnvName::parse(name).is_err() {
+                let message = format!("{pattern:?} is neither a variable's name nor a prefix with `*` at its end");
+                errors.push(FieldError::new(format!("lab.reserved_env[{at}]"), message));
+            }
+        }
+        if let Some(probe) = &config.readiness_probe
+            && [probe.period_seconds, probe.timeout_seconds, probe.failure_threshold].contains(&0)
+        {
+            errors.push(FieldError::new("lab.readiness_probe", "seconds and threshold must be at least 1"));
+        }
+        for (key, files) in [("passwd", &config.user_files.passwd), ("group", &config.user_files.group)] {
+            if !files.is_empty() && !files.ends_with('\n') {
+                errors.push(FieldError::new(format!("lab.user_files.{key}"), "must end with a line break"));
+            }
+        }
+    }
+}
+
+fn template(key: &str, text: &str, errors: &mut Vec<FieldError>) -> Option<Template> {
+    match Template::parse(key, text, Scope::Rest) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            errors.push(FieldError::new(key, error.problem.to_string()));
+            None
+        }
+    }
+}
+
+fn templates<K: Ord + Clone + AsRef<str>>(
+    section: &str,
+    texts: &BTreeMap<K, String>,
+    errors: &mut Vec<FieldError>,
+) -> BTreeMap<K, Template> {
+    texts
+        .iter()
+        .filter_map(|(key, text)| {
+            Some((key.clone(), template(&format!("{section}.{}", key.as_ref()), text, errors)?))
+        })
+        .collect()
+}
+
+fn rendered<K: Ord + Clone>(templates: &BTreeMap<K, Template>, fields: &Fields) -> BTreeMap<K, String> {
+    templates.iter().map(|(key, template)| (key.clone(), template.render(fields))).collect()
+}

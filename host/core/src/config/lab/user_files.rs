@@ -1,0 +1,40 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The base of the files that give names to the user and group numbers of a lab. The user's own lines are appended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserFiles {
+    /// The first lines of `/etc/passwd`.
+    pub passwd: String,
+    /// The first lines of `/etc/group`.
+    pub group: String,
+}
+
+impl Default for UserFiles {
+    fn default() -> Self {
+        Self { passwd: PASSWD.to_owned(), group: GROUP.to_owned() }
+    }
+}
+
+/// The accounts that files of common images belong to.
+const PASSWD: &str = "\
+root:x:0:0:root:/root:/bin/bash
+bin:x:1:1:bin:/bin:/usr/sbin/nologin
+daemon:x:2:2:daemon:/usr/sbin:/usr/sbin/nologin
+mail:x:8:8:mail:/var/mail:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+";
+
+const GROUP: &str = "\
+root:x:0:
+bin:x:1:
+daemon:x:2:
+sys:x:3:
+adm:x:4:
+tty:x:5:
+disk:x:6:
+mail:x:8:
+users:x:100:
+nogroup:x:65534:
+";

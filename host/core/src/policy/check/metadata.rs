@@ -1,0 +1,43 @@
+use super::Findings;
+use crate::names::{LabelKey, LabelValue};
+use crate::policy::Pair;
+
+/// Prefix of the labels and annotations by which the service finds its objects again.
+pub(crate) const OWN_PREFIX: &str = "wasmspawner.io/";
+
+/// The label that says whose objects these are.
+pub(crate) const MANAGED_BY_KEY: &str = "app.kubernetes.io/managed-by";
+
+/// All annotations of an object together (Kubernetes' `TotalAnnotationSizeLimitB`).
+const ANNOTATION_BYTES: usize = 256 * 1024;
+
+pub(super) fn labels(labels: &[Pair], found: &mut Findings) {
+    pairs("labels", labels, found, |pair, found| {
+        own(pair, found);
+        found.parsed("value", LabelValue::parse(pair.value.as_str()));
+    });
+}
+
+pub(super) fn annotations(annotations: &[Pair], found: &mut Findings) {
+    pairs("annotations", annotations, found, own);
+    let bytes: usize = annotations.iter().map(|pair| pair.name.len() + pair.value.len()).sum();
+    found.refuse_if(bytes > ANNOTATION_BYTES, "annotations", "are larger than 256 KiB together");
+}
+
+pub(super) fn node_selector(selector: &[Pair], found: &mut Findings) {
+    pairs("node_selector", selector, found, |pair, found| {
+        found.parsed("value", LabelValue::parse(pair.value.as_str()));
+    });
+}
+
+fn pairs(field: &str, pairs: &[Pair], found: &mut Findings, mut check: impl FnMut(&Pair, &mut Findings)) {
+    found.each(field, pairs, ("name", |pair| pair.name.clone()), |pair, found| {
+        found.parsed("name", LabelKey::parse(pair.name.as_str()));
+        check(pair, found);
+    });
+}
+
+fn own(pair: &Pair, found: &mut Findings) {
+    let own = pair.name.starts_with(OWN_PREFIX) || pair.name == MANAGED_BY_KEY;
+    found.refuse_if(own, "name", "is the service's own");
+}

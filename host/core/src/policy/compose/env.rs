@@ -1,0 +1,156 @@
+//! The environment of a lab. Later layers win: request, service, policies, configuration (seed 000, "Environment").
+
+use std::collections::BTreeMap;
+
+use super::merge::Merged;
+use super::{Ledger, Source, SpawnInputs, SpawnRejected};
+use crate::names::EnvName;
+use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
+use crate::quota::Quantity;
+use crate::secret::SecretString;
+
+/// A `ConfigMap` holds 1 MiB; some of it is left for names and metadata.
+const LARGEST: usize = 960 * 1024;
+
+/// The value of a variable, and with it where it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabValue {
+    /// In the `ConfigMap`.
+    Plain(String),
+    /// In the lab's Secret.
+    Credential(SecretString),
+    /// In another Secret of the namespace.
+    SecretKey(KeyRef),
+    /// A field of the pod.
+    Field(String),
+}
+
+/// The environment of a lab.
+pub type LabEnv = BTreeMap<EnvName, LabValue>;
+
+/// What must not be seen is shown as this.
+pub(crate) const REDACTED: &str = "<redacted>";
+
+pub(super) fn lab_env(
+    inputs: &SpawnInputs<'_>,
+    merged: &Merged,
+    ledger: &mut Ledger,
+) -> Result<LabEnv, SpawnRejected> {
+    let policies = policies(merged, ledger);
+    let mut layers = Layers { values: BTreeMap::new(), ledger };
+    for (name, value) in request(&inputs.request.env)? {
+        layers.put(name, EnvValue::Literal(value), &Source::Request);
+    }
+    for (name, value) in service(merged) {
+        layers.put(EnvName::constant(name), value, &Source::Service);
+    }
+    for (name, (value, policy)) in policies {
+        layers.put(name, value, &policy);
+    }
+    for (name, value) in inputs.site.env(&inputs.names.fields) {
+        layers.put(name, EnvValue::Literal(value), &Source::Configuration);
+    }
+    let values = layers.values;
+    let bytes: usize = values.iter().map(|(name, value)| name.as_str().len() + length(value)).sum();
+    if bytes > LARGEST {
+        let message = format!("the lab's environment is {bytes} bytes large; at most {LARGEST} fit");
+        return Err(SpawnRejected::request(vec![FieldError::new("env", message)]));
+    }
+    let config = &inputs.site.config;
+    let stored = |name: &EnvName, value: EnvValue| match value {
+        EnvValue::Literal(text) if is_credential(name.as_str(), config) => {
+            LabValue::Credential(SecretString::new(text))
+        }
+        EnvValue::Literal(text) => LabValue::Plain(text),
+        EnvValue::SecretRef(key) => LabValue::SecretKey(key),
+        EnvValue::FieldRef(field) => LabValue::Field(field),
+    };
+    Ok(values.into_iter().map(|(name, value)| (name.clone(), stored(&name, value))).collect())
+}
+
+/// What may be shown of an environment: credentials are replaced by a placeholder.
+pub fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
+    env.iter()
+        .map(|(name, value)| {
+            let shown = match value {
+                LabValue::Plain(text) => text.clone(),
+                LabValue::Credential(_) | LabValue::SecretKey(_) => REDACTED.to_owned(),
+                LabValue::Field(field) => format!("<{field}>"),
+            };
+            (name.to_string(), shown)
+        })
+        .collect()
+}
+
+struct Layers<'a> {
+    values: BTreeMap<EnvName, EnvValue>,
+    ledger: &'a mut Ledger,
+}
+
+impl Layers<'_> {
+    fn put(&mut self, name: EnvName, value: EnvValue, source: &Source) {
+        let field = format!("env.{name}");
+        if self.values.get(&name) == Some(&value) {
+            return;
+        }
+        match self.values.insert(name, value) {
+            Some(_) => self.ledger.replaced(field, source),
+            None => self.ledger.set(field, source),
+        }
+    }
+}
+
+/// The policies' variables, each with the policy that the ledger has for it. They are taken out of the ledger, to be
+/// put in again above what they replace.
+fn policies(merged: &Merged, ledger: &mut Ledger) -> BTreeMap<EnvName, (EnvValue, Source)> {
+    merged
+        .env
+        .iter()
+        .filter_map(|(name, value)| {
+            let source = ledger.sources.remove(&format!("env.{name}"))?;
+            // Checked before the answers were merged.
+            Some((EnvName::parse(name.as_str()).ok()?, (value.clone(), source)))
+        })
+        .collect()
+}
+
+/// A NUL ends a variable for the kernel, so that the API server would take it and the kubelet fail.
+fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, SpawnRejected> {
+    let nul = |(name, _): (&EnvName, &String)| {
+        FieldError::new(format!("env.{name}"), "contains a NUL, which no environment can hold")
+    };
+    let errors: Vec<_> = env.iter().filter(|(_, value)| value.contains('\0')).map(nul).collect();
+    if !errors.is_empty() {
+        return Err(SpawnRejected::request(errors));
+    }
+    Ok(env.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// What the service knows about every lab. Resources are written as JupyterHub's own spawners do: bytes, and CPUs as
+/// a decimal number.
+fn service(merged: &Merged) -> Vec<(&'static str, EnvValue)> {
+    let Resources { cpu_limit_millis, cpu_request_millis, memory_limit_bytes, memory_request_bytes, .. } =
+        merged.resources;
+    let cpus = |millis: Option<u64>| millis.map(|millis| Quantity::millis(millis).decimal());
+    let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
+    let (digest, description) =
+        merged.image.as_ref().map_or((None, None), |image| (image.digest.clone(), image.description.clone()));
+    let literals = [
+        ("CPU_GUARANTEE", cpus(cpu_request_millis)),
+        ("CPU_LIMIT", cpus(cpu_limit_millis)),
+        ("IMAGE_DESCRIPTION", description),
+        ("IMAGE_DIGEST", digest),
+        ("MEM_GUARANTEE", bytes(memory_request_bytes)),
+        ("MEM_LIMIT", bytes(memory_limit_bytes)),
+    ];
+    let known = literals.into_iter().filter_map(|(name, value)| Some((name, EnvValue::Literal(value?))));
+    // For servers that must bind or announce their own address.
+    known.chain([("POD_IP", EnvValue::FieldRef("status.podIP".to_owned()))]).collect()
+}
+
+fn length(value: &EnvValue) -> usize {
+    match value {
+        EnvValue::Literal(text) | EnvValue::FieldRef(text) => text.len(),
+        EnvValue::SecretRef(key) => key.name.len() + key.key.len(),
+    }
+}

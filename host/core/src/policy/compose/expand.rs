@@ -1,0 +1,115 @@
+//! Template fields in what a policy says.
+//!
+//! The rule: only names and paths of storage are expanded (claim names, `sub_path`, the paths of NFS and node, the
+//! names of ConfigMaps and Secrets), and never in a spawn in which anything the user could choose contains a brace.
+//! The host cannot know which part of a policy's string came from the user; but where no option, name, group or mail
+//! address has a brace, none of the braces in the answer can be the user's. A spawn that has both braces of a user's
+//! and a template to expand is refused, because taking the template literally would put different users into the same
+//! directory.
+
+use super::{Answer, SpawnInputs, SpawnRejected};
+use crate::names::{Fields, Scope, Template};
+use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
+
+/// The answers with their templates expanded, and the grants that name such templates likewise.
+pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<Answer>, SpawnRejected> {
+    let brace = user_brace(inputs);
+    let fields = &inputs.names.fields;
+    inputs.answers.iter().map(|answer| expand_answer(answer, fields, brace.as_deref())).collect()
+}
+
+/// Where the request has a brace that the user could have put there.
+fn user_brace(inputs: &SpawnInputs<'_>) -> Option<String> {
+    let braced = |text: &str| text.contains(['{', '}']);
+    let request = &inputs.request;
+    let identity = &request.identity;
+    let option = request.options.iter().find(|(name, value)| {
+        braced(name) || matches!(value, Value::Text(text) if braced(text))
+    });
+    let named = |wrong: bool, name: &str| wrong.then(|| name.to_owned());
+    option
+        .map(|(name, _)| format!("the option `{name}`"))
+        .or_else(|| named(braced(request.key.server.as_str()), "the server's name"))
+        .or_else(|| named(braced(identity.username.as_str()), "the username"))
+        .or_else(|| named(identity.email.as_deref().is_some_and(braced), "the mail address"))
+        .or_else(|| named(identity.display_name.as_deref().is_some_and(braced), "the display name"))
+        .or_else(|| named(identity.groups.iter().any(|group| braced(&group.name)), "a group's name"))
+}
+
+fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Result<Answer, SpawnRejected> {
+    let mut answer = answer.clone();
+    let mut refused = Vec::new();
+    for (field, text) in places(&mut answer.customization) {
+        if !text.contains(['{', '}']) {
+            continue;
+        }
+        if let Some(place) = brace {
+            let message = format!(
+                "{place} contains a brace, which cannot be used where the site names storage by templates (`{field}` of \
+                 the policy `{}`)",
+                answer.policy
+            );
+            return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
+        }
+        match Template::parse(&field, text, Scope::Rest) {
+            Ok(template) => *text = template.render(fields),
+            Err(error) => refused.push(FieldError::new(field, error.problem.to_string())),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(SpawnRejected::policy(&answer.policy, refused));
+    }
+    let granted = answer.grants.secrets.iter_mut().chain(&mut answer.grants.host_path);
+    for text in granted.filter(|text| text.contains(['{', '}'])) {
+        match Template::parse("grants", text, Scope::Rest) {
+            Ok(template) => *text = template.render(fields),
+            Err(error) => {
+                return Err(SpawnRejected::operator(format!("grants of `{}`", answer.policy), error.to_string()));
+            }
+        }
+    }
+    Ok(answer)
+}
+
+/// Every string of an answer that is expanded, with its path.
+fn places(asked: &mut Customization) -> Vec<(String, &mut String)> {
+    let mut places = Vec::new();
+    for (at, volume) in asked.volumes.iter_mut().enumerate() {
+        let path = |field: &str| format!("volumes[{at}].source.{field}");
+        match &mut volume.source {
+            VolumeSource::Nfs(nfs) => places.push((path("nfs.path"), &mut nfs.path)),
+            VolumeSource::Claim(claim) => places.push((path("claim.claim_name"), &mut claim.claim_name)),
+            VolumeSource::ConfigMap(object) => places.push((path("config_map.name"), &mut object.name)),
+            VolumeSource::Secret(object) => places.push((path("secret.name"), &mut object.name)),
+            VolumeSource::HostPath(host) => places.push((path("host_path"), host)),
+            VolumeSource::EmptyDir(_) => {}
+        }
+    }
+    sub_paths("", &mut asked.mounts, &mut places);
+    secret_names("", &mut asked.env, &mut places);
+    for (at, init) in asked.init_containers.iter_mut().enumerate() {
+        sub_paths(&format!("init_containers[{at}]."), &mut init.mounts, &mut places);
+        secret_names(&format!("init_containers[{at}]."), &mut init.env, &mut places);
+    }
+    places
+}
+
+fn sub_paths<'a>(prefix: &str, mounts: &'a mut [Mount], places: &mut Vec<(String, &'a mut String)>) {
+    for (at, mount) in mounts.iter_mut().enumerate() {
+        if let Some(path) = &mut mount.sub_path {
+            places.push((format!("{prefix}mounts[{at}].sub_path"), path));
+        }
+    }
+}
+
+fn secret_names<'a>(
+    prefix: &str,
+    env: &'a mut [EnvVar],
+    places: &mut Vec<(String, &'a mut String)>,
+) {
+    for (at, var) in env.iter_mut().enumerate() {
+        if let EnvValue::SecretRef(key) = &mut var.value {
+            places.push((format!("{prefix}env[{at}].value.secret_ref.name"), &mut key.name));
+        }
+    }
+}

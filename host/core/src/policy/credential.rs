@@ -1,0 +1,46 @@
+//! Which environment variables are credentials.
+
+use crate::config::lab::LabConfig;
+
+/// Words of a variable's name that say its value is a credential.
+const WORDS: [&str; 9] = [
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWORDS",
+    "PASSWD",
+    "CREDENTIAL",
+    "CREDENTIALS",
+];
+
+/// Two words in a row that say the same.
+const PAIRS: [(&str, &str); 3] = [("API", "KEY"), ("ACCESS", "KEY"), ("PRIVATE", "KEY")];
+
+/// True if the value of the variable `name` must not be seen: the configuration lists it, or its name says so.
+pub fn is_credential(name: &str, config: &LabConfig) -> bool {
+    if config.credential_env.iter().any(|listed| listed == name) {
+        return true;
+    }
+    let upper = name.to_ascii_uppercase();
+    let words: Vec<&str> = upper.split(['_', '-', '.']).collect();
+    words.iter().any(|word| WORDS.contains(word) || *word == "APIKEY")
+        || words.windows(2).any(|pair| PAIRS.iter().any(|(first, second)| pair == [*first, *second]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_they_hold() {
+        let config = LabConfig::default();
+        for name in ["JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN", "AWS_SECRET_ACCESS_KEY", "db-password", "OPENAI_API_KEY"] {
+            assert!(is_credential(name, &config), "{name}");
+        }
+        for name in ["JUPYTERHUB_API_URL", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MEM_LIMIT", "API_URL"] {
+            assert!(!is_credential(name, &config), "{name}");
+        }
+    }
+}

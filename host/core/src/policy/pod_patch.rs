@@ -1,0 +1,86 @@
+//! Patches of the Pod: the escape hatch for what a customization has no word for.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+
+/// Reads a patch into the Pod's own types. Refused is what those types do not know, so that a misspelt field is an
+/// error and not a wish that is silently ignored.
+pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
+    let written: Value = serde_json::from_str(patch).map_err(|error| format!("not JSON: {error}"))?;
+    if !written.is_object() {
+        return Err("not an object".to_owned());
+    }
+    let pod: Pod = serde_json::from_value(written.clone()).map_err(|error| format!("not a part of a Pod: {error}"))?;
+    let read = serde_json::to_value(&pod).map_err(|error| format!("not a part of a Pod: {error}"))?;
+    let known = leaves(&read);
+    match leaves(&written).into_iter().find(|path| !known.contains(path)) {
+        Some(path) => Err(format!("a Pod has no field `{path}`, or not of this kind")),
+        None => Ok(pod),
+    }
+}
+
+/// The dotted path of every value a patch sets, without list positions, sorted, each once. Empty when it is not JSON,
+/// which [`parse`] refuses.
+pub(crate) fn paths(patch: &str) -> Vec<String> {
+    serde_json::from_str(patch).map(|value| leaves(&value)).unwrap_or_default()
+}
+
+/// True if `path` is `prefix` or lies below it.
+pub(crate) fn is_at_or_below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn leaves(value: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    collect(value, String::new(), &mut paths);
+    paths.retain(|path| !matches!(path.as_str(), "apiVersion" | "kind" | ""));
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                collect(value, below, paths);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().for_each(|item| collect(item, path.clone(), paths));
+        }
+        _ => paths.push(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_read_as_a_pod() {
+        let pod = parse(r#"{"spec":{"priority":7,"dnsConfig":{"nameservers":["1.1.1.1"]}}}"#).unwrap();
+        assert_eq!(pod.spec.unwrap().priority, Some(7));
+    }
+
+    #[test]
+    fn what_a_pod_does_not_have_is_refused() {
+        for (patch, says) in [
+            ("[", "not JSON"),
+            ("7", "not an object"),
+            (r#"{"spec":{"hostAlias":[]}}"#, "spec.hostAlias"),
+            (r#"{"spec":{"priority":"high"}}"#, "not a part of a Pod"),
+            (r#"{"spec":{"$patch":"delete"}}"#, "spec.$patch"),
+        ] {
+            let error = parse(patch).unwrap_err();
+            assert!(error.contains(says), "{patch}: {error}");
+        }
+    }
+
+    #[test]
+    fn paths_have_whole_steps() {
+        assert!(is_at_or_below("spec.hostAliases.ip", "spec.hostAliases"));
+        assert!(!is_at_or_below("spec.hostAliasesX", "spec.hostAliases"));
+    }
+}
