@@ -3,17 +3,8 @@
 use crate::config::lab::LabConfig;
 
 /// Words of a variable's name that say its value is a credential.
-const WORDS: [&str; 9] = [
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWORDS",
-    "PASSWD",
-    "CREDENTIAL",
-    "CREDENTIALS",
-];
+const WORDS: [&str; 9] =
+    ["TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
 
 /// Two words in a row that say the same.
 const PAIRS: [(&str, &str); 3] = [("API", "KEY"), ("ACCESS", "KEY"), ("PRIVATE", "KEY")];
@@ -36,7 +27,13 @@ mod tests {
     #[test]
     fn names_say_what_they_hold() {
         let config = LabConfig::default();
-        for name in ["JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN", "AWS_SECRET_ACCESS_KEY", "db-password", "OPENAI_API_KEY"] {
+        for name in [
+            "JUPYTERHUB_API_TOKEN",
+            "JPY_API_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "db-password",
+            "OPENAI_API_KEY",
+        ] {
             assert!(is_credential(name, &config), "{name}");
         }
         for name in ["JUPYTERHUB_API_URL", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MEM_LIMIT", "API_URL"] {

@@ -95,8 +95,11 @@ pub(crate) struct Need {
 /// Checks what `policy` asks for against its grants. Reserved variables are known to the site only: see
 /// [`crate::policy::compose()`].
 pub fn check(policy: &str, asked: &Customization, grants: &Grants) -> Result<(), Vec<GrantViolation>> {
-    let violations: Vec<_> =
-        needs(asked).into_iter().filter(|need| !grants.cover(need)).map(|need| need.violated_by(policy)).collect();
+    let violations: Vec<_> = needs(asked)
+        .into_iter()
+        .filter(|need| !grants.cover(need))
+        .map(|need| need.violated_by(policy))
+        .collect();
     if violations.is_empty() { Ok(()) } else { Err(violations) }
 }
 
@@ -112,7 +115,12 @@ pub fn check_form(policy: &str, form: &Form, grants: &Grants) -> Result<(), Gran
 
 impl Need {
     pub(crate) fn violated_by(self, policy: &str) -> GrantViolation {
-        GrantViolation { policy: policy.to_owned(), field: self.field, grant: self.grant, wanted: self.wanted }
+        GrantViolation {
+            policy: policy.to_owned(),
+            field: self.field,
+            grant: self.grant,
+            wanted: self.wanted,
+        }
     }
 }
 
@@ -122,7 +130,9 @@ impl Grants {
         match need.grant {
             Grant::PrivilegedInit => self.privileged_init,
             Grant::RunAsRootInit => self.run_as_root_init || self.privileged_init,
-            Grant::HostPath => listed(&|path| self.host_path.iter().any(|prefix| path::is_below(path, prefix))),
+            Grant::HostPath => {
+                listed(&|path| self.host_path.iter().any(|prefix| path::is_below(path, prefix)))
+            }
             Grant::RawHtml => self.raw_html,
             Grant::PodPatch => {
                 listed(&|field| self.pod_patch.iter().any(|prefix| pod_patch::is_at_or_below(field, prefix)))

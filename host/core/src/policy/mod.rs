@@ -4,12 +4,18 @@
 //! The form's types live in [`crate::form`] and the quota's in [`crate::quota`].
 
 mod authorize;
+mod check;
+pub mod compose;
+mod credential;
 mod customization;
 mod env;
 mod error;
+mod grants;
 mod image;
 mod init_container;
 mod pair;
+pub(crate) mod path;
+mod pod_patch;
 mod request;
 mod resources;
 mod scheduling;
@@ -19,9 +25,14 @@ mod value;
 mod volume;
 
 pub use authorize::{Action, AuthorizeRequest, Verdict};
+pub use check::check_customization;
+pub(crate) use check::{MANAGED_BY_KEY, OWN_PREFIX, OWN_VOLUME_PREFIX};
+pub use compose::{Answer, Blame, Ledger, SpawnInputs, SpawnRejected, ValidatedSpawn, compose};
+pub use credential::is_credential;
 pub use customization::Customization;
 pub use env::{EnvValue, EnvVar, KeyRef};
 pub use error::{FieldError, HookError};
+pub use grants::{Grant, GrantViolation, Grants, check, check_form};
 pub use image::Image;
 pub use init_container::{InitContainer, InitRun, SecurityProfile};
 pub use pair::Pair;

@@ -42,7 +42,9 @@ mod tests {
             assert!(!is_absolute(bad), "{bad}");
         }
         assert!(is_relative("a/b") && !is_relative("/a") && !is_relative("../a") && !is_relative(""));
-        assert!(is_below("/data/a", "/data") && is_below("/data", "/data/") && !is_below("/database", "/data"));
+        assert!(
+            is_below("/data/a", "/data") && is_below("/data", "/data/") && !is_below("/database", "/data")
+        );
         assert!(is_key(".dockerconfigjson") && !is_key("a/b") && !is_key("..") && !is_key(""));
     }
 }

@@ -10,7 +10,8 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     if !written.is_object() {
         return Err("not an object".to_owned());
     }
-    let pod: Pod = serde_json::from_value(written.clone()).map_err(|error| format!("not a part of a Pod: {error}"))?;
+    let pod: Pod =
+        serde_json::from_value(written.clone()).map_err(|error| format!("not a part of a Pod: {error}"))?;
     let read = serde_json::to_value(&pod).map_err(|error| format!("not a part of a Pod: {error}"))?;
     let known = leaves(&read);
     match leaves(&written).into_iter().find(|path| !known.contains(path)) {

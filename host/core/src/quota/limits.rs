@@ -33,3 +33,67 @@ pub struct Usage {
     /// Labs that run, start or stop.
     pub labs: u32,
 }
+
+impl Quota {
+    /// Both limits hold: the smaller of each.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.cpu_millis = smaller(self.cpu_millis, other.cpu_millis);
+        self.memory_bytes = smaller(self.memory_bytes, other.memory_bytes);
+        self.storage_bytes = smaller(self.storage_bytes, other.storage_bytes);
+        self.pods = smaller(self.pods, other.pods);
+        self.labs = smaller(self.labs, other.labs);
+        for (name, limit) in other.extended {
+            self.extended.entry(name).and_modify(|old| *old = (*old).min(limit)).or_insert(limit);
+        }
+        self
+    }
+
+    /// True if nothing is limited that a namespace can limit.
+    pub fn is_unlimited(&self) -> bool {
+        let Self { cpu_millis, memory_bytes, storage_bytes, pods, labs: _, extended } = self;
+        cpu_millis.is_none()
+            && memory_bytes.is_none()
+            && storage_bytes.is_none()
+            && pods.is_none()
+            && extended.is_empty()
+    }
+
+    /// Whether someone who has `usage` may start one more lab.
+    pub fn allows_another_lab(&self, usage: Usage) -> bool {
+        self.labs.is_none_or(|most| usage.labs < most)
+    }
+}
+
+fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_of_each_holds() {
+        let site: Quota =
+            serde_saphyr::from_str("{cpu_millis: 8000, labs: 3, extended: {nvidia.com/gpu: 2}}").unwrap();
+        let group: Quota = serde_saphyr::from_str("{cpu_millis: 4000, memory_bytes: 10}").unwrap();
+        let user: Quota =
+            serde_saphyr::from_str("{labs: 5, extended: {nvidia.com/gpu: 1, x.io/y: 4}}").unwrap();
+        let all = site.and(group).and(user);
+        let expected =
+            "{cpu_millis: 4000, memory_bytes: 10, labs: 3, extended: {nvidia.com/gpu: 1, x.io/y: 4}}";
+        assert_eq!(all, serde_saphyr::from_str(expected).unwrap());
+    }
+
+    #[test]
+    fn labs_are_counted_before_the_next_one() {
+        let two = Quota { labs: Some(2), ..Quota::default() };
+        assert!(two.allows_another_lab(Usage { labs: 1 }) && !two.allows_another_lab(Usage { labs: 2 }));
+        assert!(Quota::default().allows_another_lab(Usage { labs: 99 }));
+        assert!(two.is_unlimited(), "labs are the service's to count, not the namespace's");
+    }
+}

@@ -1,5 +1,7 @@
 //! How much one user may have: quantities, and limits from several sources merged.
 
 mod limits;
+mod quantity;
 
 pub use limits::{Quota, Usage};
+pub use quantity::{InvalidQuantity, Quantity};

@@ -27,7 +27,9 @@ mod tests {
     #[test]
     fn the_hubs_own_keys_are_reserved_and_a_sites_are_not() {
         let reserved = ReservedEnv::new(&LabConfig::default().reserved_env);
-        for name in ["JUPYTERHUB_API_TOKEN", "JUPYTERHUB_API_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_API_TOKEN"] {
+        for name in
+            ["JUPYTERHUB_API_TOKEN", "JUPYTERHUB_API_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_API_TOKEN"]
+        {
             assert!(reserved.contains(name), "{name}");
         }
         for name in ["JUPYTERHUB_SINGLEUSER_APP", "JUPYTERHUB_USER_X", "PATH"] {

@@ -22,7 +22,10 @@ impl LabSite {
         let mut errors = Vec::new();
         let reserved = ReservedEnv::new(&config.reserved_env);
         let site = Self {
-            working_dir: config.working_dir.as_ref().and_then(|text| template("lab.working_dir", text, &mut errors)),
+            working_dir: config
+                .working_dir
+                .as_ref()
+                .and_then(|text| template("lab.working_dir", text, &mut errors)),
             env: templates("lab.env", &config.env, &mut errors),
             labels: templates("lab.labels", &config.labels, &mut errors),
             annotations: templates("lab.annotations", &config.annotations, &mut errors),
@@ -72,9 +75,15 @@ impl LabSite {
             if !path::is_key(&secret.key) {
                 errors.push(FieldError::new(&field, format!("{:?} is not a key of a Secret", secret.key)));
             } else if secret.key == super::site_secret::TOKEN_KEY {
-                errors.push(FieldError::new(&field, "`token` is the key of the user's own token; rename the secret's key"));
+                errors.push(FieldError::new(
+                    &field,
+                    "`token` is the key of the user's own token; rename the secret's key",
+                ));
             } else if !keys.insert(&secret.key) {
-                errors.push(FieldError::new(&field, format!("another secret has the key {:?} already", secret.key)));
+                errors.push(FieldError::new(
+                    &field,
+                    format!("another secret has the key {:?} already", secret.key),
+                ));
             }
         }
         if secrets.iter().filter(|secret| secret.pull_secret).count() > 1 {
@@ -97,7 +106,8 @@ impl LabSite {
         for (at, pattern) in config.reserved_env.iter().enumerate() {
             let name = pattern.strip_suffix('*').unwrap_or(pattern);
             if EnvName::parse(name).is_err() {
-                let message = format!("{pattern:?} is neither a variable's name nor a prefix with `*` at its end");
+                let message =
+                    format!("{pattern:?} is neither a variable's name nor a prefix with `*` at its end");
                 errors.push(FieldError::new(format!("lab.reserved_env[{at}]"), message));
             }
         }

@@ -25,7 +25,11 @@ pub(super) fn command(asked: &Customization, found: &mut Findings) {
         words("args", args, found);
     }
     if let Some(path) = &asked.working_dir {
-        found.refuse_if(!path::is_absolute(path), "working_dir", "must be an absolute path without `..` and `:`");
+        found.refuse_if(
+            !path::is_absolute(path),
+            "working_dir",
+            "must be an absolute path without `..` and `:`",
+        );
     }
 }
 

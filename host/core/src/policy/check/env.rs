@@ -22,7 +22,11 @@ pub(super) fn check(env: &[EnvVar], found: &mut Findings) {
         found.parsed("name", EnvName::parse(var.name.as_str()));
         match &var.value {
             EnvValue::Literal(value) => {
-                found.refuse_if(value.contains('\0'), "value", "contains a NUL, which no environment can hold");
+                found.refuse_if(
+                    value.contains('\0'),
+                    "value",
+                    "contains a NUL, which no environment can hold",
+                );
                 found.refuse_if(value.len() > LONGEST_VALUE, "value", "is longer than 256 KiB");
             }
             EnvValue::SecretRef(key) => {
@@ -31,7 +35,10 @@ pub(super) fn check(env: &[EnvVar], found: &mut Findings) {
             }
             EnvValue::FieldRef(field) => {
                 if !is_pod_field(field) {
-                    found.add("value", format!("the environment can hold {} and single labels", FIELDS.join(", ")));
+                    found.add(
+                        "value",
+                        format!("the environment can hold {} and single labels", FIELDS.join(", ")),
+                    );
                 }
             }
         }
@@ -40,7 +47,10 @@ pub(super) fn check(env: &[EnvVar], found: &mut Findings) {
 
 fn is_pod_field(field: &str) -> bool {
     let subscript = |kind: &str| {
-        field.strip_prefix(kind).and_then(|rest| rest.strip_suffix("']")).is_some_and(|key| !key.contains('\''))
+        field
+            .strip_prefix(kind)
+            .and_then(|rest| rest.strip_suffix("']"))
+            .is_some_and(|key| !key.contains('\''))
     };
     FIELDS.contains(&field) || subscript("metadata.labels['") || subscript("metadata.annotations['")
 }

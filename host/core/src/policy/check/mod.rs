@@ -36,7 +36,9 @@ pub fn check_customization(asked: &Customization) -> Vec<FieldError> {
     containers::init_containers(&asked.init_containers, &mut found);
     containers::command(asked, &mut found);
     if let Some(limits) = &asked.time_limits {
-        for (field, seconds) in [("spawn_seconds", limits.spawn_seconds), ("delete_seconds", limits.delete_seconds)] {
+        for (field, seconds) in
+            [("spawn_seconds", limits.spawn_seconds), ("delete_seconds", limits.delete_seconds)]
+        {
             found.refuse_if(seconds == Some(0), &format!("time_limits.{field}"), "must be at least 1");
         }
     }
@@ -86,20 +88,44 @@ mod tests {
         ("labels: [{name: a/b/c, value: x}]", "labels[0].name", "label key"),
         ("labels: [{name: a, value: 'a b'}]", "labels[0].value", "label value"),
         ("labels: [{name: wasmspawner.io/user, value: eve}]", "labels[0].name", "the service's own"),
-        ("annotations: [{name: wasmspawner.io/username, value: eve}]", "annotations[0].name", "the service's own"),
+        (
+            "annotations: [{name: wasmspawner.io/username, value: eve}]",
+            "annotations[0].name",
+            "the service's own",
+        ),
         ("annotations: [{name: a, value: x}, {name: a, value: x}]", "annotations[1].name", "twice"),
-        ("resources: {cpu_limit_millis: 100, cpu_request_millis: 200}", "resources.cpu_request_millis", "limit"),
+        (
+            "resources: {cpu_limit_millis: 100, cpu_request_millis: 200}",
+            "resources.cpu_request_millis",
+            "limit",
+        ),
         ("resources: {extended: [[gpu, 1]]}", "resources.extended[0]", "nvidia.com/gpu"),
         ("resources: {extended: [[kubernetes.io/x, 1]]}", "resources.extended[0]", "kubernetes.io"),
         ("tolerations: [{operator: equal}]", "tolerations[0].key", "equal"),
         ("tolerations: [{operator: exists, value: x}]", "tolerations[0].value", "exists"),
         ("tolerations: [{operator: exists, seconds: 5}]", "tolerations[0].seconds", "no_execute"),
         ("volumes: [{name: A, source: {empty_dir: {}}}]", "volumes[0].name", "name"),
-        ("volumes: [{name: wasmspawner-nss, source: {empty_dir: {}}}]", "volumes[0].name", "the service's own"),
-        ("volumes: [{name: a, source: {nfs: {server: '', path: /x}}}]", "volumes[0].source.nfs.server", "empty"),
-        ("volumes: [{name: a, source: {nfs: {server: s, path: x}}}]", "volumes[0].source.nfs.path", "absolute"),
+        (
+            "volumes: [{name: wasmspawner-nss, source: {empty_dir: {}}}]",
+            "volumes[0].name",
+            "the service's own",
+        ),
+        (
+            "volumes: [{name: a, source: {nfs: {server: '', path: /x}}}]",
+            "volumes[0].source.nfs.server",
+            "empty",
+        ),
+        (
+            "volumes: [{name: a, source: {nfs: {server: s, path: x}}}]",
+            "volumes[0].source.nfs.path",
+            "absolute",
+        ),
         ("volumes: [{name: a, source: {host_path: /a/../etc}}]", "volumes[0].source.host_path", "absolute"),
-        ("volumes: [{name: a, source: {config_map: {name: c, mode: 999}}}]", "volumes[0].source.config_map.mode", "777"),
+        (
+            "volumes: [{name: a, source: {config_map: {name: c, mode: 999}}}]",
+            "volumes[0].source.config_map.mode",
+            "777",
+        ),
         (
             "volumes: [{name: a, source: {secret: {name: c, items: [[k, ../x]]}}}]",
             "volumes[0].source.secret.items[0]",
@@ -110,7 +136,11 @@ mod tests {
         ("mounts: [{volume: a, path: /d, sub_path: ../x}]", "mounts[0].sub_path", "relative"),
         ("init_containers: [{name: a, image: ''}]", "init_containers[0].image", "image reference"),
         ("init_containers: [{name: a, image: i}, {name: a, image: i}]", "init_containers[1].name", "twice"),
-        ("init_containers: [{name: a, image: i, env: [{name: '', value: {literal: x}}]}]", "init_containers[0].env[0].name", "empty"),
+        (
+            "init_containers: [{name: a, image: i, env: [{name: '', value: {literal: x}}]}]",
+            "init_containers[0].env[0].name",
+            "empty",
+        ),
         ("command: []", "command", "empty"),
         ("working_dir: home", "working_dir", "absolute"),
         ("time_limits: {spawn_seconds: 0}", "time_limits.spawn_seconds", "at least 1"),

@@ -15,7 +15,11 @@ pub(super) fn check(resources: &Resources, found: &mut Findings) {
         found.refuse_if(limit == Some(0), &limit_field, "is zero; leave it out for no limit");
         let above = request.zip(limit).is_some_and(|(request, limit)| request > limit);
         found.refuse_if(above, &request_field, "is above the limit");
-        found.refuse_if(request.max(limit).is_some_and(|value| value > LARGEST), &limit_field, "is too large");
+        found.refuse_if(
+            request.max(limit).is_some_and(|value| value > LARGEST),
+            &limit_field,
+            "is too large",
+        );
     }
     found.each("extended", &resources.extended, ("", |(name, _)| name.clone()), |(name, amount), found| {
         extended_name(name, found);
@@ -37,6 +41,7 @@ fn extended_name(name: &str, found: &mut Findings) {
             found.add("", "belongs to kubernetes.io; extended resources have another domain");
         }
         Some(_) => found.parsed("", LabelKey::parse(name)),
-        None => found.add("", format!("{name:?} has no domain; an extended resource is called as `nvidia.com/gpu`")),
+        None => found
+            .add("", format!("{name:?} has no domain; an extended resource is called as `nvidia.com/gpu`")),
     }
 }

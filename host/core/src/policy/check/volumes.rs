@@ -21,7 +21,11 @@ fn source(source: &VolumeSource, found: &mut Findings) {
         VolumeSource::Nfs(nfs) => found.at("nfs", |found| {
             let server = &nfs.server;
             found.refuse_if(server.is_empty(), "server", "is empty");
-            found.refuse_if(server.chars().any(|c| c.is_whitespace() || c == '/'), "server", "is not a host's name");
+            found.refuse_if(
+                server.chars().any(|c| c.is_whitespace() || c == '/'),
+                "server",
+                "is not a host's name",
+            );
             found.refuse_if(!path::is_absolute(&nfs.path), "path", NOT_ABSOLUTE);
         }),
         VolumeSource::Claim(claim) => found.at("claim", |found| self::claim(claim, found)),

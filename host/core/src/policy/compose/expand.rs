@@ -23,9 +23,10 @@ fn user_brace(inputs: &SpawnInputs<'_>) -> Option<String> {
     let braced = |text: &str| text.contains(['{', '}']);
     let request = &inputs.request;
     let identity = &request.identity;
-    let option = request.options.iter().find(|(name, value)| {
-        braced(name) || matches!(value, Value::Text(text) if braced(text))
-    });
+    let option = request
+        .options
+        .iter()
+        .find(|(name, value)| braced(name) || matches!(value, Value::Text(text) if braced(text)));
     let named = |wrong: bool, name: &str| wrong.then(|| name.to_owned());
     option
         .map(|(name, _)| format!("the option `{name}`"))
@@ -64,7 +65,10 @@ fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Resul
         match Template::parse("grants", text, Scope::Rest) {
             Ok(template) => *text = template.render(fields),
             Err(error) => {
-                return Err(SpawnRejected::operator(format!("grants of `{}`", answer.policy), error.to_string()));
+                return Err(SpawnRejected::operator(
+                    format!("grants of `{}`", answer.policy),
+                    error.to_string(),
+                ));
             }
         }
     }
@@ -102,11 +106,7 @@ fn sub_paths<'a>(prefix: &str, mounts: &'a mut [Mount], places: &mut Vec<(String
     }
 }
 
-fn secret_names<'a>(
-    prefix: &str,
-    env: &'a mut [EnvVar],
-    places: &mut Vec<(String, &'a mut String)>,
-) {
+fn secret_names<'a>(prefix: &str, env: &'a mut [EnvVar], places: &mut Vec<(String, &'a mut String)>) {
     for (at, var) in env.iter_mut().enumerate() {
         if let EnvValue::SecretRef(key) = &mut var.value {
             places.push((format!("{prefix}env[{at}].value.secret_ref.name"), &mut key.name));

@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Pod;
+
 use super::{Ledger, Source};
 use crate::policy::{
-    AffinityPreset, Customization, EnvValue, Image, InitContainer, Mount, Pair, Resources, TimeLimits, Toleration,
-    Volume,
+    AffinityPreset, Customization, EnvValue, Image, InitContainer, Mount, Pair, Resources, TimeLimits,
+    Toleration, Volume,
 };
 
 /// The answers of a chain as one.
@@ -25,6 +27,8 @@ pub(super) struct Merged {
     pub(super) working_dir: Option<String>,
     pub(super) time_limits: TimeLimits,
     pub(super) environment_class: Option<String>,
+    /// The parsed patches, in the order of the chain.
+    pub(super) pod_patches: Vec<Pod>,
 }
 
 impl Merged {
@@ -91,7 +95,13 @@ impl Merge<'_> {
     }
 
     /// Things with names in a list, whose order stays.
-    fn items<T: PartialEq>(&mut self, field: &str, list: &mut Vec<T>, items: Vec<T>, name: fn(&T) -> &String) {
+    fn items<T: PartialEq>(
+        &mut self,
+        field: &str,
+        list: &mut Vec<T>,
+        items: Vec<T>,
+        name: fn(&T) -> &String,
+    ) {
         for item in items {
             let path = format!("{field}.{}", name(&item));
             match list.iter_mut().find(|old| name(old) == name(&item)) {

@@ -1,0 +1,47 @@
+//! What the operator's and the user's limits leave of what was asked.
+
+use super::merge::Merged;
+use super::{Ledger, SpawnRejected};
+use crate::config::lab::MaxTimeLimits;
+use crate::policy::{FieldError, TimeLimits};
+use crate::quota::{Quantity, Quota};
+
+/// A lab that alone is above the user's quota would wait for ever: the request is refused with what would fit.
+pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRejected> {
+    let asked = &merged.resources;
+    let mut errors = Vec::new();
+    let mut compare = |field: &str, asked: Option<Quantity>, limit: Option<Quantity>| {
+        if let (Some(asked), Some(limit)) = (asked, limit)
+            && asked > limit
+        {
+            let message =
+                format!("the lab would need {asked}, but your quota is {limit}; choose a smaller size");
+            errors.push(FieldError::new(field, message));
+        }
+    };
+    let cpu = asked.cpu_limit_millis.or(asked.cpu_request_millis);
+    compare("quota.cpu", cpu.map(Quantity::millis), quota.cpu_millis.map(Quantity::millis));
+    let memory = asked.memory_limit_bytes.or(asked.memory_request_bytes);
+    compare("quota.memory", memory.map(Quantity::bytes), quota.memory_bytes.map(Quantity::bytes));
+    for (name, amount) in &asked.extended {
+        let limit = quota.extended.get(name).copied();
+        compare(&format!("quota.{name}"), Some(Quantity::count(*amount)), limit.map(Quantity::count));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(SpawnRejected::request(errors)) }
+}
+
+/// The operator's maximum holds.
+pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, ledger: &mut Ledger) -> TimeLimits {
+    let mut within = |field: &str, seconds: Option<u32>, most: u32| {
+        if let Some(seconds) = seconds.filter(|seconds| *seconds > most) {
+            ledger.notes.push(format!(
+                "time_limits.{field}: {seconds} s are cut to the operator's maximum of {most} s"
+            ));
+        }
+        seconds.map(|seconds| seconds.min(most))
+    };
+    TimeLimits {
+        spawn_seconds: within("spawn_seconds", asked.spawn_seconds, most.spawn_seconds),
+        delete_seconds: within("delete_seconds", asked.delete_seconds, most.delete_seconds),
+    }
+}

@@ -1,0 +1,199 @@
+//! From the answers of a chain of policies to one lab: merged in order, checked, within the grants, with a record of
+//! who decided what.
+
+mod env;
+mod expand;
+mod inputs;
+mod ledger;
+mod limits;
+mod merge;
+mod rejected;
+mod secrets;
+#[cfg(test)]
+mod tests;
+mod validated;
+mod verdict;
+
+pub(crate) use env::REDACTED;
+pub use env::{LabEnv, LabValue};
+pub use inputs::{Answer, SpawnInputs};
+pub use ledger::{Conflict, GrantUse, Ledger, Source};
+pub use rejected::{Blame, SpawnRejected};
+pub use validated::ValidatedSpawn;
+pub use verdict::all_allow;
+
+use merge::Merged;
+
+use super::grants::{Grant, Need, needs};
+use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, pod_patch};
+use crate::config::lab::LabSite;
+use crate::names::LabelValue;
+use crate::quota::Quota;
+
+/// Decides a spawn: everything that can be wrong with it is found here, and said with who has to mend it.
+pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
+    let mut ledger = Ledger::default();
+    let answers = expand::expand(&inputs)?;
+    for answer in &answers {
+        check_answer(answer, inputs.site, &mut ledger)?;
+    }
+    let mut merged = merge(answers, &inputs, &mut ledger);
+    let pod_patches = std::mem::take(&mut merged.pod_patches);
+    check_storage(&merged, &inputs, &ledger)?;
+    let quota = quota(&inputs);
+    limits::check_quota(&merged, &quota)?;
+    let image = image(&mut merged, &inputs, &mut ledger)?;
+    let env = env::lab_env(&inputs, &merged, &mut ledger)?;
+    let (site_secrets, pull_secret) = secrets::site_secrets(&inputs)?;
+    let site_labels = site_labels(&inputs)?;
+
+    let config = &inputs.site.config;
+    let fields = &inputs.names.fields;
+    let site_annotations = inputs.site.annotations(fields);
+    Ok(ValidatedSpawn {
+        image,
+        env,
+        site_labels,
+        site_annotations: site_annotations.into_iter().map(|(key, value)| (key.into(), value)).collect(),
+        labels: merged.labels,
+        annotations: merged.annotations,
+        resources: merged.resources,
+        tolerations: merged.tolerations,
+        node_selector: merged.node_selector,
+        affinity: merged.affinity.unwrap_or(AffinityPreset::None),
+        volumes: merged.volumes,
+        mounts: merged.mounts,
+        init_containers: merged.init_containers,
+        command: or_site(merged.command, config.command.clone(), "command", &mut ledger),
+        args: or_site(merged.args, config.args.clone(), "args", &mut ledger),
+        working_dir: or_site(merged.working_dir, inputs.site.working_dir(fields), "working_dir", &mut ledger),
+        time_limits: limits::time_limits(merged.time_limits, config.max_time_limits, &mut ledger),
+        environment_class: merged.environment_class,
+        quota,
+        token: inputs.request.token,
+        site_secrets,
+        pull_secret,
+        config: config.clone(),
+        ledger,
+        pod_patches,
+        key: inputs.request.key,
+        job_id: inputs.job_id,
+        identity: inputs.request.identity,
+        options: inputs.request.options,
+        names: inputs.names,
+    })
+}
+
+/// An answer must be one that Kubernetes takes, and within what its policy is granted.
+fn check_answer(answer: &Answer, site: &LabSite, ledger: &mut Ledger) -> Result<(), SpawnRejected> {
+    let errors = check_customization(&answer.customization);
+    if !errors.is_empty() {
+        return Err(SpawnRejected::policy(&answer.policy, errors));
+    }
+    let mut needs = needs(&answer.customization);
+    for (at, var) in answer.customization.env.iter().enumerate() {
+        if site.reserves(&var.name) {
+            let wanted = Some(var.name.clone());
+            let grant = Grant::EnvPrefixesReservedOverride;
+            needs.push(Need { field: format!("env[{at}].name"), grant, wanted });
+        }
+    }
+    let (granted, denied): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| answer.grants.cover(need));
+    if !denied.is_empty() {
+        let details = denied.into_iter().map(|need| {
+            let field = need.field.clone();
+            FieldError::new(field, need.violated_by(&answer.policy).to_string())
+        });
+        return Err(SpawnRejected::policy(&answer.policy, details.collect()));
+    }
+    ledger.grants.extend(granted.into_iter().map(|need| GrantUse {
+        policy: answer.policy.clone(),
+        field: need.field,
+        grant: need.grant,
+    }));
+    Ok(())
+}
+
+/// One answer of all. Init containers for provisioning are left out where they are not needed any more.
+fn merge(answers: Vec<Answer>, inputs: &SpawnInputs<'_>, ledger: &mut Ledger) -> Merged {
+    let mut merged = Merged::default();
+    for answer in answers {
+        // Checked already: what does not parse was refused.
+        merged
+            .pod_patches
+            .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
+        merged.add(&answer.policy, answer.customization, ledger);
+    }
+    merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
+    merged
+}
+
+/// What only the merged answer shows: every mount has its volume, and nothing has the name of the service's own.
+fn check_storage(merged: &Merged, inputs: &SpawnInputs<'_>, ledger: &Ledger) -> Result<(), SpawnRejected> {
+    let config = &inputs.site.config;
+    let blamed = |field: String, message: String| match ledger.sources.get(&field) {
+        Some(Source::Policy(policy)) => SpawnRejected::policy(policy, vec![FieldError::new(field, message)]),
+        _ => SpawnRejected::operator(field, message),
+    };
+    let exists = |name: &str| merged.volumes.iter().any(|volume| volume.name == name);
+    for mount in &merged.mounts {
+        let field = format!("mounts.{}", mount.path);
+        if !exists(&mount.volume) {
+            return Err(blamed(field, format!("no policy gives a volume `{}`", mount.volume)));
+        }
+        if config.secrets_path.as_deref() == Some(mount.path.trim_end_matches('/')) {
+            return Err(blamed(field, "is where the lab finds its secrets (`lab.secrets_path`)".to_owned()));
+        }
+    }
+    for init in &merged.init_containers {
+        let field = format!("init_containers.{}", init.name);
+        if init.name == config.container.as_str() {
+            return Err(blamed(field, "is the name of the lab's own container".to_owned()));
+        }
+        if let Some(mount) = init.mounts.iter().find(|mount| !exists(&mount.volume)) {
+            return Err(blamed(field, format!("no policy gives a volume `{}`", mount.volume)));
+        }
+    }
+    Ok(())
+}
+
+fn quota(inputs: &SpawnInputs<'_>) -> Quota {
+    inputs.quotas.iter().fold(Quota::default(), |quota, (_, other)| quota.and(other.clone()))
+}
+
+/// The policies' image or the site's. It becomes part of `merged` because the environment tells the lab about it.
+fn image(merged: &mut Merged, inputs: &SpawnInputs<'_>, ledger: &mut Ledger) -> Result<Image, SpawnRejected> {
+    if let Some(image) = &merged.image {
+        return Ok(image.clone());
+    }
+    let Some(reference) = inputs.site.config.image.clone() else {
+        let message =
+            "no policy chooses an image for this lab, and the configuration has none to fall back on";
+        return Err(SpawnRejected::operator("lab.image", message));
+    };
+    ledger.set("image", &Source::Configuration);
+    let image = Image { reference, ..Image::default() };
+    merged.image = Some(image.clone());
+    Ok(image)
+}
+
+fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, ledger: &mut Ledger) -> Option<T> {
+    if asked.is_none() && site.is_some() {
+        ledger.set(field, &Source::Configuration);
+    }
+    asked.or(site)
+}
+
+/// The site's labels are templates, so that only a lab shows whether their values are labels.
+fn site_labels(
+    inputs: &SpawnInputs<'_>,
+) -> Result<std::collections::BTreeMap<String, String>, SpawnRejected> {
+    let labels = inputs.site.labels(&inputs.names.fields);
+    labels
+        .into_iter()
+        .map(|(key, value)| match LabelValue::parse(value) {
+            Ok(value) => Ok((key.into(), value.into())),
+            Err(error) => Err(SpawnRejected::operator(format!("lab.labels.{key}"), error.to_string())),
+        })
+        .collect()
+}

@@ -1,0 +1,18 @@
+use crate::policy::Verdict;
+
+/// The verdict of a chain: all must allow, the first denial counts.
+pub fn all_allow(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
+    verdicts.into_iter().find(|verdict| *verdict != Verdict::Allow).unwrap_or(Verdict::Allow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_denial_counts() {
+        let deny = |why: &str| Verdict::Deny(why.to_owned());
+        assert_eq!(all_allow([]), Verdict::Allow);
+        assert_eq!(all_allow([Verdict::Allow, deny("one"), deny("two")]), deny("one"));
+    }
+}

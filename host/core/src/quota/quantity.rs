@@ -1,0 +1,229 @@
+use std::fmt;
+use std::str::FromStr;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
+
+/// An amount as Kubernetes writes it ("Quantity" in its API conventions), exact to a billionth, never negative.
+///
+/// Written with decimal suffixes (`500m`, `2`, `3k`) or binary ones (`512Mi`), in the canonical form: the largest
+/// suffix with which no fraction is left.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    nanos: u128,
+    binary: bool,
+}
+
+const NANOS: u128 = 1_000_000_000;
+
+/// Decimal suffixes and their value in billionths, largest first.
+const DECIMAL: [(&str, u128); 10] = [
+    ("E", NANOS * 1_000_000_000_000_000_000),
+    ("P", NANOS * 1_000_000_000_000_000),
+    ("T", NANOS * 1_000_000_000_000),
+    ("G", NANOS * 1_000_000_000),
+    ("M", NANOS * 1_000_000),
+    ("k", NANOS * 1000),
+    ("", NANOS),
+    ("m", 1_000_000),
+    ("u", 1000),
+    ("n", 1),
+];
+
+/// Binary suffixes and their value in units, largest first.
+const BINARY: [(&str, u128); 6] =
+    [("Ei", 1 << 60), ("Pi", 1 << 50), ("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
+
+/// Kubernetes' own largest amount, 2^63-1.
+const LARGEST: u128 = (i64::MAX as u128) * NANOS;
+
+/// A text that is no quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a quantity: {problem}; write it like 2, 1.5, 500m or 8Gi")]
+pub struct InvalidQuantity {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+impl Quantity {
+    /// Thousandths, as CPUs are counted.
+    pub fn millis(millis: u64) -> Self {
+        Self { nanos: u128::from(millis) * 1_000_000, binary: false }
+    }
+
+    /// Bytes.
+    pub fn bytes(bytes: u64) -> Self {
+        Self { nanos: u128::from(bytes) * NANOS, binary: true }
+    }
+
+    /// Whole things.
+    pub fn count(count: u64) -> Self {
+        Self { nanos: u128::from(count) * NANOS, binary: false }
+    }
+
+    /// The amount in thousandths, when it is a whole number of them that fits.
+    pub fn to_millis(self) -> Option<u64> {
+        self.nanos.is_multiple_of(1_000_000).then_some(self.nanos / 1_000_000)?.try_into().ok()
+    }
+
+    /// The amount in units (bytes), when it is a whole number of them that fits.
+    pub fn to_units(self) -> Option<u64> {
+        self.nanos.is_multiple_of(NANOS).then_some(self.nanos / NANOS)?.try_into().ok()
+    }
+
+    /// The amount as a plain decimal number: `4`, `0.5`.
+    pub fn decimal(self) -> String {
+        let (whole, fraction) = (self.nanos / NANOS, self.nanos % NANOS);
+        if fraction == 0 {
+            return whole.to_string();
+        }
+        format!("{whole}.{}", format!("{fraction:09}").trim_end_matches('0'))
+    }
+}
+
+/// Amounts are the same however they are written.
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos == 0 {
+            return f.write_str("0");
+        }
+        if self.binary && self.nanos.is_multiple_of(NANOS) {
+            let units = self.nanos / NANOS;
+            return match BINARY.iter().find(|(_, scale)| units.is_multiple_of(*scale)) {
+                Some((suffix, scale)) => write!(f, "{}{suffix}", units / scale),
+                None => write!(f, "{units}"),
+            };
+        }
+        match DECIMAL.iter().find(|(_, scale)| self.nanos.is_multiple_of(*scale)) {
+            Some((suffix, scale)) => write!(f, "{}{suffix}", self.nanos / scale),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Quantity> for KubernetesQuantity {
+    fn from(quantity: Quantity) -> Self {
+        Self(quantity.to_string())
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = InvalidQuantity;
+
+    /// Reads every form Kubernetes does, exponents among them. Where Kubernetes rounds up to a billionth, this
+    /// refuses.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refuse = |problem| InvalidQuantity { text: text.to_owned(), problem };
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, suffix) = text.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(refuse("it has no number"));
+        }
+        let digits: u128 = format!("{whole}{fraction}").parse().map_err(|_| refuse("it is too large"))?;
+        let (scale, binary) = scale(suffix).ok_or_else(|| refuse("its suffix is unknown"))?;
+        let divisor = u32::try_from(fraction.len()).ok().and_then(|places| 10_u128.checked_pow(places));
+        let divisor = divisor.ok_or_else(|| refuse("it is too fine"))?;
+        let scaled = digits.checked_mul(scale).ok_or_else(|| refuse("it is too large"))?;
+        if !scaled.is_multiple_of(divisor) {
+            return Err(refuse("it is finer than a billionth"));
+        }
+        let nanos = scaled / divisor;
+        if nanos > LARGEST { Err(refuse("it is too large")) } else { Ok(Self { nanos, binary }) }
+    }
+}
+
+/// A suffix in billionths, and whether it is a binary one.
+fn scale(suffix: &str) -> Option<(u128, bool)> {
+    if let Some((_, scale)) = BINARY.iter().find(|(name, _)| *name == suffix) {
+        return Some((scale * NANOS, true));
+    }
+    if let Some((_, scale)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
+        return Some((*scale, false));
+    }
+    let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+    let power = u32::try_from(exponent.checked_add(9)?).ok()?;
+    Some((10_u128.checked_pow(power)?, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn forms_and_their_canonical_form() {
+        for (text, canonical) in [
+            ("0", "0"),
+            ("4", "4"),
+            ("1.5", "1500m"),
+            (".5", "500m"),
+            ("0.1", "100m"),
+            ("500m", "500m"),
+            ("1000m", "1"),
+            ("1e3", "1k"),
+            ("1E", "1E"),
+            ("12E-1", "1200m"),
+            ("8Gi", "8Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("1024Ki", "1Mi"),
+            ("128974848", "128974848"),
+            ("129M", "129M"),
+            ("100n", "100n"),
+        ] {
+            assert_eq!(text.parse::<Quantity>().unwrap().to_string(), canonical, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity() {
+        for text in
+            ["", "-1", "+1", "Gi", "1.2.3", "1 Gi", "1GiB", "1K", "9E30", "0.0000000001", "٣", "1e", "1e99"]
+        {
+            assert!(text.parse::<Quantity>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_decimals() {
+        assert_eq!(Quantity::millis(4000).decimal(), "4");
+        assert_eq!(Quantity::millis(250).decimal(), "0.25");
+    }
+
+    proptest! {
+        #[test]
+        fn millis_and_bytes_survive(millis in 0..1_u64 << 53, bytes in 0..1_u64 << 62) {
+            let cpu: Quantity = Quantity::millis(millis).to_string().parse().unwrap();
+            prop_assert_eq!(cpu.to_millis(), Some(millis));
+            let memory: Quantity = Quantity::bytes(bytes).to_string().parse().unwrap();
+            prop_assert_eq!(memory.to_units(), Some(bytes));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,20}") {
+            let _ = text.parse::<Quantity>();
+        }
+    }
+}
