@@ -1,0 +1,284 @@
+//! Deleting an object and everything that has to follow: dependents, owners that waited for them, what is in a
+//! namespace, and the objects of a custom kind.
+//!
+//! Kubernetes has controllers that get there in time; here it happens inside the transaction that deletes, and as far
+//! as finalizers and grace periods let it. Each later removal takes it further.
+
+use super::Server;
+use super::deletion::{DeleteOptions, Propagation};
+use super::failure::Failure;
+use super::metadata::{self, Document};
+use super::resource::{Resource, collection_of};
+use super::store::{CollectionName, Key, Object, Transaction};
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What became of an object that was to be deleted.
+#[derive(Debug)]
+pub(super) enum Deleted {
+    /// It is gone; this was its last state.
+    Removed(Arc<Object>),
+    /// It goes once its finalizers and its grace period let it.
+    Marked(Arc<Object>),
+}
+
+impl Deleted {
+    pub(super) fn object(&self) -> &Arc<Object> {
+        match self {
+            Self::Removed(object) | Self::Marked(object) => object,
+        }
+    }
+}
+
+/// Deletions within one transaction.
+pub(super) struct Cascade<'a, 't> {
+    server: &'a Server,
+    transaction: &'a mut Transaction<'t>,
+    removed: VecDeque<(Arc<Resource>, Arc<Object>)>,
+    /// Namespaces on their way out, in which something has changed.
+    namespaces: BTreeSet<String>,
+}
+
+impl<'a, 't> Cascade<'a, 't> {
+    pub(super) fn new(server: &'a Server, transaction: &'a mut Transaction<'t>) -> Self {
+        Self { server, transaction, removed: VecDeque::new(), namespaces: BTreeSet::new() }
+    }
+
+    /// Deletes an object as far as it can go now, and all that follows.
+    pub(super) fn delete(
+        mut self,
+        resource: &Arc<Resource>,
+        key: &Key,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Failure> {
+        let deleted = self.begin(resource, key, options)?;
+        self.settle();
+        // A namespace without content is gone by now.
+        match deleted {
+            Deleted::Marked(marked) => Ok(match self.transaction.get(&resource.collection, key) {
+                Some(now) => Deleted::Marked(now),
+                None => Deleted::Removed(marked),
+            }),
+            removed => Ok(removed),
+        }
+    }
+
+    /// Removes an object that nothing holds back any more, and all that follows. Returns its last state.
+    pub(super) fn finish(mut self, resource: &Arc<Resource>, key: &Key) -> Option<Arc<Object>> {
+        let last = if resource.is_core("namespaces") {
+            self.namespaces.insert(key.name.clone());
+            self.transaction.get(&resource.collection, key)
+        } else {
+            self.remove(resource, key)
+        };
+        self.settle();
+        last
+    }
+
+    fn begin(
+        &mut self,
+        resource: &Arc<Resource>,
+        key: &Key,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Failure> {
+        let object =
+            self.transaction.get(&resource.collection, key).ok_or_else(|| resource.not_found(&key.name))?;
+        options.check(resource, object.document())?;
+        let grace = options.grace_for(resource, object.document());
+        let mut document = object.document().clone();
+        match options.propagation {
+            Propagation::Orphan => self.orphan(metadata::uid(&document)),
+            Propagation::Foreground if self.blocks(metadata::uid(&document)) => {
+                add_finalizer(&mut document, FOREGROUND);
+                for (collection, dependent) in self.transaction.dependents(metadata::uid(&document)) {
+                    self.begin_quietly(&collection, &dependent);
+                }
+            }
+            _ => {}
+        }
+        if resource.is_core("namespaces") {
+            self.namespaces.insert(key.name.clone());
+            metadata::member(&mut document, "status").insert("phase".to_owned(), json!("Terminating"));
+        }
+        let waits =
+            grace > 0 || metadata::finalizers(&document).next().is_some() || resource.is_core("namespaces");
+        if !waits {
+            return self
+                .remove(resource, key)
+                .map(Deleted::Removed)
+                .ok_or_else(|| resource.not_found(&key.name));
+        }
+        let already = metadata::is_deleting(&document);
+        let shorter = options.grace.is_some() && grace < metadata::grace(&document);
+        if already && !shorter {
+            return Ok(Deleted::Marked(object));
+        }
+        metadata::mark_deleting(&mut document, grace);
+        Ok(Deleted::Marked(self.transaction.put(&resource.collection, document)))
+    }
+
+    /// Deletes something that may have gone meanwhile, which is fine.
+    fn begin_quietly(&mut self, collection: &CollectionName, key: &Key) {
+        if let Some(resource) = self.server.registry.of_collection(collection) {
+            let _ = self.begin(&resource, key, &DeleteOptions::default());
+        }
+    }
+
+    fn remove(&mut self, resource: &Arc<Resource>, key: &Key) -> Option<Arc<Object>> {
+        let last = self.transaction.remove(&resource.collection, key)?;
+        self.removed.push_back((resource.clone(), last.clone()));
+        Some(last)
+    }
+
+    /// Follows up until nothing more can be done now.
+    fn settle(&mut self) {
+        loop {
+            if let Some((resource, object)) = self.removed.pop_front() {
+                self.follow(&resource, &object);
+            } else if let Some(namespace) = self.namespaces.pop_first() {
+                self.drain(&namespace);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// What follows from the removal of an object.
+    fn follow(&mut self, resource: &Resource, object: &Object) {
+        let document = object.document();
+        for (collection, key) in self.transaction.dependents(metadata::uid(document)) {
+            let Some(dependent) = self.transaction.get(&collection, &key) else { continue };
+            if !self.has_living_owner(dependent.document()) {
+                self.begin_quietly(&collection, &key);
+            }
+        }
+        for owner in owner_references(document) {
+            self.release_foreground(document, owner);
+        }
+        if !metadata::namespace(document).is_empty() {
+            self.namespaces.insert(metadata::namespace(document).to_owned());
+        }
+        if resource.plural == "customresourcedefinitions" {
+            self.forget_kind(document);
+        }
+    }
+
+    fn forget_kind(&mut self, definition: &Document) {
+        if let Some(collection) = collection_of(definition) {
+            let keys: Vec<Key> =
+                self.transaction.state().all(&collection).map(|object| object.key()).collect();
+            for key in keys {
+                self.begin_quietly(&collection, &key);
+            }
+        }
+        self.server.registry.forget(metadata::name(definition));
+    }
+
+    /// Deletes what is in a namespace on its way out: pods first, then the rest, then the namespace itself.
+    fn drain(&mut self, name: &str) {
+        let namespaces: CollectionName = "namespaces".into();
+        let key = Key::new("", name);
+        let Some(namespace) = self.transaction.get(&namespaces, &key) else { return };
+        if !metadata::is_deleting(namespace.document()) {
+            return;
+        }
+        let content = self.content(name);
+        let pods = content.iter().any(|(collection, _)| &**collection == "pods");
+        for (collection, key) in content.iter().filter(|(collection, _)| !pods || &**collection == "pods") {
+            self.begin_quietly(collection, key);
+        }
+        if pods && self.content(name).iter().all(|(collection, _)| &**collection != "pods") {
+            self.namespaces.insert(name.to_owned());
+        } else if self.content(name).is_empty()
+            && metadata::finalizers(namespace.document()).next().is_none()
+            && let Some(resource) = self.server.registry.of_collection(&namespaces)
+        {
+            self.remove(&resource, &key);
+        }
+    }
+
+    fn content(&self, namespace: &str) -> Vec<(CollectionName, Key)> {
+        let state = self.transaction.state();
+        let keys = |collection: &CollectionName| {
+            let objects = state.in_namespace(collection, namespace);
+            objects.map(|object| (collection.clone(), object.key())).collect::<Vec<_>>()
+        };
+        state.collections().flat_map(keys).collect()
+    }
+
+    fn blocks(&self, uid: &str) -> bool {
+        !self.transaction.dependents(uid).is_empty()
+    }
+
+    /// Lets an owner go that waited for its dependents to go first.
+    fn release_foreground(&mut self, dependent: &Document, reference: &Value) {
+        let Some((resource, owner)) = self.owner(dependent, reference) else { return };
+        let mut document = owner.document().clone();
+        let waits =
+            metadata::is_deleting(&document) && metadata::finalizers(&document).any(|f| f == FOREGROUND);
+        if !waits || self.blocks(metadata::uid(&document)) {
+            return;
+        }
+        if let Some(Value::Array(finalizers)) = metadata::metadata_mut(&mut document).get_mut("finalizers") {
+            finalizers.retain(|finalizer| finalizer != FOREGROUND);
+        }
+        let held = metadata::finalizers(&document).next().is_some() || metadata::grace(&document) > 0;
+        let key = owner.key();
+        if held {
+            self.transaction.put(&resource.collection, document);
+        } else {
+            self.remove(&resource, &key);
+        }
+    }
+
+    fn orphan(&mut self, uid: &str) {
+        for (collection, key) in self.transaction.dependents(uid) {
+            let Some(dependent) = self.transaction.get(&collection, &key) else { continue };
+            let mut document = dependent.document().clone();
+            if let Some(Value::Array(owners)) =
+                metadata::metadata_mut(&mut document).get_mut("ownerReferences")
+            {
+                owners.retain(|owner| owner.get("uid").and_then(Value::as_str) != Some(uid));
+            }
+            self.transaction.put(&collection, document);
+        }
+    }
+
+    /// Whether any owner of the object is there. Owners of kinds that are not served here count as there.
+    pub(super) fn has_living_owner(&self, dependent: &Document) -> bool {
+        owner_references(dependent).any(|reference| {
+            self.owner(dependent, reference).is_some() || self.owner_resource(reference).is_none()
+        })
+    }
+
+    fn owner(&self, dependent: &Document, reference: &Value) -> Option<(Arc<Resource>, Arc<Object>)> {
+        let resource = self.owner_resource(reference)?;
+        let name = reference.get("name")?.as_str()?;
+        let key = resource.key(Some(metadata::namespace(dependent)), name);
+        let owner = self.transaction.get(&resource.collection, &key)?;
+        (Some(metadata::uid(owner.document())) == reference.get("uid").and_then(Value::as_str))
+            .then_some((resource, owner))
+    }
+
+    fn owner_resource(&self, reference: &Value) -> Option<Arc<Resource>> {
+        let api_version = reference.get("apiVersion")?.as_str()?;
+        let kind = reference.get("kind")?.as_str()?;
+        self.server.registry.all().into_iter().find(|r| r.kind == kind && r.api_version() == api_version)
+    }
+}
+
+fn owner_references(object: &Document) -> impl Iterator<Item = &Value> {
+    metadata::field(object, "ownerReferences").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn add_finalizer(object: &mut Document, finalizer: &str) {
+    let finalizers = metadata::metadata_mut(object).entry("finalizers").or_insert_with(|| json!([]));
+    if let Value::Array(finalizers) = finalizers
+        && !finalizers.iter().any(|f| f == finalizer)
+    {
+        finalizers.push(json!(finalizer));
+    }
+}

@@ -1,0 +1,109 @@
+//! Objects as clients send them.
+
+use super::call::Call;
+use super::failure::Failure;
+use super::metadata::{self, Document};
+use super::resource::Resource;
+use serde_json::{Value, json};
+
+/// The largest body that is read, in bytes; the limit of Kubernetes.
+pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// Reads JSON, or YAML when it is not JSON.
+pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
+    let json = serde_json::from_slice(body);
+    match json {
+        Ok(value) => Ok(value),
+        Err(error) if body.trim_ascii_start().starts_with(b"{") => {
+            Err(Failure::bad_request(format!("cannot read the body as JSON: {error}")))
+        }
+        Err(_) => {
+            let text = std::str::from_utf8(body)
+                .map_err(|_| Failure::bad_request("cannot read the body: it is not UTF-8"))?;
+            serde_saphyr::from_str(text)
+                .map_err(|error| Failure::bad_request(format!("cannot read the body as YAML: {error}")))
+        }
+    }
+}
+
+/// Reads an object.
+pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
+    match parse(body)? {
+        Value::Object(document) => Ok(document),
+        _ => Err(Failure::bad_request("cannot read the body: an object is needed")),
+    }
+}
+
+/// Brings what a client sent into the kind's form: its type stated and right, in the namespace and with the name of
+/// the path, unknown fields dropped or refused as `fieldValidation` says.
+pub(super) fn accept(call: &Call, mut document: Document, name: Option<&str>) -> Result<Document, Failure> {
+    check_type(&call.resource, &mut document)?;
+    check_place(call, &mut document, name)?;
+    decode(call, document)
+}
+
+/// Checks the types of fields; drops or refuses unknown ones as `fieldValidation` says.
+pub(super) fn decode(call: &Call, document: Document) -> Result<Document, Failure> {
+    let resource = &call.resource;
+    let decoded = resource.decode(document).map_err(|error| {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
+    })?;
+    if call.query.text("fieldValidation") == Some("Strict") && !decoded.unknown.is_empty() {
+        let fields: Vec<_> = decoded.unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+        return Err(Failure::bad_request(format!("strict decoding error: {}", fields.join(", "))));
+    }
+    Ok(decoded.document)
+}
+
+fn check_type(resource: &Resource, document: &mut Document) -> Result<(), Failure> {
+    let expected = [("apiVersion", resource.api_version()), ("kind", resource.kind.clone())];
+    for (field, expected) in expected {
+        match document.get(field).and_then(Value::as_str).filter(|given| !given.is_empty()) {
+            None => {
+                document.insert(field.to_owned(), json!(expected));
+            }
+            Some(given) if given == expected => {}
+            Some(given) => {
+                return Err(Failure::bad_request(format!(
+                    "the {field} in the data ({given}) does not match the expected {field} ({expected})"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_place(call: &Call, document: &mut Document, name: Option<&str>) -> Result<(), Failure> {
+    let metadata = metadata::metadata_mut(document);
+    let given = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let Some(name) = name {
+        match given("name") {
+            None => {
+                metadata.insert("name".to_owned(), json!(name));
+            }
+            Some(given) if given != name => {
+                return Err(Failure::bad_request(format!(
+                    "the name of the object ({given}) does not match the name on the URL ({name})"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    let given = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (call.required_namespace()?, given) {
+        (Some(namespace), None) => {
+            metadata.insert("namespace".to_owned(), json!(namespace));
+        }
+        (Some(namespace), Some(given)) if given != namespace => {
+            return Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        (None, Some(_)) => {
+            metadata.remove("namespace");
+        }
+        _ => {}
+    }
+    Ok(())
+}

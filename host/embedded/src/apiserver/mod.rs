@@ -1,0 +1,137 @@
+//! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in [`resource`].
+//!
+//! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
+//! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
+//!
+//! What it does not do: authorization (whoever is let in may do everything), admission webhooks, conversion between
+//! versions of custom kinds, `exec`, `attach` and `port-forward`, protobuf. It has no controllers but those that it
+//! cannot be itself without: garbage collection by owner references, and the end of namespaces.
+
+mod accept;
+mod access;
+mod admission;
+mod body;
+mod call;
+mod cascade;
+mod deletion;
+mod discovery;
+mod failure;
+mod input;
+mod listen;
+mod logs;
+mod metadata;
+mod present;
+mod query;
+mod resource;
+mod route;
+mod schema;
+mod selector;
+mod service;
+mod store;
+mod table;
+mod verbs;
+
+pub use access::{Access, Identity};
+pub use body::Body;
+pub use logs::{LogError, LogRequest, LogStream, PodLogs};
+
+use resource::Registry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use store::Store;
+use store::disk::{Disk, DiskError};
+
+/// How an API server is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directory that keeps the objects over a restart, made when it is missing; in memory when there is none.
+    pub state: Option<PathBuf>,
+    /// How many changes of each kind are remembered for watches and paged lists. At least 1.
+    pub watch_window: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { state: None, watch_window: 4096 }
+    }
+}
+
+impl Options {
+    /// Keeps the objects in this directory.
+    pub fn persistent(state: impl Into<PathBuf>) -> Self {
+        Self { state: Some(state.into()), ..Self::default() }
+    }
+}
+
+/// Why an API server cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The state directory cannot be made.
+    #[error("cannot make the state directory {}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+    /// What is in the state directory cannot be read; another process may hold it.
+    #[error("cannot open {}; is another process using it?", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// A handle on an API server; clones share it.
+#[derive(Clone)]
+pub struct ApiServer(Arc<Server>);
+
+/// What the handles share.
+struct Server {
+    store: Store,
+    registry: Registry,
+    logs: RwLock<Option<Arc<dyn PodLogs>>>,
+}
+
+impl Server {
+    fn pod_logs(&self) -> Option<Arc<dyn PodLogs>> {
+        self.logs.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ApiServer {
+    /// Opens an API server with what it kept, or an empty one with the namespaces `default` and `kube-system`.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        let disk = options.state.as_deref().map(open_disk).transpose()?;
+        let server = Server {
+            store: Store::new(options.watch_window.max(1), disk),
+            registry: Registry::new(),
+            logs: RwLock::new(None),
+        };
+        verbs::prepare(&server);
+        Ok(Self(Arc::new(server)))
+    }
+
+    /// A client that calls this server in process, as an administrator. Its default namespace is `default`.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, which the client needs.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.clone(), "default")
+    }
+
+    /// Answers requests for logs of pods through `logs` from now on.
+    pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
+        *self.0.logs.write().unwrap_or_else(PoisonError::into_inner) = Some(logs);
+    }
+}
+
+fn open_disk(directory: &Path) -> Result<(Disk, store::disk::Found), OpenError> {
+    fs::create_dir_all(directory)
+        .map_err(|source| OpenError::Directory { path: directory.to_owned(), source })?;
+    let path = directory.join("apiserver.redb");
+    Disk::open(&path).map_err(|source: DiskError| OpenError::State { path, source: Box::new(source) })
+}

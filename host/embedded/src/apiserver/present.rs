@@ -1,0 +1,176 @@
+//! Objects and lists as clients want them.
+
+use super::accept::Accept;
+use super::body::Body;
+use super::call::Call;
+use super::failure::Failure;
+use super::metadata::Document;
+use super::resource::Resource;
+use super::store::Object;
+use super::table;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const JSON: &str = "application/json";
+
+/// An answer with these bytes of JSON.
+pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::whole(json));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(JSON));
+    response
+}
+
+/// An answer with this value.
+pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {
+    json_bytes(code, value.to_string())
+}
+
+/// An answer that tells a failure.
+pub(super) fn failure(failure: &Failure) -> Response<Body> {
+    json(failure.code(), &failure.to_status())
+}
+
+/// An answer with one object.
+pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
+    match call.accept {
+        Accept::Json => json_bytes(code, object.json()),
+        Accept::Metadata => json(code, &partial(object)),
+        Accept::Table => {
+            let columns = table::columns(&call.resource);
+            let rows = [table::row(&columns, object, include(call))];
+            json(code, &table::table(Some(&columns), &rows, &object.revision().to_string(), None, None))
+        }
+    }
+}
+
+/// Where a list stands.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) revision: u64,
+    /// The token of the next page.
+    pub(super) next: Option<String>,
+    /// How many objects follow, when it is known.
+    pub(super) remaining: Option<usize>,
+}
+
+/// An answer with a list of objects.
+pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
+    match call.accept {
+        Accept::Table => {
+            let columns = table::columns(&call.resource);
+            let include = include(call);
+            let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, include)).collect();
+            let revision = page.revision.to_string();
+            let next = page.next.as_deref();
+            json(StatusCode::OK, &table::table(Some(&columns), &rows, &revision, next, page.remaining))
+        }
+        Accept::Metadata => {
+            let items = objects.iter().map(|object| Bytes::from(partial(object).to_string()));
+            assemble("PartialObjectMetadataList", "meta.k8s.io/v1", page, items)
+        }
+        Accept::Json => {
+            let kind = format!("{}List", call.resource.kind);
+            assemble(&kind, &call.resource.api_version(), page, objects.iter().map(|object| object.json()))
+        }
+    }
+}
+
+/// Joins the objects' JSON, which is there already, instead of writing it anew.
+fn assemble(
+    kind: &str,
+    api_version: &str,
+    page: &Page,
+    items: impl Iterator<Item = Bytes>,
+) -> Response<Body> {
+    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if let Some(next) = &page.next {
+        metadata["continue"] = json!(next);
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = json!(remaining);
+    }
+    let mut out = BytesMut::new();
+    out.put(
+        format!(
+            r#"{{"kind":{},"apiVersion":{},"metadata":{metadata},"items":["#,
+            json!(kind),
+            json!(api_version)
+        )
+        .as_bytes(),
+    );
+    for (i, item) in items.enumerate() {
+        if i > 0 {
+            out.put_u8(b',');
+        }
+        out.put(item);
+    }
+    out.put_slice(b"]}");
+    json_bytes(StatusCode::OK, out)
+}
+
+/// An event of a watch about an object, one line of JSON.
+///
+/// In the form of a table, the first event of a watch tells the columns.
+pub(super) fn event(
+    accept: Accept,
+    include: Include,
+    columns: Option<&table::Columns>,
+    first: bool,
+    kind: &str,
+    object: &Arc<Object>,
+) -> Bytes {
+    let json = match (accept, columns) {
+        (Accept::Table, Some(columns)) => {
+            let rows = [table::row(columns, object, include)];
+            let told = first.then_some(columns);
+            Bytes::from(table::table(told, &rows, &object.revision().to_string(), None, None).to_string())
+        }
+        (Accept::Metadata, _) => Bytes::from(partial(object).to_string()),
+        _ => object.json(),
+    };
+    let mut out = BytesMut::with_capacity(json.len() + 32);
+    out.put(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
+    out.put(json);
+    out.put_slice(b"}\n");
+    out.freeze()
+}
+
+/// The metadata of an object.
+pub(super) fn partial(object: &Object) -> Value {
+    json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+        "metadata": object.document().get("metadata"),
+    })
+}
+
+/// What the rows of a table carry of their objects (`includeObject`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+/// What the client wants the rows of a table to carry.
+pub(super) fn include(call: &Call) -> Include {
+    match call.query.text("includeObject") {
+        Some("None") => Include::Nothing,
+        Some("Object") => Include::Object,
+        _ => Include::Metadata,
+    }
+}
+
+/// A `Status` that tells a success.
+pub(super) fn success(resource: &Resource, name: &str, object: &Document) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success",
+        "details": {
+            "name": name, "group": resource.group, "kind": resource.plural,
+            "uid": super::metadata::uid(object),
+        },
+    })
+}

@@ -1,0 +1,103 @@
+//! The kinds of Kubernetes that are served.
+
+use super::{Resource, codec::Codec};
+use crate::apiserver::failure::qualified;
+use crate::apiserver::schema::Schema;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    ResourceQuota, Secret, Service, ServiceAccount,
+};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// All of them, in the order of discovery.
+pub(super) fn all() -> Vec<Resource> {
+    vec![
+        cluster::<Namespace>("namespaces", &["ns"]).with(&["status", "finalize"]),
+        cluster::<Node>("nodes", &["no"]).with(&["status"]),
+        cluster::<PersistentVolume>("persistentvolumes", &["pv"]).with(&["status"]),
+        namespaced::<Pod>("pods", &["po"])
+            .with(&["status", "log", "binding", "eviction"])
+            .in_all()
+            .counting_generations(),
+        namespaced::<ConfigMap>("configmaps", &["cm"]),
+        namespaced::<Secret>("secrets", &[]),
+        namespaced::<ServiceAccount>("serviceaccounts", &["sa"]),
+        namespaced::<Service>("services", &["svc"]).with(&["status"]).in_all(),
+        namespaced::<Endpoints>("endpoints", &["ep"]),
+        namespaced::<Event>("events", &["ev"]),
+        namespaced::<PersistentVolumeClaim>("persistentvolumeclaims", &["pvc"]).with(&["status"]),
+        namespaced::<ResourceQuota>("resourcequotas", &["quota"]).with(&["status"]),
+        namespaced::<LimitRange>("limitranges", &["limits"]),
+        namespaced::<NetworkPolicy>("networkpolicies", &["netpol"]).counting_generations(),
+        namespaced::<Role>("roles", &[]),
+        namespaced::<RoleBinding>("rolebindings", &[]),
+        cluster::<ClusterRole>("clusterroles", &[]),
+        cluster::<ClusterRoleBinding>("clusterrolebindings", &[]),
+        namespaced::<Lease>("leases", &[]),
+        cluster::<StorageClass>("storageclasses", &["sc"]),
+        cluster::<PriorityClass>("priorityclasses", &["pc"]),
+        cluster::<CustomResourceDefinition>("customresourcedefinitions", &["crd", "crds"])
+            .with(&["status"])
+            .counting_generations(),
+    ]
+}
+
+/// One of them.
+#[cfg_attr(not(test), expect(dead_code, reason = "tests of rules pick the kind they are about"))]
+pub(in crate::apiserver) fn built_in(group: &str, plural: &str) -> Option<Arc<Resource>> {
+    all().into_iter().find(|r| r.group == group && r.plural == plural).map(Arc::new)
+}
+
+fn cluster<T>(plural: &str, short_names: &[&str]) -> Resource
+where
+    T: k8s_openapi::Resource + DeserializeOwned + Serialize,
+{
+    Resource {
+        group: T::GROUP.to_owned(),
+        version: T::VERSION.to_owned(),
+        plural: plural.to_owned(),
+        singular: T::KIND.to_lowercase(),
+        kind: T::KIND.to_owned(),
+        short_names: short_names.iter().map(|&s| s.to_owned()).collect(),
+        categories: Vec::new(),
+        namespaced: false,
+        subresources: Vec::new(),
+        counts_generations: false,
+        columns: Vec::new(),
+        schema: Schema::BuiltIn,
+        collection: qualified(T::GROUP, plural).into(),
+        codec: Codec::typed::<T>(),
+    }
+}
+
+fn namespaced<T>(plural: &str, short_names: &[&str]) -> Resource
+where
+    T: k8s_openapi::Resource + DeserializeOwned + Serialize,
+{
+    Resource { namespaced: true, ..cluster::<T>(plural, short_names) }
+}
+
+impl Resource {
+    fn with(mut self, subresources: &[&'static str]) -> Self {
+        self.subresources = subresources.to_vec();
+        self
+    }
+
+    fn in_all(mut self) -> Self {
+        self.categories.push("all".to_owned());
+        self
+    }
+
+    fn counting_generations(mut self) -> Self {
+        self.counts_generations = true;
+        self
+    }
+}

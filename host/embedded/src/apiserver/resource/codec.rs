@@ -1,0 +1,131 @@
+//! Bringing an object into its kind's form: types checked, unknown fields found.
+
+use super::custom::CustomSchema;
+use crate::apiserver::failure::Cause;
+use crate::apiserver::metadata::Document;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// How a kind is read.
+#[derive(Clone, Debug)]
+pub(super) enum Codec {
+    /// Through its type in `k8s-openapi`.
+    Typed(fn(&Document) -> Result<Value, serde_json::Error>),
+    /// Through the schema of its `CustomResourceDefinition`.
+    Custom(CustomSchema),
+}
+
+/// An object in its kind's form.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::apiserver) struct Decoded {
+    pub(in crate::apiserver) document: Document,
+    /// Fields that the kind does not have; they are dropped.
+    pub(in crate::apiserver) unknown: Vec<String>,
+}
+
+/// A field of the wrong type.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(in crate::apiserver) struct Rejected(String);
+
+impl Codec {
+    /// A kind with a type of its own.
+    pub(super) fn typed<T: DeserializeOwned + Serialize>() -> Self {
+        Self::Typed(|document| {
+            let typed: T = serde_json::from_value(Value::Object(document.clone()))?;
+            serde_json::to_value(typed)
+        })
+    }
+
+    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
+        let mut unknown = Vec::new();
+        match self {
+            Self::Typed(decode) => {
+                let typed = decode(&document).map_err(|error| Rejected(error.to_string()))?;
+                let given = Value::Object(document);
+                match keep_given(given, typed, "", &mut unknown) {
+                    Value::Object(document) => Ok(Decoded { document, unknown }),
+                    _ => Err(Rejected("an object is needed".to_owned())),
+                }
+            }
+            Self::Custom(schema) => {
+                let document = schema.prune(document, &mut unknown).map_err(Rejected)?;
+                Ok(Decoded { document, unknown })
+            }
+        }
+    }
+
+    pub(super) fn causes(&self, document: &Document) -> Vec<Cause> {
+        match self {
+            Self::Typed(_) => Vec::new(),
+            Self::Custom(schema) => schema.causes(document),
+        }
+    }
+}
+
+/// The fields of `given` as `typed` has them. What only `typed` has is a default of the type, not something the
+/// client said; what only `given` has does not exist in the kind.
+fn keep_given(given: Value, typed: Value, path: &str, unknown: &mut Vec<String>) -> Value {
+    match (given, typed) {
+        (Value::Object(given), Value::Object(mut typed)) => {
+            let mut kept = Document::new();
+            for (name, value) in given {
+                if value.is_null() {
+                    continue;
+                }
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                match typed.remove(&name) {
+                    Some(typed) => {
+                        kept.insert(name, keep_given(value, typed, &path, unknown));
+                    }
+                    None => unknown.push(path),
+                }
+            }
+            Value::Object(kept)
+        }
+        (Value::Array(given), Value::Array(typed)) if given.len() == typed.len() => given
+            .into_iter()
+            .zip(typed)
+            .enumerate()
+            .map(|(i, (given, typed))| keep_given(given, typed, &format!("{path}[{i}]"), unknown))
+            .collect(),
+        (_, typed) => typed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Codec;
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::{Value, json};
+
+    fn decode(value: Value) -> (Value, Vec<String>) {
+        let Value::Object(document) = value else { panic!("object") };
+        let decoded = Codec::typed::<Pod>().decode(document).unwrap();
+        (Value::Object(decoded.document), decoded.unknown)
+    }
+
+    #[test]
+    fn nothing_is_invented_and_unknown_fields_are_told() {
+        let (document, unknown) = decode(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"x": "y"}, "creationTimestamp": null},
+            "spec": {"nodeName": "n", "nope": 1, "containers": [{"image": "i", "resources": {"limits": {"cpu": 2}}, "bad": {}}]},
+        }));
+        assert_eq!(
+            document["spec"],
+            json!({"nodeName": "n", "containers": [{"image": "i", "resources": {"limits": {"cpu": "2"}}}]})
+        );
+        assert_eq!(document["metadata"], json!({"name": "a", "labels": {"x": "y"}}));
+        assert_eq!(unknown, ["spec.containers[0].bad", "spec.nope"]);
+        let (partial, _) = decode(json!({"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "n"}}));
+        assert_eq!(partial["spec"], json!({"nodeName": "n"}), "no empty list of containers");
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_is_refused() {
+        let document = json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": "none"}});
+        let error = Codec::typed::<Pod>().decode(document.as_object().unwrap().clone()).unwrap_err();
+        assert!(error.to_string().contains("invalid type"), "{error}");
+    }
+}

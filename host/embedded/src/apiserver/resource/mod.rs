@@ -1,0 +1,124 @@
+//! The kinds that are served: routing, discovery, decoding and merging all read this one table.
+
+mod built_in;
+mod codec;
+mod custom;
+mod registry;
+
+pub(super) use built_in::built_in;
+pub(super) use codec::{Decoded, Rejected};
+pub(super) use custom::{collection_of, from_definition};
+pub(super) use registry::Registry;
+
+use super::failure::{Cause, Failure, qualified};
+use super::metadata::Document;
+use super::schema::Schema;
+use super::store::{CollectionName, Key};
+use codec::Codec;
+
+/// A kind at one API version.
+#[derive(Debug)]
+pub(super) struct Resource {
+    /// `""` is the core group.
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) plural: String,
+    pub(super) singular: String,
+    pub(super) kind: String,
+    pub(super) short_names: Vec<String>,
+    pub(super) categories: Vec<String>,
+    pub(super) namespaced: bool,
+    /// Subresources beside the object itself: `status`, `log`, `binding` ...
+    pub(super) subresources: Vec<&'static str>,
+    /// Whether changes of what the object asks for are counted in `metadata.generation`.
+    pub(super) counts_generations: bool,
+    /// Columns of its own in tables, as a `CustomResourceDefinition` may state them.
+    pub(super) columns: Vec<CustomColumn>,
+    /// How its lists and maps merge.
+    pub(super) schema: Schema,
+    /// Where its objects are stored.
+    pub(super) collection: CollectionName,
+    codec: Codec,
+}
+
+/// A column that a `CustomResourceDefinition` asks for (`additionalPrinterColumns`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CustomColumn {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) description: String,
+    /// 0 is always shown, more with `-o wide`.
+    pub(super) priority: i32,
+    /// A simple JSON path, e.g. `.status.phase`.
+    pub(super) path: String,
+}
+
+impl Resource {
+    /// `v1` or `group/version`.
+    pub(super) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Whether it is this kind of the core group.
+    pub(super) fn is_core(&self, plural: &str) -> bool {
+        self.group.is_empty() && self.plural == plural
+    }
+
+    /// Whether it was made known by a `CustomResourceDefinition`.
+    pub(super) fn is_custom(&self) -> bool {
+        matches!(self.codec, Codec::Custom(_))
+    }
+
+    /// Whether it has its status apart from the rest.
+    pub(super) fn has_status(&self) -> bool {
+        self.subresources.contains(&"status")
+    }
+
+    /// Checks the types of an object's fields and brings it into the kind's form.
+    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
+        self.codec.decode(document)
+    }
+
+    /// Rules that the kind's own schema states (custom kinds).
+    pub(super) fn schema_causes(&self, document: &Document) -> Vec<Cause> {
+        self.codec.causes(document)
+    }
+
+    /// 404 for an object of this kind.
+    pub(super) fn not_found(&self, name: &str) -> Failure {
+        Failure::not_found(&self.group, &self.plural, name)
+    }
+
+    /// 409 for an object of this kind.
+    pub(super) fn conflict(&self, name: &str, why: &str) -> Failure {
+        Failure::conflict(&self.group, &self.plural, name, why)
+    }
+
+    /// 409: somebody else was faster.
+    pub(super) fn modified(&self, name: &str) -> Failure {
+        self.conflict(
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// 422 for an object of this kind.
+    pub(super) fn invalid(&self, name: &str, causes: Vec<Cause>) -> Failure {
+        Failure::invalid(&self.group, &self.kind, name, causes)
+    }
+
+    /// 403 for an object of this kind.
+    pub(super) fn forbidden(&self, name: &str, why: &str) -> Failure {
+        Failure::forbidden(&self.group, &self.plural, name, why)
+    }
+
+    /// `plural` or `plural.group`.
+    pub(super) fn qualified(&self) -> String {
+        qualified(&self.group, &self.plural)
+    }
+
+    /// Where an object of this kind is stored.
+    pub(super) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
+        Key::new(namespace.filter(|_| self.namespaced).unwrap_or_default(), name)
+    }
+}

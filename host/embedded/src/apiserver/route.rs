@@ -1,0 +1,126 @@
+//! What a path is about.
+
+/// A path of the API.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Route<'a> {
+    /// `/healthz`, `/livez`, `/readyz` and what is below them.
+    Health,
+    /// `/version`
+    Version,
+    /// `/api`
+    CoreVersions,
+    /// `/apis`
+    Groups,
+    /// `/apis/{group}`
+    Group(&'a str),
+    /// `/api/v1` or `/apis/{group}/{version}`
+    Kinds { group: &'a str, version: &'a str },
+    /// `/openapi/v3`
+    OpenApiIndex,
+    /// `/openapi/v3/api/v1` or `/openapi/v3/apis/{group}/{version}`
+    OpenApi { group: &'a str, version: &'a str },
+    /// Objects of a kind, or one of them, or a part of one.
+    Objects(Target<'a>),
+    /// None of these.
+    Unknown,
+}
+
+/// Objects of a kind, or one of them, or a part of one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) group: &'a str,
+    pub(super) version: &'a str,
+    pub(super) namespace: Option<&'a str>,
+    pub(super) plural: &'a str,
+    pub(super) name: Option<&'a str>,
+    pub(super) subresource: Option<&'a str>,
+}
+
+impl<'a> Route<'a> {
+    /// Reads a path.
+    pub(super) fn parse(path: &'a str) -> Self {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        match parts.as_slice() {
+            ["healthz" | "livez" | "readyz", ..] => Self::Health,
+            ["version"] => Self::Version,
+            ["api"] => Self::CoreVersions,
+            ["apis"] => Self::Groups,
+            ["apis", group] => Self::Group(group),
+            ["api", version] => Self::Kinds { group: "", version },
+            ["apis", group, version] => Self::Kinds { group, version },
+            ["openapi", "v3"] => Self::OpenApiIndex,
+            ["openapi", "v3", "api", version] => Self::OpenApi { group: "", version },
+            ["openapi", "v3", "apis", group, version] => Self::OpenApi { group, version },
+            ["api", version, rest @ ..] => Self::objects("", version, rest),
+            ["apis", group, version, rest @ ..] => Self::objects(group, version, rest),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn objects(group: &'a str, version: &'a str, rest: &[&'a str]) -> Self {
+        let (namespace, plural, rest) = match rest {
+            // A namespace's own parts are not kinds inside of it.
+            ["namespaces", _, "status" | "finalize"] | ["namespaces"] | ["namespaces", _] => {
+                (None, "namespaces", &rest[1..])
+            }
+            ["namespaces", namespace, plural, rest @ ..] => (Some(*namespace), *plural, rest),
+            [plural, rest @ ..] => (None, *plural, rest),
+            [] => return Self::Unknown,
+        };
+        let (name, subresource) = match rest {
+            [] => (None, None),
+            [name] => (Some(*name), None),
+            [name, subresource] => (Some(*name), Some(*subresource)),
+            _ => return Self::Unknown,
+        };
+        Self::Objects(Target { group, version, namespace, plural, name, subresource })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Route, Target};
+
+    #[test]
+    fn paths_name_kinds_objects_and_their_parts() {
+        let pods = Target {
+            group: "",
+            version: "v1",
+            namespace: Some("n"),
+            plural: "pods",
+            name: None,
+            subresource: None,
+        };
+        assert_eq!(Route::parse("/api/v1/namespaces/n/pods"), Route::Objects(Target { ..pods }));
+        assert_eq!(
+            Route::parse("/api/v1/namespaces/n/pods/a/log"),
+            Route::Objects(Target { name: Some("a"), subresource: Some("log"), ..pods })
+        );
+        assert_eq!(Route::parse("/api/v1/pods"), Route::Objects(Target { namespace: None, ..pods }));
+        let namespaces = Target { namespace: None, plural: "namespaces", ..pods };
+        assert_eq!(Route::parse("/api/v1/namespaces"), Route::Objects(Target { ..namespaces }));
+        assert_eq!(
+            Route::parse("/api/v1/namespaces/n/finalize"),
+            Route::Objects(Target { name: Some("n"), subresource: Some("finalize"), ..namespaces })
+        );
+        assert_eq!(
+            Route::parse("/apis/example.com/v1/things/x"),
+            Route::Objects(Target {
+                group: "example.com",
+                namespace: None,
+                plural: "things",
+                name: Some("x"),
+                ..pods
+            })
+        );
+    }
+
+    #[test]
+    fn the_rest_is_discovery_or_unknown() {
+        assert_eq!(Route::parse("/api"), Route::CoreVersions);
+        assert_eq!(Route::parse("/apis/apps/v1"), Route::Kinds { group: "apps", version: "v1" });
+        assert_eq!(Route::parse("/readyz/ping"), Route::Health);
+        assert_eq!(Route::parse("/"), Route::Unknown);
+        assert_eq!(Route::parse("/api/v1/pods/a/b/c"), Route::Unknown);
+    }
+}

@@ -1,0 +1,161 @@
+//! The objects of one kind and the window of their latest changes.
+
+use super::{Key, Object};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::apiserver) enum ChangeKind {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One change. A deletion carries the object's last state under the revision of the deletion.
+#[derive(Debug)]
+pub(in crate::apiserver) struct Change {
+    pub(in crate::apiserver) kind: ChangeKind,
+    pub(in crate::apiserver) object: Arc<Object>,
+    /// The object before, for watchers whose selector it matched only then.
+    pub(in crate::apiserver) previous: Option<Arc<Object>>,
+}
+
+impl Change {
+    /// The revision that made the change.
+    pub(in crate::apiserver) fn revision(&self) -> u64 {
+        self.object.revision()
+    }
+}
+
+/// Objects at one revision.
+#[derive(Debug)]
+pub(in crate::apiserver) struct Listing {
+    pub(in crate::apiserver) revision: u64,
+    pub(in crate::apiserver) objects: Vec<Arc<Object>>,
+}
+
+/// A revision that cannot be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::apiserver) enum Outdated {
+    /// Older than the window of changes.
+    Compacted { asked: u64, oldest: u64 },
+    /// Not reached yet.
+    Future { asked: u64, current: u64 },
+}
+
+/// The objects of one kind.
+pub(super) struct Collection {
+    objects: BTreeMap<Key, Arc<Object>>,
+    history: VecDeque<Arc<Change>>,
+    /// Changes up to this revision are forgotten.
+    floor: u64,
+    window: usize,
+    tip: watch::Sender<u64>,
+}
+
+impl Collection {
+    /// Empty, with nothing known of what was before `floor`.
+    pub(super) fn new(floor: u64, window: usize) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            floor,
+            window,
+            tip: watch::Sender::new(floor),
+        }
+    }
+
+    /// Takes in an object found on disk: no change, no event.
+    pub(super) fn load(&mut self, object: Arc<Object>) {
+        self.objects.insert(object.key(), object);
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.tip.subscribe()
+    }
+
+    pub(super) fn wake(&self, revision: u64) {
+        self.tip.send_replace(revision);
+    }
+
+    /// The objects after `from`, of one namespace or of all.
+    pub(super) fn range<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+        from: Option<&Key>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let start = match (from, namespace) {
+            (Some(key), _) => Bound::Excluded(key.clone()),
+            (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
+            (None, None) => Bound::Unbounded,
+        };
+        self.objects
+            .range((start, Bound::Unbounded))
+            .take_while(move |(key, _)| namespace.is_none_or(|n| key.namespace == n))
+            .map(|(_, object)| object)
+    }
+
+    /// The objects as they were at revision `at`, by undoing what came later.
+    pub(super) fn list(
+        &self,
+        namespace: Option<&str>,
+        from: Option<&Key>,
+        at: u64,
+    ) -> Result<Listing, Outdated> {
+        let later = self.changes_after(at)?;
+        if later.is_empty() {
+            return Ok(Listing { revision: at, objects: self.range(namespace, from).cloned().collect() });
+        }
+        let mut then: BTreeMap<Key, Arc<Object>> =
+            self.range(namespace, from).map(|object| (object.key(), object.clone())).collect();
+        for change in later.iter().rev() {
+            let key = change.object.key();
+            if namespace.is_some_and(|n| key.namespace != n) || from.is_some_and(|from| key <= *from) {
+                continue;
+            }
+            match &change.previous {
+                Some(previous) => then.insert(key, previous.clone()),
+                None => then.remove(&key),
+            };
+        }
+        Ok(Listing { revision: at, objects: then.into_values().collect() })
+    }
+
+    /// The changes after `revision`, oldest first.
+    pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Outdated> {
+        if revision < self.floor {
+            return Err(Outdated::Compacted { asked: revision, oldest: self.floor });
+        }
+        let start = self.history.partition_point(|change| change.revision() <= revision);
+        Ok(self.history.range(start..).cloned().collect())
+    }
+
+    /// Writes `object` and remembers the change.
+    pub(super) fn put(&mut self, object: Arc<Object>) {
+        let previous = self.objects.insert(object.key(), object.clone());
+        let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        self.remember(Change { kind, object, previous });
+    }
+
+    /// Removes the object that `last` is the final state of, and remembers the change.
+    pub(super) fn remove(&mut self, last: Arc<Object>) {
+        let previous = self.objects.remove(&last.key());
+        self.remember(Change { kind: ChangeKind::Deleted, object: last, previous });
+    }
+
+    fn remember(&mut self, change: Change) {
+        self.history.push_back(Arc::new(change));
+        while self.history.len() > self.window {
+            if let Some(forgotten) = self.history.pop_front() {
+                self.floor = forgotten.revision();
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Objects on disk, so that a restart keeps them.
+//!
+//! One thread writes. It takes all changes that have queued up while it was busy into one transaction (group commit),
+//! which is synced to the disk before the requests that made the changes are answered: what was acknowledged survives
+//! a crash, and many concurrent writers share the cost of a sync. A watch may see a change slightly before it is on
+//! disk; so that a revision that a crash took back is never given out again, each start begins [`GAP`] revisions
+//! later, and watches from before the restart get a 410.
+
+use super::transaction::Write;
+use super::{CollectionName, Object};
+use crate::apiserver::failure::Failure;
+use crate::apiserver::metadata::{self, Document};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use tokio::sync::oneshot;
+
+/// `collection NUL namespace NUL name` -> JSON.
+const OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects");
+/// `revision` -> the latest one written.
+const COUNTERS: TableDefinition<'_, &str, u64> = TableDefinition::new("counters");
+const REVISION: &str = "revision";
+
+/// More than can be written between two syncs.
+const GAP: u64 = 100_000;
+
+/// Why the state cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::apiserver) enum DiskError {
+    #[error(transparent)]
+    Database(Box<redb::Error>),
+    #[error("entry {key:?} is not an object")]
+    Entry { key: String, source: serde_json::Error },
+    #[error("cannot start the writer thread")]
+    Thread(#[source] std::io::Error),
+}
+
+impl<E: Into<redb::Error>> From<E> for DiskError {
+    fn from(error: E) -> Self {
+        Self::Database(Box::new(error.into()))
+    }
+}
+
+/// What was on disk.
+pub(in crate::apiserver) struct Found {
+    /// The revision to go on from.
+    pub(super) revision: u64,
+    pub(super) objects: Vec<(CollectionName, Object)>,
+}
+
+struct Batch {
+    writes: Vec<Write>,
+    revision: u64,
+    done: oneshot::Sender<()>,
+}
+
+/// The writer thread. Dropping it waits until everything queued is on disk.
+pub(in crate::apiserver) struct Disk {
+    queue: Option<mpsc::Sender<Batch>>,
+    writer: Option<thread::JoinHandle<()>>,
+}
+
+impl Disk {
+    /// Opens or creates the file.
+    pub(in crate::apiserver) fn open(path: &Path) -> Result<(Self, Found), DiskError> {
+        let database = Database::create(path)?;
+        let found = load(&database)?;
+        let (queue, batches) = mpsc::channel();
+        let writer = thread::Builder::new()
+            .name("apiserver-disk".to_owned())
+            .spawn(move || write_all(&database, &batches))
+            .map_err(DiskError::Thread)?;
+        Ok((Self { queue: Some(queue), writer: Some(writer) }, found))
+    }
+
+    /// Has the changes written, in the order of the calls.
+    pub(super) fn queue(&self, writes: Vec<Write>, revision: u64) -> Durable {
+        let (done, written) = oneshot::channel();
+        if let Some(queue) = &self.queue {
+            // A dead writer drops `done`, which is how the request learns of it.
+            let _ = queue.send(Batch { writes, revision, done });
+        }
+        Durable(Some(written))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// The moment from which a change survives a crash.
+#[must_use = "an answer has to wait until the change is on disk"]
+pub(in crate::apiserver) struct Durable(Option<oneshot::Receiver<()>>);
+
+impl Durable {
+    /// Nothing to wait for.
+    pub(super) fn now() -> Self {
+        Self(None)
+    }
+
+    /// Waits for it.
+    pub(in crate::apiserver) async fn reached(self) -> Result<(), Failure> {
+        match self.0 {
+            None => Ok(()),
+            Some(written) => written
+                .await
+                .map_err(|_| Failure::internal("the change could not be written to the state directory")),
+        }
+    }
+}
+
+fn load(database: &Database) -> Result<Found, DiskError> {
+    // Creates the tables on the first start, and fails now rather than at the first write on a read-only disk.
+    let transaction = database.begin_write()?;
+    let revision = {
+        transaction.open_table(OBJECTS)?;
+        let mut counters = transaction.open_table(COUNTERS)?;
+        let last = counters.get(REVISION)?.map_or(0, |value| value.value());
+        counters.insert(REVISION, last + GAP)?;
+        last + GAP
+    };
+    transaction.commit()?;
+
+    let mut objects = Vec::new();
+    for entry in database.begin_read()?.open_table(OBJECTS)?.iter()? {
+        let (key, json) = entry?;
+        let document: Document = serde_json::from_slice(json.value())
+            .map_err(|source| DiskError::Entry { key: key.value().to_owned(), source })?;
+        let collection = key.value().split('\0').next().unwrap_or_default();
+        let revision = metadata::text(&document, "resourceVersion").parse().unwrap_or(0);
+        objects.push((CollectionName::from(collection), Object::new(document, revision)));
+    }
+    Ok(Found { revision, objects })
+}
+
+fn write_all(database: &Database, batches: &mpsc::Receiver<Batch>) {
+    while let Ok(first) = batches.recv() {
+        let group: Vec<Batch> = std::iter::once(first).chain(batches.try_iter()).collect();
+        if let Err(error) = write(database, &group) {
+            // Dropping the group answers its requests with 500; going on would leave holes in what is on disk.
+            tracing::error!(%error, "the state directory cannot be written, changes are refused from now on");
+            return;
+        }
+        for batch in group {
+            let _ = batch.done.send(());
+        }
+    }
+}
+
+fn write(database: &Database, group: &[Batch]) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut objects = transaction.open_table(OBJECTS)?;
+        for Write { collection, key, object } in group.iter().flat_map(|batch| &batch.writes) {
+            let row = format!("{collection}\0{}\0{}", key.namespace, key.name);
+            match object {
+                Some(object) => objects.insert(row.as_str(), object.json().as_ref())?,
+                None => objects.remove(row.as_str())?,
+            };
+        }
+        let mut counters = transaction.open_table(COUNTERS)?;
+        if let Some(last) = group.last() {
+            counters.insert(REVISION, last.revision)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}

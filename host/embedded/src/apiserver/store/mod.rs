@@ -1,0 +1,166 @@
+//! The objects, their history, and one revision counter for all of them.
+//!
+//! Everything happens in memory under one lock that is held for microseconds and never over IO. Each kind keeps a
+//! window of its latest changes: watches and paged lists read from it, and end with 410 when they ask for more.
+//! With a state directory every change also goes to disk, see [`disk`].
+
+mod collection;
+pub(super) mod disk;
+mod object;
+mod transaction;
+
+pub(super) use collection::{Change, ChangeKind, Listing, Outdated};
+pub(super) use object::{Key, Object};
+pub(super) use transaction::Transaction;
+
+use collection::Collection;
+use disk::{Disk, Durable};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use tokio::sync::watch;
+
+/// Names a kind in the store: `plural.group`, independent of the API version.
+pub(super) type CollectionName = Arc<str>;
+
+/// Everything that is stored.
+pub(super) struct State {
+    revision: u64,
+    /// The revision at the start; nothing is remembered of what was before.
+    opened: u64,
+    collections: HashMap<CollectionName, Collection>,
+    /// Who names whom as owner, by the owner's uid.
+    dependents: HashMap<String, BTreeSet<(CollectionName, Key)>>,
+    window: usize,
+}
+
+impl State {
+    /// The latest revision.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The object at `key`.
+    pub(super) fn get(&self, collection: &str, key: &Key) -> Option<&Arc<Object>> {
+        self.collections.get(collection)?.get(key)
+    }
+
+    /// The objects of a collection.
+    pub(super) fn all(&self, collection: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.collections.get(collection).into_iter().flat_map(|c| c.range(None, None))
+    }
+
+    /// The objects of a collection in one namespace.
+    pub(super) fn in_namespace<'a>(
+        &'a self,
+        collection: &str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.collections.get(collection).into_iter().flat_map(move |c| c.range(Some(namespace), None))
+    }
+
+    /// The names of all collections.
+    pub(super) fn collections(&self) -> impl Iterator<Item = &CollectionName> {
+        self.collections.keys()
+    }
+
+    fn collection(&mut self, name: &CollectionName) -> &mut Collection {
+        let (opened, window) = (self.opened, self.window);
+        self.collections.entry(name.clone()).or_insert_with(|| Collection::new(opened, window))
+    }
+}
+
+/// A shared store.
+pub(super) struct Store {
+    state: RwLock<State>,
+    disk: Option<Disk>,
+}
+
+impl Store {
+    /// An empty store, or the one found on disk; each kind remembers its latest `window` changes.
+    pub(super) fn new(window: usize, disk: Option<(Disk, disk::Found)>) -> Self {
+        let mut state =
+            State { revision: 1, opened: 1, collections: HashMap::new(), dependents: HashMap::new(), window };
+        let disk = disk.map(|(disk, found)| {
+            (state.revision, state.opened) = (found.revision, found.revision);
+            for (collection, object) in found.objects {
+                transaction::index_owners(&mut state.dependents, &collection, None, Some(&object));
+                state.collection(&collection).load(Arc::new(object));
+            }
+            disk
+        });
+        Self { state: RwLock::new(state), disk }
+    }
+
+    /// A look at one moment of the store. Held briefly, never over an await.
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object at `key`.
+    pub(super) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
+        self.read().get(collection, key).cloned()
+    }
+
+    /// Objects of a kind, as they are now or were at revision `at`; those after `from`, in one namespace or in all.
+    pub(super) fn list(
+        &self,
+        collection: &CollectionName,
+        namespace: Option<&str>,
+        from: Option<&Key>,
+        at: Option<u64>,
+    ) -> Result<Listing, Outdated> {
+        let state = self.read();
+        let revision = state.revision;
+        if let Some(asked) = at.filter(|at| *at > revision) {
+            return Err(Outdated::Future { asked, current: revision });
+        }
+        match state.collections.get(collection) {
+            None => Ok(Listing { revision, objects: Vec::new() }),
+            Some(c) => c.list(namespace, from, at.unwrap_or(revision)),
+        }
+    }
+
+    /// Wakes its reader after each change of the kind.
+    pub(super) fn subscribe(&self, collection: &CollectionName) -> watch::Receiver<u64> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.collection(collection).subscribe()
+    }
+
+    /// The changes of a kind after `revision`, and the store's revision now.
+    pub(super) fn changes(
+        &self,
+        collection: &CollectionName,
+        revision: u64,
+    ) -> Result<(u64, Vec<Arc<Change>>), Outdated> {
+        let state = self.read();
+        let changes = match state.collections.get(collection) {
+            None => Vec::new(),
+            Some(c) => c.changes_after(revision)?,
+        };
+        Ok((state.revision, changes))
+    }
+
+    /// Runs `work` alone on the store. What it wrote before it failed stays written: check first, then write.
+    ///
+    /// The answer should be sent only when the returned [`Durable`] is reached.
+    pub(super) fn transact<T, E>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    ) -> Result<(T, Durable), E> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut transaction = Transaction::new(&mut state);
+        let result = work(&mut transaction);
+        let (writes, touched) = transaction.finish();
+        let revision = state.revision;
+        for name in touched {
+            state.collection(&name).wake(revision);
+        }
+        // Queued under the lock, so that the disk sees changes in their order.
+        let durable = match &self.disk {
+            Some(disk) if !writes.is_empty() => disk.queue(writes, revision),
+            _ => Durable::now(),
+        };
+        drop(state);
+        Ok((result?, durable))
+    }
+}

@@ -1,0 +1,113 @@
+//! Several reads and writes as one.
+
+use super::{CollectionName, Key, Object, State};
+use crate::apiserver::metadata::{self, Document};
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What goes to disk: the object's new state, or nothing when it is removed.
+#[derive(Debug)]
+pub(super) struct Write {
+    pub(super) collection: CollectionName,
+    pub(super) key: Key,
+    pub(super) object: Option<Arc<Object>>,
+}
+
+/// The store, held by one writer.
+pub(in crate::apiserver) struct Transaction<'a> {
+    state: &'a mut State,
+    writes: Vec<Write>,
+    touched: BTreeSet<CollectionName>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(state: &'a mut State) -> Self {
+        Self { state, writes: Vec::new(), touched: BTreeSet::new() }
+    }
+
+    pub(super) fn finish(self) -> (Vec<Write>, BTreeSet<CollectionName>) {
+        (self.writes, self.touched)
+    }
+
+    /// The store as this transaction has left it so far.
+    pub(in crate::apiserver) fn state(&self) -> &State {
+        self.state
+    }
+
+    /// The object at `key`.
+    pub(in crate::apiserver) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
+        self.state.get(collection, key).cloned()
+    }
+
+    /// Who names the object with this uid as its owner.
+    pub(in crate::apiserver) fn dependents(&self, uid: &str) -> Vec<(CollectionName, Key)> {
+        self.state.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// Writes the object under the next revision.
+    pub(in crate::apiserver) fn put(
+        &mut self,
+        collection: &CollectionName,
+        document: Document,
+    ) -> Arc<Object> {
+        let object = self.revise(document);
+        let key = object.key();
+        let previous = self.state.get(collection, &key).cloned();
+        index_owners(&mut self.state.dependents, collection, previous.as_deref(), Some(&object));
+        self.state.collection(collection).put(object.clone());
+        self.record(collection, key, Some(object.clone()));
+        object
+    }
+
+    /// Removes the object; `None` when it is not there. What is returned tells the revision of the removal.
+    pub(in crate::apiserver) fn remove(
+        &mut self,
+        collection: &CollectionName,
+        key: &Key,
+    ) -> Option<Arc<Object>> {
+        let previous = self.state.get(collection, key).cloned()?;
+        let last = self.revise(previous.document().clone());
+        index_owners(&mut self.state.dependents, collection, Some(&previous), None);
+        self.state.collection(collection).remove(last.clone());
+        self.record(collection, key.clone(), None);
+        Some(last)
+    }
+
+    fn revise(&mut self, mut document: Document) -> Arc<Object> {
+        self.state.revision += 1;
+        let revision = self.state.revision;
+        metadata::metadata_mut(&mut document)
+            .insert("resourceVersion".to_owned(), json!(revision.to_string()));
+        Arc::new(Object::new(document, revision))
+    }
+
+    fn record(&mut self, collection: &CollectionName, key: Key, object: Option<Arc<Object>>) {
+        self.touched.insert(collection.clone());
+        self.writes.push(Write { collection: collection.clone(), key, object });
+    }
+}
+
+/// Keeps the index of owners in step with a change from `before` to `after`.
+pub(super) fn index_owners(
+    dependents: &mut HashMap<String, BTreeSet<(CollectionName, Key)>>,
+    collection: &CollectionName,
+    before: Option<&Object>,
+    after: Option<&Object>,
+) {
+    if let Some(before) = before {
+        for uid in metadata::owner_uids(before.document()) {
+            if let Some(entries) = dependents.get_mut(uid) {
+                entries.remove(&(collection.clone(), before.key()));
+                if entries.is_empty() {
+                    dependents.remove(uid);
+                }
+            }
+        }
+    }
+    if let Some(after) = after {
+        for uid in metadata::owner_uids(after.document()) {
+            dependents.entry(uid.to_owned()).or_default().insert((collection.clone(), after.key()));
+        }
+    }
+}

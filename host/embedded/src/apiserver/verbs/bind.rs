@@ -1,0 +1,62 @@
+//! `POST .../pods/{name}/binding` and `/eviction`: what schedulers and those who drain nodes do with pods.
+
+use super::delete::delete_object;
+use super::update::update;
+use crate::apiserver::body::Body;
+use crate::apiserver::call::Call;
+use crate::apiserver::deletion::DeleteOptions;
+use crate::apiserver::failure::{Cause, Failure};
+use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::{input, present};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+/// Assigns a pod to a node, once.
+pub(in crate::apiserver) async fn bind(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+    let binding = input::parse_object(&call.body)?;
+    let node = binding.get("target").and_then(|t| t.get("name")).and_then(Value::as_str).unwrap_or_default();
+    if node.is_empty() {
+        return Err(Failure::invalid("", "Binding", name, vec![Cause::required("target.name", "")]));
+    }
+    let bound = update(call, name, false, |pod| bound_to(call, name, pod, node)).await?;
+    let _ = update(call, name, true, |pod| Ok(scheduled(pod))).await?;
+    Ok(present::json(StatusCode::CREATED, &present::success(&call.resource, name, bound.document())))
+}
+
+fn bound_to(call: &Call, name: &str, pod: &Document, node: &str) -> Result<Document, Failure> {
+    if metadata::is_deleting(pod) {
+        let why = format!("pod {name} is being deleted, cannot be assigned to a host");
+        return Err(call.resource.conflict(name, &why));
+    }
+    let mut pod = pod.clone();
+    let spec = metadata::member(&mut pod, "spec");
+    if let Some(taken) = spec.get("nodeName").and_then(Value::as_str).filter(|taken| !taken.is_empty()) {
+        let why = format!("pod {name} is already assigned to node {taken:?}");
+        return Err(call.resource.conflict(name, &why));
+    }
+    spec.insert("nodeName".to_owned(), json!(node));
+    Ok(pod)
+}
+
+fn scheduled(pod: &Document) -> Document {
+    let mut pod = pod.clone();
+    let status = metadata::member(&mut pod, "status");
+    let condition = json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": metadata::now()});
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    if let Value::Array(conditions) = conditions {
+        conditions.retain(|c| c.get("type").and_then(Value::as_str) != Some("PodScheduled"));
+        conditions.push(condition);
+    }
+    pod
+}
+
+/// Deletes a pod; there are no disruption budgets to ask.
+pub(in crate::apiserver) async fn evict(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+    let eviction = input::parse_object(&call.body)?;
+    let options = eviction.get("deleteOptions").map_or_else(Bytes::new, |o| Bytes::from(o.to_string()));
+    let options = DeleteOptions::parse(&options, &call.query)?;
+    let deleted = delete_object(call, &call.key(name), &options).await?;
+    let status = present::success(&call.resource, name, deleted.object().document());
+    Ok(present::json(StatusCode::CREATED, &status))
+}

@@ -1,0 +1,101 @@
+//! `POST`: a new object.
+
+use crate::apiserver::admission;
+use crate::apiserver::body::Body;
+use crate::apiserver::call::Call;
+use crate::apiserver::cascade::Cascade;
+use crate::apiserver::deletion::DeleteOptions;
+use crate::apiserver::failure::Failure;
+use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::store::{Key, Object, Transaction};
+use crate::apiserver::{input, present};
+use http::{Response, StatusCode};
+use serde_json::json;
+use std::sync::Arc;
+
+/// How often another name is tried for `generateName`, as Kubernetes does.
+const NAME_ATTEMPTS: usize = 8;
+
+pub(in crate::apiserver) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
+    let document = input::accept(call, input::parse_object(&call.body)?, None)?;
+    let object = create_object(call, document).await?;
+    Ok(present::object(call, StatusCode::CREATED, &object))
+}
+
+/// Creates the object, under a generated name when it only has a prefix.
+pub(in crate::apiserver) async fn create_object(
+    call: &Call,
+    document: Document,
+) -> Result<Arc<Object>, Failure> {
+    if !metadata::text(&document, "resourceVersion").is_empty() {
+        return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
+    }
+    let prefix = metadata::text(&document, "generateName").to_owned();
+    if !metadata::name(&document).is_empty() || prefix.is_empty() {
+        return create_named(call, document).await;
+    }
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut document = document.clone();
+        let name = json!(admission::generated_name(&prefix));
+        metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
+        match create_named(call, document).await {
+            Err(failure) if failure.is_conflict() && attempt < NAME_ATTEMPTS => {}
+            result => return result,
+        }
+    }
+}
+
+async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
+    let resource = &call.resource;
+    admission::prepare_create(resource, &mut document);
+    admission::validate_create(resource, &document)?;
+    let kinds = admission::custom_kinds(resource, &document)?;
+    let key = Key::new(metadata::namespace(&document), metadata::name(&document));
+    let dry_run = call.query.dry_run()?;
+    let (object, durable) = call.server.store.transact(|transaction| {
+        check_place(call, transaction, &document)?;
+        if transaction.get(&resource.collection, &key).is_some() {
+            return Err(Failure::already_exists(&resource.group, &resource.plural, &key.name));
+        }
+        admission::check_quota(resource, &document, transaction.state())?;
+        if dry_run {
+            return Ok(Arc::new(Object::new(document, 0)));
+        }
+        if let Some(kinds) = kinds {
+            call.server.registry.define(&key.name, kinds);
+        }
+        let object = transaction.put(&resource.collection, document);
+        collect_if_orphaned(call, transaction, &object, &key);
+        Ok(object)
+    })?;
+    durable.reached().await?;
+    Ok(object)
+}
+
+/// Nothing is made in a namespace that is not there, or on its way out.
+fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) -> Result<(), Failure> {
+    let namespace = metadata::namespace(document);
+    if namespace.is_empty() {
+        return Ok(());
+    }
+    let found = transaction.get("namespaces", &Key::new("", namespace));
+    let found = found.ok_or_else(|| Failure::not_found("", "namespaces", namespace))?;
+    if metadata::is_deleting(found.document()) {
+        let (group, plural) = (&call.resource.group, &call.resource.plural);
+        return Err(Failure::namespace_terminating(group, plural, metadata::name(document), namespace));
+    }
+    Ok(())
+}
+
+/// An object whose owners are all gone goes too, as the garbage collector of Kubernetes sees to.
+fn collect_if_orphaned(call: &Call, transaction: &mut Transaction<'_>, object: &Object, key: &Key) {
+    if metadata::owner_uids(object.document()).next().is_none() {
+        return;
+    }
+    let cascade = Cascade::new(&call.server, transaction);
+    if !cascade.has_living_owner(object.document()) {
+        let _ = cascade.delete(&call.resource, key, &DeleteOptions::default());
+    }
+}

@@ -1,0 +1,101 @@
+//! `GET`: an object, or a list of them, in pages.
+
+use crate::apiserver::body::Body;
+use crate::apiserver::call::Call;
+use crate::apiserver::failure::Failure;
+use crate::apiserver::present::{self, Page};
+use crate::apiserver::selector::Selector;
+use crate::apiserver::store::{Key, Outdated};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{Response, StatusCode};
+
+pub(in crate::apiserver) fn get(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+    let object = call.server.store.get(&call.resource.collection, &call.key(name));
+    let object = object.ok_or_else(|| call.resource.not_found(name))?;
+    Ok(present::object(call, StatusCode::OK, &object))
+}
+
+pub(in crate::apiserver) fn list(call: &Call) -> Result<Response<Body>, Failure> {
+    let selector = Selector::parse(&call.query, &call.resource)?;
+    let limit = call.query.value::<usize>("limit")?.filter(|limit| *limit > 0);
+    let token = call.query.text("continue").map(Token::decode).transpose()?;
+    let (from, at) = match &token {
+        Some(token) => (Some(&token.after), Some(token.revision)),
+        None => (None, exact_revision(call)?),
+    };
+    let listing = call.server.store.list(&call.resource.collection, call.namespace.as_deref(), from, at);
+    let listing = listing.map_err(|outdated| match outdated {
+        Outdated::Compacted { .. } if token.is_some() => Failure::continue_expired(),
+        Outdated::Compacted { asked, oldest } => Failure::expired(asked, oldest),
+        Outdated::Future { asked, current } => Failure::too_large_revision(asked, current),
+    })?;
+    let mut objects = listing.objects;
+    objects.retain(|object| selector.matches(object.document()));
+    let mut page = Page { revision: listing.revision, ..Page::default() };
+    if let Some(limit) = limit
+        && objects.len() > limit
+    {
+        page.remaining = Some(objects.len() - limit);
+        objects.truncate(limit);
+        page.next = objects.last().map(|last| Token { revision: page.revision, after: last.key() }.encode());
+    }
+    Ok(present::list(call, &page, &objects))
+}
+
+/// The revision that the list has to be of, if it has to be of one. Asked to be at least as new as a revision, a list
+/// is as new as it gets.
+fn exact_revision(call: &Call) -> Result<Option<u64>, Failure> {
+    let revision = call.query.value::<u64>("resourceVersion")?.filter(|revision| *revision > 0);
+    let current = call.server.store.read().revision();
+    match (call.query.text("resourceVersionMatch"), revision) {
+        (Some("Exact"), Some(revision)) => Ok(Some(revision)),
+        (Some("Exact"), None) => {
+            Err(Failure::bad_request("resourceVersionMatch \"Exact\" needs a resourceVersion other than 0"))
+        }
+        (None | Some("NotOlderThan"), Some(asked)) if asked > current => {
+            Err(Failure::too_large_revision(asked, current))
+        }
+        (None | Some("NotOlderThan"), _) => Ok(None),
+        (Some(other), _) => {
+            Err(Failure::bad_request(format!("resourceVersionMatch {other:?} is not supported")))
+        }
+    }
+}
+
+/// Where the next page begins, and the revision that all pages are of.
+struct Token {
+    revision: u64,
+    after: Key,
+}
+
+impl Token {
+    fn encode(&self) -> String {
+        URL_SAFE_NO_PAD.encode(format!("{}/{}/{}", self.revision, self.after.namespace, self.after.name))
+    }
+
+    fn decode(text: &str) -> Result<Self, Failure> {
+        let read = || {
+            let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+            let mut parts = text.splitn(3, '/');
+            let revision = parts.next()?.parse().ok()?;
+            Some(Self { revision, after: Key::new(parts.next()?, parts.next()?) })
+        };
+        read().ok_or_else(|| Failure::bad_request("continue key is not valid"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Token;
+    use crate::apiserver::store::Key;
+
+    #[test]
+    fn continue_tokens_are_read_back() {
+        let token = Token { revision: 7, after: Key::new("ns", "a.b") };
+        let read = Token::decode(&token.encode()).unwrap();
+        assert_eq!((read.revision, read.after), (7, Key::new("ns", "a.b")));
+        assert!(Token::decode("!").is_err());
+        assert!(Token::decode("AAAA").is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! `PUT`, and what it shares with `PATCH`: from what an object is and what a client asks for to what it becomes.
+
+use crate::apiserver::admission;
+use crate::apiserver::body::Body;
+use crate::apiserver::call::Call;
+use crate::apiserver::cascade::Cascade;
+use crate::apiserver::failure::{Cause, Failure};
+use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::store::Object;
+use crate::apiserver::{input, present};
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub(in crate::apiserver) async fn replace(
+    call: &Call,
+    name: &str,
+    status: bool,
+) -> Result<Response<Body>, Failure> {
+    let asked = input::accept(call, input::parse_object(&call.body)?, Some(name))?;
+    if call.resource.is_custom() && metadata::text(&asked, "resourceVersion").is_empty() {
+        let cause = Cause::invalid("metadata.resourceVersion", "0", "must be specified for an update");
+        return Err(call.resource.invalid(name, vec![cause]));
+    }
+    let object = update(call, name, status, |_| Ok(asked.clone())).await?;
+    Ok(present::object(call, StatusCode::OK, &object))
+}
+
+/// Changes an object to what `change` makes of it: the whole but its status, or only its status.
+///
+/// Computed outside of the store's lock and stored only if nobody else was faster; then computed again, unless the
+/// client names the version that it wants to change.
+pub(in crate::apiserver) async fn update(
+    call: &Call,
+    name: &str,
+    status: bool,
+    change: impl Fn(&Document) -> Result<Document, Failure>,
+) -> Result<Arc<Object>, Failure> {
+    let (resource, key) = (&call.resource, call.key(name));
+    loop {
+        let old =
+            call.server.store.get(&resource.collection, &key).ok_or_else(|| resource.not_found(name))?;
+        let asked = change(old.document())?;
+        check_version(call, name, &old, &asked)?;
+        let new = become_of(call, old.document(), asked, status);
+        admission::validate_update(resource, &new, old.document())?;
+        if new == *old.document() {
+            return Ok(old);
+        }
+        if call.query.dry_run()? {
+            return Ok(Arc::new(Object::new(new, old.revision())));
+        }
+        let kinds = admission::custom_kinds(resource, &new)?;
+        let stored = call.server.store.transact(|transaction| {
+            let current =
+                transaction.get(&resource.collection, &key).ok_or_else(|| resource.not_found(name))?;
+            if current.revision() != old.revision() {
+                return Ok(None);
+            }
+            if let Some(kinds) = kinds {
+                call.server.registry.define(name, kinds);
+            }
+            let object = transaction.put(&resource.collection, new);
+            if may_go(object.document()) {
+                return Ok(Cascade::new(&call.server, transaction).finish(resource, &key));
+            }
+            Ok::<_, Failure>(Some(object))
+        })?;
+        if let (Some(object), durable) = stored {
+            durable.reached().await?;
+            return Ok(object);
+        }
+    }
+}
+
+/// Whether a deleted object waits for nothing any more.
+fn may_go(object: &Document) -> bool {
+    metadata::is_deleting(object)
+        && metadata::grace(object) == 0
+        && metadata::finalizers(object).next().is_none()
+}
+
+/// 409 when the client means another version, or another object of the same name.
+fn check_version(call: &Call, name: &str, old: &Object, asked: &Document) -> Result<(), Failure> {
+    let version = metadata::text(asked, "resourceVersion");
+    if !version.is_empty() && version != old.revision().to_string() {
+        return Err(call.resource.modified(name));
+    }
+    let (expected, found) = (metadata::uid(asked), metadata::uid(old.document()));
+    if !expected.is_empty() && expected != found {
+        let why =
+            format!("Precondition failed: UID in precondition: {expected}, UID in object meta: {found}");
+        return Err(call.resource.conflict(name, &why));
+    }
+    Ok(())
+}
+
+/// What the server keeps for itself of an object's metadata.
+const SERVER_OWNED: &[&str] = &[
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+    "namespace",
+    "name",
+    "generateName",
+];
+
+/// The object as it becomes: what the client asks for, within what the request may change.
+fn become_of(call: &Call, old: &Document, asked: Document, status: bool) -> Document {
+    let resource = &call.resource;
+    let mut new = if status {
+        let mut new = old.clone();
+        set_or_remove(&mut new, "status", asked.get("status"));
+        if !resource.is_custom()
+            && let Some(metadata) = asked.get("metadata")
+        {
+            new.insert("metadata".to_owned(), metadata.clone());
+        }
+        new
+    } else {
+        let mut new = asked;
+        if resource.has_status() {
+            set_or_remove(&mut new, "status", old.get("status"));
+        }
+        new
+    };
+    let metadata = metadata::metadata_mut(&mut new);
+    for &field in SERVER_OWNED {
+        set_or_remove(metadata, field, metadata::field(old, field));
+    }
+    if !status {
+        admission::prepare_update(resource, &mut new, old);
+        if resource.counts_generations && content(&new) != content(old) {
+            metadata::bump_generation(&mut new);
+        }
+    }
+    new
+}
+
+/// What an object asks for: all but its head and its status.
+fn content(object: &Document) -> Vec<(&String, &Value)> {
+    let head = ["apiVersion", "kind", "metadata", "status"];
+    object.iter().filter(|(name, _)| !head.contains(&name.as_str())).collect()
+}
+
+fn set_or_remove(map: &mut Document, field: &str, value: Option<&Value>) {
+    match value {
+        Some(value) => map.insert(field.to_owned(), json!(value)),
+        None => map.remove(field),
+    };
+}

@@ -1,0 +1,263 @@
+//! `GET ?watch`: changes as they happen.
+
+use crate::apiserver::accept::Accept;
+use crate::apiserver::body::Body;
+use crate::apiserver::call::Call;
+use crate::apiserver::failure::Failure;
+use crate::apiserver::metadata;
+use crate::apiserver::present::{self, Include};
+use crate::apiserver::selector::Selector;
+use crate::apiserver::store::{Change, ChangeKind, Object, Outdated};
+use crate::apiserver::table::{self, Columns};
+use crate::apiserver::{Server, resource::Resource};
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a watch lasts whose client does not say; clients watch anew after it.
+const LONGEST: Duration = Duration::from_secs(45 * 60);
+/// How often clients that want bookmarks are told that they are up to date.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+pub(in crate::apiserver) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
+    let selector = Selector::parse(&call.query, &call.resource)?;
+    start(call, selector, None)
+}
+
+/// Watches a single object by its path.
+pub(in crate::apiserver) async fn watch_one(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+    start(call, Selector::default(), Some(name.to_owned()))
+}
+
+fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Response<Body>, Failure> {
+    let query = &call.query;
+    let bookmarks = query.flag("allowWatchBookmarks");
+    let initial = query.flag("sendInitialEvents");
+    if initial && query.text("resourceVersionMatch") != Some("NotOlderThan") {
+        return Err(Failure::bad_request("sendInitialEvents needs resourceVersionMatch=NotOlderThan"));
+    }
+    let asked = query.value::<u64>("resourceVersion")?.filter(|revision| *revision > 0);
+    let timeout = query.value::<u64>("timeoutSeconds")?.filter(|t| *t > 0).map(Duration::from_secs);
+    // Subscribed before anything is read, so that no change falls between.
+    let tip = call.server.store.subscribe(&call.resource.collection);
+    let mut watch = Watch {
+        scope: Scope { namespace: call.namespace.clone(), name, selector },
+        form: Form {
+            accept: call.accept,
+            include: present::include(call),
+            columns: (call.accept == Accept::Table).then(|| table::columns(&call.resource)),
+            columns_told: false,
+        },
+        server: call.server.clone(),
+        resource: call.resource.clone(),
+        tip,
+        cursor: asked.unwrap_or(0),
+        ready: VecDeque::new(),
+        bookmark_every: bookmarks.then_some(BOOKMARK_EVERY),
+        deadline: Instant::now() + timeout.unwrap_or(LONGEST),
+        shutdown: call.caller.shutdown.clone(),
+        ended: false,
+    };
+    match asked {
+        Some(_) if !initial => watch.check_start()?,
+        _ => watch.begin_with_present(initial && bookmarks),
+    }
+    let body = Body::stream(stream::unfold(watch, |mut watch| async move {
+        let chunk = watch.next().await?;
+        Some((Ok::<_, io::Error>(chunk), watch))
+    }));
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// A watch under way.
+struct Watch {
+    server: Arc<Server>,
+    resource: Arc<Resource>,
+    scope: Scope,
+    form: Form,
+    tip: Receiver<u64>,
+    /// Changes up to this revision have been told.
+    cursor: u64,
+    /// Told next.
+    ready: VecDeque<Bytes>,
+    bookmark_every: Option<Duration>,
+    deadline: Instant,
+    shutdown: CancellationToken,
+    ended: bool,
+}
+
+/// Which objects a watch is about.
+struct Scope {
+    namespace: Option<String>,
+    name: Option<String>,
+    selector: Selector,
+}
+
+impl Scope {
+    fn contains(&self, object: &Object) -> bool {
+        let document = object.document();
+        self.namespace.as_deref().is_none_or(|n| n == metadata::namespace(document))
+            && self.name.as_deref().is_none_or(|n| n == metadata::name(document))
+            && self.selector.matches(document)
+    }
+
+    /// What a change is to this watch: objects come and go as they begin and cease to match.
+    fn kind_of(&self, change: &Change) -> Option<&'static str> {
+        let before = change.previous.as_deref().is_some_and(|object| self.contains(object));
+        let after = change.kind != ChangeKind::Deleted && self.contains(&change.object);
+        match (before, after) {
+            (false, false) => None,
+            (false, true) => Some("ADDED"),
+            (true, true) => Some("MODIFIED"),
+            (true, false) => Some("DELETED"),
+        }
+    }
+}
+
+/// How events are written.
+struct Form {
+    accept: Accept,
+    include: Include,
+    columns: Option<Columns>,
+    columns_told: bool,
+}
+
+impl Form {
+    fn event(&mut self, kind: &str, object: &Arc<Object>) -> Bytes {
+        let first = !std::mem::replace(&mut self.columns_told, true);
+        present::event(self.accept, self.include, self.columns.as_ref(), first, kind, object)
+    }
+}
+
+impl Watch {
+    fn check_start(&self) -> Result<(), Failure> {
+        match self.server.store.changes(&self.resource.collection, self.cursor) {
+            Ok(_) => Ok(()),
+            Err(outdated) => Err(too_old(outdated)),
+        }
+    }
+
+    /// Tells all objects there are now as added.
+    fn begin_with_present(&mut self, mark_end: bool) {
+        let listing =
+            self.server.store.list(&self.resource.collection, self.scope.namespace.as_deref(), None, None);
+        let Ok(listing) = listing else { return };
+        self.cursor = listing.revision;
+        for object in listing.objects.iter().filter(|object| self.scope.contains(object)) {
+            self.ready.push_back(self.form.event("ADDED", object));
+        }
+        if mark_end {
+            self.ready.push_back(self.bookmark(true));
+        }
+    }
+
+    /// The next piece of the answer: one or many events.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.take_ready() {
+                return Some(chunk);
+            }
+            if self.ended {
+                return None;
+            }
+            self.tip.borrow_and_update();
+            self.catch_up();
+            if !self.ready.is_empty() {
+                continue;
+            }
+            let bookmark_at = self.bookmark_every.map(|every| Instant::now() + every);
+            let bookmark = async {
+                match bookmark_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = self.tip.changed() => {
+                    if changed.is_err() {
+                        return None;
+                    }
+                }
+                () = bookmark => {
+                    let bookmark = self.bookmark(false);
+                    self.ready.push_back(bookmark);
+                }
+                () = tokio::time::sleep_until(self.deadline) => self.ended = true,
+                () = self.shutdown.cancelled() => self.ended = true,
+            }
+        }
+    }
+
+    /// All that is ready, in one piece.
+    fn take_ready(&mut self) -> Option<Bytes> {
+        if self.ready.len() <= 1 {
+            return self.ready.pop_front();
+        }
+        let mut chunk = BytesMut::with_capacity(self.ready.iter().map(Bytes::len).sum());
+        for event in self.ready.drain(..) {
+            chunk.extend_from_slice(&event);
+        }
+        Some(chunk.freeze())
+    }
+
+    fn catch_up(&mut self) {
+        match self.server.store.changes(&self.resource.collection, self.cursor) {
+            Ok((revision, changes)) => {
+                for change in changes {
+                    if let Some(kind) = self.scope.kind_of(&change) {
+                        // What ceased to match is told as it was, under the revision that took it away.
+                        self.ready.push_back(self.form.event(kind, &change.object));
+                    }
+                }
+                self.cursor = self.cursor.max(revision);
+            }
+            Err(outdated) => {
+                let status = too_old(outdated).to_status();
+                self.ready
+                    .push_back(Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status}))));
+                self.ended = true;
+            }
+        }
+    }
+
+    /// Tells that the client is up to date, or that it has got all there was at the start.
+    fn bookmark(&self, end_of_initial: bool) -> Bytes {
+        let mut metadata = json!({"resourceVersion": self.cursor.to_string(), "creationTimestamp": null});
+        if end_of_initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object = match self.form.accept {
+            Accept::Json => {
+                json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind, "metadata": metadata})
+            }
+            Accept::Metadata => {
+                json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata})
+            }
+            Accept::Table => {
+                let row = json!({"cells": [], "object": {
+                    "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata,
+                }});
+                table::table(None, &[row], &self.cursor.to_string(), None, None)
+            }
+        };
+        Bytes::from(format!("{}\n", json!({"type": "BOOKMARK", "object": object})))
+    }
+}
+
+fn too_old(outdated: Outdated) -> Failure {
+    match outdated {
+        Outdated::Compacted { asked, oldest } => Failure::expired(asked, oldest),
+        Outdated::Future { asked, current } => Failure::too_large_revision(asked, current),
+    }
+}

@@ -1,0 +1,1 @@
+//! Takes pods through their life against any Kubernetes API.
