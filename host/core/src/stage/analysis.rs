@@ -30,8 +30,10 @@ pub struct Finding {
     pub reason: String,
     /// The cluster's words, or ours where those help nobody.
     pub message: String,
-    /// How often it was said.
+    /// How often it was said; at least 1.
     pub count: u32,
+    /// What it is about: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
+    pub source: String,
 }
 
 /// What a finding means for a spawn.

@@ -1,0 +1,105 @@
+//! An event as the analysis reads it.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Event;
+
+use super::view::PodView;
+
+/// Events about a volume claim that are older than the pod by more than this belong to an earlier lab. Claims are
+/// created shortly before the pod, and event times are whole seconds.
+const CLAIM_LEAD: SignedDuration = SignedDuration::from_secs(30);
+
+/// One event, with the questions answered that Kubernetes leaves open.
+pub(super) struct EventView<'a> {
+    pub(super) reason: &'a str,
+    pub(super) message: &'a str,
+    /// What it is about.
+    pub(super) about: About<'a>,
+    /// How often it was seen; at least 1.
+    pub(super) count: u32,
+    /// When it was first seen.
+    pub(super) first: Option<Timestamp>,
+    /// When it was last seen.
+    pub(super) last: Option<Timestamp>,
+}
+
+/// The object of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About<'a> {
+    Pod,
+    Container(&'a str),
+    Claim(&'a str),
+}
+
+/// The events about this pod and the claims it mounts, oldest first. An earlier pod of the same name has another uid.
+pub(super) fn about<'a>(pod: &PodView<'_>, events: &'a [Event]) -> Vec<EventView<'a>> {
+    let mut views: Vec<_> = events.iter().filter_map(|event| EventView::new(pod, event)).collect();
+    views.sort_by_key(|event| event.last);
+    views
+}
+
+impl<'a> EventView<'a> {
+    fn new(pod: &PodView<'_>, event: &'a Event) -> Option<Self> {
+        let object = &event.involved_object;
+        let reason = event.reason.as_deref().filter(|reason| !reason.is_empty())?;
+        let message = event.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
+        let last = last_seen(event);
+        let about = match object.kind.as_deref()? {
+            "Pod" => {
+                let other = |mine: &Option<String>, theirs: &Option<String>| matches!((mine, theirs), (Some(mine), Some(theirs)) if mine != theirs);
+                if other(&pod.meta.uid, &object.uid) || other(&pod.meta.name, &object.name) {
+                    return None;
+                }
+                object.field_path.as_deref().and_then(container_in).map_or(About::Pod, About::Container)
+            }
+            "PersistentVolumeClaim" => {
+                let claim = object.name.as_deref().filter(|claim| pod.claims(claim))?;
+                let created = pod.meta.creation_timestamp.as_ref().map(|time| time.0);
+                let stale = matches!((last, created), (Some(last), Some(created)) if last.duration_until(created) > CLAIM_LEAD);
+                (!stale).then_some(About::Claim(claim))?
+            }
+            _ => return None,
+        };
+        let series = event.series.as_ref().and_then(|series| series.count);
+        Some(Self {
+            reason,
+            message: message.unwrap_or(reason),
+            about,
+            count: series.max(event.count).and_then(|count| u32::try_from(count).ok()).unwrap_or(1).max(1),
+            first: first_seen(event).or(last),
+            last,
+        })
+    }
+
+    /// What the event is about, as a [`Finding`](super::Finding) names it.
+    pub(super) fn source(&self) -> String {
+        match self.about {
+            About::Pod => "pod".to_owned(),
+            About::Container(name) => format!("container/{name}"),
+            About::Claim(name) => format!("PersistentVolumeClaim/{name}"),
+        }
+    }
+}
+
+/// The field path of a container's event is `spec.containers{notebook}` or `spec.initContainers{prepare}`.
+fn container_in(field_path: &str) -> Option<&str> {
+    let (group, rest) = field_path.split_once('{')?;
+    matches!(group, "spec.containers" | "spec.initContainers").then(|| rest.strip_suffix('}')).flatten()
+}
+
+/// Scheduler events may have no `lastTimestamp`, and events of a series keep their time elsewhere.
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let series =
+        event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
+    series
+        .or_else(|| event.last_timestamp.as_ref().map(|time| time.0))
+        .or_else(|| event.event_time.as_ref().map(|time| time.0))
+        .or_else(|| event.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}
+
+fn first_seen(event: &Event) -> Option<Timestamp> {
+    let first = event.first_timestamp.as_ref().map(|time| time.0);
+    first
+        .or_else(|| event.event_time.as_ref().map(|time| time.0))
+        .or_else(|| event.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}

@@ -1,0 +1,109 @@
+//! Sentences for the lab's user. The cluster's own words follow in brackets, for whoever is asked for help.
+
+/// The cluster's words are cut here; in characters.
+const LONGEST_DETAIL: usize = 300;
+
+/// `text`, with the cluster's words in brackets if there are any.
+pub(super) fn with_detail(text: &str, detail: &str) -> String {
+    let detail = detail.trim().trim_end_matches('.');
+    match detail.char_indices().nth(LONGEST_DETAIL) {
+        _ if detail.is_empty() => format!("{text}."),
+        Some((end, _)) => format!("{text} ({}...).", &detail[..end]),
+        None => format!("{text} ({detail})."),
+    }
+}
+
+pub(super) fn image_pull(image: &str, detail: &str) -> String {
+    with_detail(&format!("The image {image} could not be downloaded: {}", pull_cause(detail)), detail)
+}
+
+/// What a registry's or runtime's words mean. Their texts are no interface, so that this may miss, never mislead.
+fn pull_cause(detail: &str) -> &'static str {
+    let detail = detail.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
+    if says(&["unauthorized", "denied", "forbidden", "authentication required"]) {
+        "the registry refuses access to it, or it does not exist"
+    } else if says(&["not found", "manifest unknown", "does not exist"]) {
+        "the registry has no image of this name and tag"
+    } else if says(&["no match for platform", "no matching manifest"]) {
+        "it is not made for this cluster's machines"
+    } else if says(&["no space left"]) {
+        "the machine's disk is full"
+    } else if says(&["timeout", "no such host", "refused", "unreachable", "tls", "x509", "eof"]) {
+        "its registry does not answer"
+    } else if says(&["too many requests", "toomanyrequests", "rate limit"]) {
+        "its registry allows no more downloads for now"
+    } else {
+        "the cluster gave up on it"
+    }
+}
+
+pub(super) fn invalid_image(image: &str) -> String {
+    format!("{image:?} is not the name of an image. Choose another image.")
+}
+
+pub(super) fn image_never_pulled(image: &str) -> String {
+    format!("The image {image} is not on the machine, and this site does not download it.")
+}
+
+pub(super) fn config_error(detail: &str) -> String {
+    with_detail("Your lab cannot be set up; please tell the site's administrators", detail)
+}
+
+pub(super) fn out_of_memory(what: &str) -> String {
+    format!("{what} used more memory than it was given and was stopped. Choose a larger size.")
+}
+
+pub(super) fn crash_loop(what: &str, restarts: u32, ending: &str) -> String {
+    let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
+    format!("{what} stopped unexpectedly ({ending}) and was restarted {times} in vain.")
+}
+
+pub(super) fn restarted(what: &str, restart: u32, of: u32, ending: &str) -> String {
+    format!("{what} stopped unexpectedly ({ending}) and is being restarted ({restart} of {of}).")
+}
+
+pub(super) fn stopping(what: &str, ending: &str) -> String {
+    format!("{what} stopped unexpectedly ({ending}) and is being restarted.")
+}
+
+pub(super) fn ended_badly(what: &str, ending: &str) -> String {
+    format!("{what} stopped unexpectedly ({ending}).")
+}
+
+pub(super) fn unschedulable(detail: &str) -> String {
+    // What follows is about preemption, which says nothing to a user.
+    let detail = detail.split(" preemption:").next().unwrap_or(detail);
+    with_detail("No machine has room for your lab at the moment; it starts as soon as one has", detail)
+}
+
+pub(super) fn volume_unbound(claim: &str, detail: &str) -> String {
+    with_detail(
+        &format!("There is no storage for your volume {claim}; please tell the site's administrators"),
+        detail,
+    )
+}
+
+pub(super) fn volume_late(claim: &str, detail: &str) -> String {
+    with_detail(&format!("Your volume {claim} is not there yet; the cluster tries again"), detail)
+}
+
+pub(super) fn mount_late(detail: &str) -> String {
+    with_detail("A volume cannot be attached yet; the cluster tries again", detail)
+}
+
+pub(super) fn unhealthy(detail: &str) -> String {
+    with_detail("Your lab does not answer yet", detail)
+}
+
+pub(super) fn node_not_ready() -> String {
+    "The machine that your lab is on does not answer.".to_owned()
+}
+
+pub(super) fn evicted(detail: &str) -> String {
+    with_detail("The cluster removed your lab from its machine", detail)
+}
+
+pub(super) fn deadline_exceeded() -> String {
+    "Your lab reached the longest time it was allowed to run.".to_owned()
+}

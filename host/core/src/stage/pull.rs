@@ -1,0 +1,62 @@
+//! Downloads of a container's image, read from events.
+
+use jiff::Timestamp;
+
+use super::event::{About, EventView};
+
+/// What the events say about the downloads of one container's image.
+#[derive(Default)]
+pub(super) struct Pulls<'a> {
+    begun: u32,
+    succeeded: u32,
+    /// Failed downloads.
+    pub(super) failed: u32,
+    /// When the last one began.
+    pub(super) last_begun: Option<Timestamp>,
+    /// When one last succeeded.
+    pub(super) last_success: Option<Timestamp>,
+    /// Why the last one failed.
+    pub(super) failure: Option<&'a str>,
+}
+
+impl<'a> Pulls<'a> {
+    /// The downloads for the container of this name.
+    pub(super) fn of(container: &str, events: &[EventView<'a>]) -> Self {
+        let mut pulls = Self::default();
+        for event in events.iter().filter(|event| event.about == About::Container(container)) {
+            match event.reason {
+                "Pulling" => {
+                    pulls.begun = pulls.begun.saturating_add(event.count);
+                    pulls.last_begun = pulls.last_begun.max(event.last);
+                }
+                // An image that was there before has a Pulled event too, and no Pulling.
+                "Pulled" if event.message.contains("already present") => pulls.last_success = event.last,
+                "Pulled" => {
+                    pulls.succeeded = pulls.succeeded.saturating_add(event.count);
+                    pulls.last_success = event.last;
+                }
+                "Failed" if is_pull_failure(event.message) => {
+                    pulls.failed = pulls.failed.saturating_add(event.count);
+                    pulls.failure = Some(event.message);
+                }
+                _ => {}
+            }
+        }
+        pulls
+    }
+
+    /// True while a download goes on. Counted, because begin and end may carry the same second.
+    pub(super) fn is_open(&self) -> bool {
+        self.begun > self.succeeded.saturating_add(self.failed)
+    }
+
+    /// True if downloads failed and none succeeded: known from the event before the container's state says so.
+    pub(super) fn has_only_failed(&self) -> bool {
+        self.failed > 0 && self.last_success.is_none() && !self.is_open()
+    }
+}
+
+/// `Failed` is also the reason of `Error: ErrImagePull`, which repeats this, and of faults after the download.
+pub(super) fn is_pull_failure(message: &str) -> bool {
+    message.starts_with("Failed to pull image")
+}

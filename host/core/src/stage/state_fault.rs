@@ -1,0 +1,145 @@
+//! Faults that a container's state tells. Most have no event of their own name.
+
+use jiff::Timestamp;
+
+use super::container::{Container, Role};
+use super::event::{About, EventView};
+use super::notes::Notes;
+use super::pull::{Pulls, is_pull_failure};
+use super::view::PodView;
+use super::{Finding, Severity, StagePolicy, message};
+
+/// Notes at most one fault for each container.
+pub(super) fn note(pod: &PodView<'_>, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
+    for container in &pod.containers {
+        let fault = image_fault(container, events, policy)
+            .or_else(|| create_fault(pod, container, events, policy, notes))
+            .or_else(|| run_fault(pod, container, policy));
+        if let Some(Fault { severity, reason, message }) = fault {
+            let source = format!("container/{}", container.name);
+            notes.add(None, Finding { severity, reason: reason.to_owned(), message, count: 1, source });
+        }
+    }
+}
+
+struct Fault<'a> {
+    severity: Severity,
+    reason: &'a str,
+    message: String,
+}
+
+impl<'a> Fault<'a> {
+    fn critical(reason: &'a str, message: String) -> Self {
+        Self { severity: Severity::Critical, reason, message }
+    }
+
+    fn warning(reason: &'a str, message: String) -> Self {
+        Self { severity: Severity::Warning, reason, message }
+    }
+}
+
+/// The image: its name, or its download.
+fn image_fault<'a>(
+    container: &Container<'a>,
+    events: &[EventView<'_>],
+    policy: &StagePolicy,
+) -> Option<Fault<'a>> {
+    let image = container.image();
+    let detail = container.waiting().and_then(|waiting| waiting.message.as_deref());
+    let pulls = Pulls::of(container.name, events);
+    let reason = match container.waiting_reason() {
+        "InvalidImageName" => {
+            return Some(Fault::critical("InvalidImageName", message::invalid_image(image)));
+        }
+        "ErrImageNeverPull" => {
+            return Some(Fault::critical("ErrImageNeverPull", message::image_never_pulled(image)));
+        }
+        reason @ ("ErrImagePull"
+        | "ImagePullBackOff"
+        | "ImageInspectError"
+        | "RegistryUnavailable"
+        | "SignatureValidationFailed") => reason,
+        // The event comes a moment before the state.
+        _ if !container.has_run() && pulls.has_only_failed() => "ErrImagePull",
+        _ => return None,
+    };
+    let message = message::image_pull(image, pulls.failure.or(detail).unwrap_or_default());
+    let patience_is_over = pulls.failed.max(1) >= policy.image_pull_failures;
+    Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
+}
+
+/// The container cannot be made: something it refers to is missing, or the runtime refuses it.
+fn create_fault<'a>(
+    pod: &PodView<'_>,
+    container: &Container<'a>,
+    events: &[EventView<'_>],
+    policy: &StagePolicy,
+    notes: &mut Notes,
+) -> Option<Fault<'a>> {
+    let reason = container.waiting_reason();
+    if !matches!(reason, "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError") {
+        return None;
+    }
+    let detail = container.waiting().and_then(|waiting| waiting.message.as_deref()).unwrap_or_default();
+    let message = message::config_error(detail);
+    let since = failing_since(container.name, events).or_else(|| pod.began_at());
+    let patience_is_over = notes.has_passed(policy.config_error_grace, since);
+    Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
+}
+
+/// A waiting state has no time: it began with the first event of the fault, or when the image had arrived.
+fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp> {
+    let failed = |event: &&EventView<'_>| {
+        event.about == About::Container(container)
+            && event.reason == "Failed"
+            && !is_pull_failure(event.message)
+    };
+    let first = events.iter().filter(failed).filter_map(|event| event.first).min();
+    first.or_else(|| Pulls::of(container, events).last_success)
+}
+
+/// The container ran and ended as it should not have.
+fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePolicy) -> Option<Fault<'a>> {
+    if container.is_done() {
+        return None;
+    }
+    let what = called(container);
+    let restarts = container.restarts();
+    let end = container.last_end();
+    if end.is_some_and(|end| end.reason.as_deref() == Some("OOMKilled")) {
+        return Some(Fault::critical("OOMKilled", message::out_of_memory(&what)));
+    }
+    let ending = match end {
+        Some(end) if end.signal.unwrap_or(0) != 0 => format!("signal {}", end.signal.unwrap_or(0)),
+        Some(end) => format!("exit code {}", end.exit_code),
+        None => "the cluster does not say how".to_owned(),
+    };
+    if restarts > policy.restarts {
+        return Some(Fault::critical("CrashLoopBackOff", message::crash_loop(&what, restarts, &ending)));
+    }
+    let for_good = pod.restarts_never() || pod.phase() == "Failed";
+    if for_good && container.terminated().is_some_and(|end| end.exit_code != 0) {
+        let reason = if container.role == Role::Main { "ContainerFailed" } else { "InitContainerFailed" };
+        return Some(Fault::critical(reason, message::ended_badly(&what, &ending)));
+    }
+    let ended_badly = container.terminated().is_some_and(|end| end.exit_code != 0);
+    if restarts > 0 {
+        Some(Fault::warning(
+            "CrashLoopBackOff",
+            message::restarted(&what, restarts, policy.restarts, &ending),
+        ))
+    } else if ended_badly || container.waiting_reason() == "CrashLoopBackOff" {
+        Some(Fault::warning("CrashLoopBackOff", message::stopping(&what, &ending)))
+    } else {
+        None
+    }
+}
+
+/// How the user knows the container.
+fn called(container: &Container<'_>) -> String {
+    match container.role {
+        Role::Main if container.name == "notebook" => "Your lab".to_owned(),
+        Role::Main | Role::Sidecar => format!("Your lab's part {:?}", container.name),
+        Role::Init => format!("The preparation step {:?}", container.name),
+    }
+}
