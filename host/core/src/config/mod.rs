@@ -2,10 +2,27 @@
 
 pub mod auth;
 mod base_url;
+mod embedded;
+mod http;
 mod invalid;
+mod kubernetes;
 pub mod lab;
+mod limits;
 mod peers;
+mod policies;
+mod root;
+mod span;
+mod telemetry;
 
 pub use base_url::BaseUrl;
+pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
+pub use http::HttpConfig;
 pub use invalid::InvalidSetting;
+pub use kubernetes::{KubernetesConfig, NamespaceReclaim};
+pub use limits::LimitsConfig;
 pub use peers::PeerRange;
+pub use policies::{CallLimits, OnFailure, PolicyConfig};
+pub use root::{Config, ConfigFile};
+pub use telemetry::{LogFormat, TelemetryConfig};
+
+use span::check_span;

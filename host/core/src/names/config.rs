@@ -14,7 +14,7 @@ pub struct NamesConfig {
     pub compat: Compat,
     /// The namespace JupyterHub runs in, for `{hubnamespace}`.
     pub hub_namespace: NamespaceName,
-    /// The namespace of a user's labs.
+    /// The namespace of a lab.
     pub namespace: String,
     /// The lab's pod.
     pub pod: String,
@@ -34,7 +34,7 @@ impl Default for NamesConfig {
             scheme: SlugScheme::default(),
             compat: Compat::default(),
             hub_namespace: NamespaceName::jupyterhub(),
-            namespace: "nublado-{username}".to_owned(),
+            namespace: "nublado-{user_server}".to_owned(),
             pod: "nb-{user_server}".to_owned(),
             pvc: "claim-{user_server}".to_owned(),
             object_prefix: "nb-{user_server}".to_owned(),

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(names.pod, "nb-ada-lovelace-example-org---7799473f");
         assert_eq!(names.env, "nb-ada-lovelace-example-org---7799473f-env");
         let gpu = resolve(&NamesConfig::default(), "ada", "gpu").unwrap();
-        assert_eq!((gpu.namespace.as_str(), gpu.pod.as_str()), ("nublado-ada", "nb-ada--gpu"));
+        assert_eq!((gpu.namespace.as_str(), gpu.pod.as_str()), ("nublado-ada--gpu", "nb-ada--gpu"));
         assert_eq!((gpu.user_label.as_str(), gpu.server_label.as_str()), ("ada", "gpu"));
     }
 

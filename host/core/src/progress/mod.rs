@@ -4,8 +4,10 @@ mod entry;
 mod event_id;
 mod log;
 mod percent;
+mod record;
 
 pub use entry::{Entry, StageReport};
 pub use event_id::EventId;
 pub use log::{LoggedEntry, ProgressLog};
 pub use percent::percent;
+pub use record::{OperationRecord, StageSpan};

@@ -13,7 +13,7 @@ pub use headers::{HeadersAuth, IngressHeader};
 pub use identities::{Identities, IdentityEntry};
 pub use jupyterhub::JupyterHubAuth;
 
-use super::InvalidSetting;
+use super::{InvalidSetting, check_span};
 
 /// The section `auth` as it is written.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -101,21 +101,6 @@ fn required<T>(section: Option<T>, name: &str, needs: &str) -> Result<T, Invalid
         let problem = format!("missing; auth.mode is {name}, which needs this section with {needs}");
         InvalidSetting::new(format!("auth.{name}"), problem)
     })
-}
-
-/// A positive span of time within what makes sense here.
-fn check_span(
-    key: &str,
-    span: jiff::SignedDuration,
-    longest: jiff::SignedDuration,
-) -> Result<(), InvalidSetting> {
-    if span.is_positive() && span <= longest {
-        return Ok(());
-    }
-    Err(InvalidSetting::new(
-        key,
-        format!("{span:#} is out of range; write more than 0s and at most {longest:#}"),
-    ))
 }
 
 #[cfg(test)]

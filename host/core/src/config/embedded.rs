@@ -1,0 +1,137 @@
+//! `embedded`: the one-machine cluster, instead of a Kubernetes.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::InvalidSetting;
+
+/// The one-machine cluster. With this section, the service runs on it instead of on a Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddedConfig {
+    /// Address and port of its API server, for `kubectl`. Loopback only.
+    pub listen: SocketAddr,
+    /// What runs the containers.
+    pub runtime: RuntimeKind,
+    /// What images mean on this machine, for `runtime: process`; the first match wins.
+    pub images: Vec<ImageMapping>,
+    /// Durations of the stages, for `runtime: simulated`.
+    pub simulated: SimulatedStages,
+    /// Leave labs running when the service ends; the next start adopts them.
+    pub keep_labs: bool,
+    /// Run labs as the uid and gid of their users, which needs root. Otherwise they run as the service does.
+    pub switch_user: bool,
+}
+
+/// What runs the containers of the one-machine cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RuntimeKind {
+    /// Local processes.
+    #[default]
+    Process,
+    /// Nothing: pods only look as if they ran.
+    Simulated,
+}
+
+/// What an image means on this machine: a local command. Texts may contain `{mount:/path}` (the directory that is
+/// mounted at `/path`), `{home}`, `{pod_ip}` and `{port}`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImageMapping {
+    /// Image references this holds for; `*` stands for any characters.
+    #[serde(rename = "match")]
+    pub pattern: String,
+    /// The image's entry point.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The image's default arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// The image's environment; the pod's wins.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The image's working directory; the home directory when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<PathBuf>,
+    /// What becomes of the command and arguments in the pod.
+    #[serde(default)]
+    pub pod_command: PodCommand,
+}
+
+/// What becomes of the command and arguments in the pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PodCommand {
+    /// They replace the image's, as in Kubernetes.
+    #[default]
+    Wins,
+    /// They are not used: their paths mean nothing on this machine.
+    Ignored,
+}
+
+/// Durations of the stages of a simulated pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SimulatedStages {
+    /// Until a node is found.
+    #[schemars(with = "String")]
+    pub schedule: SignedDuration,
+    /// Until the image is pulled; zero when every image is there.
+    #[schemars(with = "String")]
+    pub pull: SignedDuration,
+    /// The run of an init container.
+    #[schemars(with = "String")]
+    pub init: SignedDuration,
+    /// Until a container is ready.
+    #[schemars(with = "String")]
+    pub ready: SignedDuration,
+    /// Until a container has ended.
+    #[schemars(with = "String")]
+    pub stop: SignedDuration,
+}
+
+impl Default for SimulatedStages {
+    fn default() -> Self {
+        Self {
+            schedule: SignedDuration::ZERO,
+            pull: SignedDuration::ZERO,
+            init: SignedDuration::ZERO,
+            ready: SignedDuration::from_secs(1),
+            stop: SignedDuration::ZERO,
+        }
+    }
+}
+
+impl Default for EmbeddedConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8092),
+            runtime: RuntimeKind::default(),
+            images: Vec::new(),
+            simulated: SimulatedStages::default(),
+            keep_labs: false,
+            switch_user: false,
+        }
+    }
+}
+
+impl EmbeddedConfig {
+    pub(super) fn check(&self) -> Result<(), InvalidSetting> {
+        if self.listen.ip().is_loopback() {
+            return Ok(());
+        }
+        Err(InvalidSetting::new(
+            "embedded.listen",
+            format!(
+                "{} can be reached from outside; the one-machine cluster listens on 127.0.0.1 only",
+                self.listen
+            ),
+        ))
+    }
+}

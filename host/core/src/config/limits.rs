@@ -1,0 +1,83 @@
+//! `limits`: how long operations may take, and how many may run at once.
+
+use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::InvalidSetting;
+use crate::lifecycle::TimeLimits;
+use crate::stage::StagePolicy;
+
+/// How long operations may take, and how many may run at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Time limit of a spawn, everything included.
+    #[schemars(with = "String")]
+    pub spawn: SignedDuration,
+    /// Time limit of a deletion.
+    #[schemars(with = "String")]
+    pub delete: SignedDuration,
+    /// Spawns under way at once; further ones are refused with 429.
+    #[schemars(range(min = 1))]
+    pub concurrent_spawns: usize,
+    /// How often the service looks for what its watches may have missed.
+    #[schemars(with = "String")]
+    pub reconcile_every: SignedDuration,
+    /// Restarts of one container that are forgiven; one more is a crash loop and fails the lab.
+    pub restarts: u32,
+    /// Failed downloads of an image that end a spawn.
+    #[schemars(range(min = 1))]
+    pub image_pull_failures: u32,
+    /// How long a container may fail to be configured: a Secret can arrive late.
+    #[schemars(with = "String")]
+    pub config_error_grace: SignedDuration,
+    /// How long the records of operations are kept.
+    #[schemars(with = "String")]
+    pub history: SignedDuration,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        let stages = StagePolicy::default();
+        Self {
+            spawn: SignedDuration::from_mins(10),
+            delete: SignedDuration::from_mins(1),
+            concurrent_spawns: 1000,
+            reconcile_every: SignedDuration::from_mins(5),
+            restarts: stages.restarts,
+            image_pull_failures: stages.image_pull_failures,
+            config_error_grace: stages.config_error_grace,
+            history: SignedDuration::from_hours(48),
+        }
+    }
+}
+
+impl LimitsConfig {
+    /// The time limits of a lab for which no policy says otherwise.
+    pub fn time_limits(&self) -> TimeLimits {
+        TimeLimits { spawn: self.spawn, delete: self.delete }
+    }
+
+    /// When a fault that may pass is taken for one that does not.
+    pub fn stage_policy(&self) -> StagePolicy {
+        StagePolicy {
+            restarts: self.restarts,
+            image_pull_failures: self.image_pull_failures,
+            config_error_grace: self.config_error_grace,
+            ..StagePolicy::default()
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), InvalidSetting> {
+        let day = SignedDuration::from_hours(24);
+        super::check_span("limits.spawn", self.spawn, day)?;
+        super::check_span("limits.delete", self.delete, day)?;
+        super::check_span("limits.reconcile_every", self.reconcile_every, day)?;
+        super::check_span("limits.history", self.history, day * 366)?;
+        if self.concurrent_spawns == 0 {
+            return Err(InvalidSetting::new("limits.concurrent_spawns", "0 admits nobody; write at least 1"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! The whole configuration.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::auth::{Auth, AuthConfig};
+use super::lab::{LabConfig, LabSite};
+use super::{
+    EmbeddedConfig, HttpConfig, InvalidSetting, KubernetesConfig, LimitsConfig, NamespaceReclaim,
+    PolicyConfig, TelemetryConfig,
+};
+use crate::names::{NameTemplates, NamesConfig, ServerName, Username};
+
+/// The configuration file as it is written. Every key but `auth` has a default; an unknown key is an error.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    /// Where the service listens.
+    #[serde(default)]
+    pub http: HttpConfig,
+    /// How callers are recognised.
+    pub auth: AuthConfig,
+    /// The cluster.
+    #[serde(default)]
+    pub kubernetes: KubernetesConfig,
+    /// The one-machine cluster, instead of a Kubernetes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedded: Option<EmbeddedConfig>,
+    /// How objects are named.
+    #[serde(default)]
+    pub names: NamesConfig,
+    /// What every lab has.
+    #[serde(default)]
+    pub lab: LabConfig,
+    /// What decides about labs.
+    #[serde(default)]
+    pub policies: Vec<PolicyConfig>,
+    /// How long operations may take, and how many may run at once.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// Logs and metrics.
+    #[serde(default)]
+    pub telemetry: TelemetryConfig,
+    /// Directory for what the service keeps on its own disk: the history of operations, compiled policies and, with
+    /// `embedded`, the cluster. Absent: the history is lost with the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// The configuration, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the service listens.
+    pub http: HttpConfig,
+    /// How callers are recognised.
+    pub auth: Auth,
+    /// The cluster.
+    pub kubernetes: KubernetesConfig,
+    /// The one-machine cluster.
+    pub embedded: Option<EmbeddedConfig>,
+    /// How objects are named.
+    pub names: NameTemplates,
+    /// What every lab has.
+    pub lab: LabSite,
+    /// What decides about labs.
+    pub policies: Vec<PolicyConfig>,
+    /// How long operations may take, and how many may run at once.
+    pub limits: LimitsConfig,
+    /// Logs and metrics.
+    pub telemetry: TelemetryConfig,
+    /// The service's own disk.
+    pub state_dir: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// Checks what the shape alone does not say. Every problem is reported at once.
+    pub fn validate(self) -> Result<Config, Vec<InvalidSetting>> {
+        let mut problems = Vec::new();
+        problems.extend(self.http.check().err());
+        problems.extend(self.kubernetes.check().err());
+        problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
+        problems.extend(self.limits.check().err());
+        problems.extend(duplicate_policy(&self.policies));
+        let auth = self.auth.validate().map_err(|problem| problems.push(problem)).ok();
+        let names = NameTemplates::parse(&self.names)
+            .map_err(|errors| problems.extend(errors.iter().map(in_names)))
+            .ok();
+        let lab = LabSite::parse(self.lab)
+            .map_err(|errors| {
+                problems
+                    .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)))
+            })
+            .ok();
+        if let Some(names) = &names {
+            problems.extend(shared_namespaces(names, self.kubernetes.namespaces));
+        }
+        let (Some(auth), Some(names), Some(lab), true) = (auth, names, lab, problems.is_empty()) else {
+            return Err(problems);
+        };
+        Ok(Config {
+            http: self.http,
+            auth,
+            kubernetes: self.kubernetes,
+            embedded: self.embedded,
+            names,
+            lab,
+            policies: self.policies,
+            limits: self.limits,
+            telemetry: self.telemetry,
+            state_dir: self.state_dir,
+        })
+    }
+}
+
+fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {
+    InvalidSetting::new(&error.key, format!("template {:?}: {}", error.template, error.problem))
+}
+
+fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
+    let twice = policies
+        .iter()
+        .enumerate()
+        .find(|(index, policy)| policies[..*index].iter().any(|p| p.name == policy.name));
+    twice.map(|(index, policy)| {
+        InvalidSetting::new(
+            format!("policies[{index}].name"),
+            format!("`{}` is the name of an earlier policy too", policy.name),
+        )
+    })
+}
+
+/// A namespace that several labs share must not be deleted with one of them.
+fn shared_namespaces(names: &NameTemplates, reclaim: NamespaceReclaim) -> Option<InvalidSetting> {
+    let namespace = |user: &str, server: &str| {
+        let user = Username::parse(user).ok()?;
+        let server = ServerName::parse(server).ok()?;
+        names
+            .resolve(&user, &server, Some(user.as_str().len().try_into().ok()?))
+            .ok()
+            .map(|names| names.namespace)
+    };
+    let [first, second, other] = [namespace("ada", ""), namespace("ada", "second"), namespace("grace", "")];
+    let shared = first.is_some() && (first == second || first == other);
+    (shared && reclaim == NamespaceReclaim::Delete).then(|| {
+        InvalidSetting::new(
+            "names.namespace",
+            "several labs share this namespace, so stopping one would delete the others; use {user_server}, or set \
+             kubernetes.namespaces to `retain`",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
+
+    fn problems(more: &str) -> Vec<String> {
+        let file: ConfigFile = serde_saphyr::from_str(&format!("{LEAST}{more}")).unwrap();
+        file.validate().err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn authentication_is_all_that_must_be_said() {
+        assert_eq!(problems(""), [""; 0]);
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error() {
+        let error =
+            serde_saphyr::from_str::<ConfigFile>(&format!("{LEAST}limits: {{spwan: 5m}}\n")).unwrap_err();
+        assert!(error.to_string().contains("spwan"), "{error}");
+    }
+
+    #[test]
+    fn every_problem_is_said_at_once() {
+        let said = problems(
+            "limits: {spawn: 0s, concurrent_spawns: 0}\nhttp: {prefix: spawner/}\nnames: {pod: '{usr}'}\n",
+        );
+        assert_eq!(said.len(), 3, "{said:#?}");
+        assert!(said[0].starts_with("http.prefix: "), "{said:#?}");
+    }
+
+    #[test]
+    fn a_namespace_that_labs_share_must_be_retained() {
+        let shared = "names: {namespace: 'labs-{username}'}\n";
+        assert!(problems(shared)[0].contains("kubernetes.namespaces to `retain`"));
+        assert_eq!(problems(&format!("{shared}kubernetes: {{namespaces: retain}}\n")), [""; 0]);
+    }
+
+    #[test]
+    fn the_embedded_cluster_is_not_for_strangers() {
+        assert!(problems("embedded: {listen: '0.0.0.0:8092'}\n")[0].contains("127.0.0.1 only"));
+    }
+}

@@ -1,0 +1,31 @@
+//! `telemetry`: logs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Logs. Metrics need no configuration: they are at `/metrics` of `http.health_listen`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetryConfig {
+    /// How log lines look.
+    pub format: LogFormat,
+    /// What is logged, in the syntax of `RUST_LOG`, which wins when it is set.
+    pub filter: String,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One JSON object a line.
+    #[default]
+    Json,
+    /// For people.
+    Text,
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self { format: LogFormat::default(), filter: "info".to_owned() }
+    }
+}
