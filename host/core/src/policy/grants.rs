@@ -10,6 +10,7 @@ use crate::form::Form;
 /// policy's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "independent grants, each named in the configuration")]
 pub struct Grants {
     /// Init containers with the profile `privileged`.
     pub privileged_init: bool,
@@ -180,6 +181,13 @@ pub(crate) fn needs(asked: &Customization) -> Vec<Need> {
     if let Some(patch) = &asked.pod_patch {
         for path in pod_patch::paths(patch) {
             need("pod_patch".to_owned(), Grant::PodPatch, Some(path));
+        }
+        let reach = pod_patch::reach(patch);
+        for path in reach.host_paths {
+            need("pod_patch".to_owned(), Grant::HostPath, Some(path));
+        }
+        for name in reach.secrets {
+            need("pod_patch".to_owned(), Grant::Secrets, Some(name));
         }
     }
     needs

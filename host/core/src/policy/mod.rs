@@ -25,8 +25,8 @@ mod value;
 mod volume;
 
 pub use authorize::{Action, AuthorizeRequest, Verdict};
+pub(crate) use check::MANAGED_BY_KEY;
 pub use check::check_customization;
-pub(crate) use check::{MANAGED_BY_KEY, OWN_PREFIX, OWN_VOLUME_PREFIX};
 pub use compose::{Answer, Blame, Ledger, SpawnInputs, SpawnRejected, ValidatedSpawn, compose};
 pub use credential::is_credential;
 pub use customization::Customization;

@@ -15,7 +15,7 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     let read = serde_json::to_value(&pod).map_err(|error| format!("not a part of a Pod: {error}"))?;
     let known = leaves(&read);
     match leaves(&written).into_iter().find(|path| !known.contains(path)) {
-        Some(path) => Err(format!("a Pod has no field `{path}`, or not of this kind")),
+        Some(unknown) => Err(format!("a Pod has no field `{unknown}`, or not of this kind")),
         None => Ok(pod),
     }
 }
@@ -24,6 +24,34 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
 /// which [`parse`] refuses.
 pub(crate) fn paths(patch: &str) -> Vec<String> {
     serde_json::from_str(patch).map(|value| leaves(&value)).unwrap_or_default()
+}
+
+/// What a patch reaches beyond the pod. A grant to patch volumes or containers is none for these.
+#[derive(Default)]
+pub(crate) struct Reach {
+    /// Paths of the node.
+    pub(crate) host_paths: Vec<String>,
+    /// Secrets of the namespace.
+    pub(crate) secrets: Vec<String>,
+}
+
+/// Finds it. Empty when the patch does not parse, which [`parse`] refuses.
+pub(crate) fn reach(patch: &str) -> Reach {
+    let mut reach = Reach::default();
+    let Some(spec) = parse(patch).ok().and_then(|pod| pod.spec) else { return reach };
+    for volume in spec.volumes.into_iter().flatten() {
+        reach.host_paths.extend(volume.host_path.map(|host| host.path));
+        reach.secrets.extend(volume.secret.and_then(|secret| secret.secret_name));
+        let projected = volume.projected.and_then(|projected| projected.sources).into_iter().flatten();
+        reach.secrets.extend(projected.filter_map(|source| source.secret).map(|secret| secret.name));
+    }
+    for container in spec.containers.into_iter().chain(spec.init_containers.into_iter().flatten()) {
+        let whole = container.env_from.into_iter().flatten().filter_map(|from| from.secret_ref);
+        reach.secrets.extend(whole.map(|secret| secret.name));
+        let single = container.env.into_iter().flatten().filter_map(|var| var.value_from?.secret_key_ref);
+        reach.secrets.extend(single.map(|key| key.name));
+    }
+    reach
 }
 
 /// True if `path` is `prefix` or lies below it.
@@ -49,7 +77,9 @@ fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
             }
         }
         Value::Array(items) if !items.is_empty() => {
-            items.iter().for_each(|item| collect(item, path.clone(), paths));
+            for item in items {
+                collect(item, path.clone(), paths);
+            }
         }
         _ => paths.push(path),
     }

@@ -15,5 +15,5 @@ pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;
 pub use section::{ImagePullPolicy, LabConfig, MaxTimeLimits, SecurityLifts};
 pub use site::LabSite;
-pub use site_secret::{SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
+pub use site_secret::{ENV_KEY_PREFIX, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
 pub use user_files::UserFiles;

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LabConfig, ReservedEnv, SecretKey};
+use super::{ENV_KEY_PREFIX, LabConfig, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::names::{EnvName, Fields, LabelKey, Scope, Template};
 use crate::policy::{FieldError, path};
 
@@ -74,10 +74,15 @@ impl LabSite {
             let field = format!("lab.secrets[{at}].key");
             if !path::is_key(&secret.key) {
                 errors.push(FieldError::new(&field, format!("{:?} is not a key of a Secret", secret.key)));
-            } else if secret.key == super::site_secret::TOKEN_KEY {
+            } else if secret.key == TOKEN_KEY {
                 errors.push(FieldError::new(
                     &field,
                     "`token` is the key of the user's own token; rename the secret's key",
+                ));
+            } else if secret.key.starts_with(ENV_KEY_PREFIX) {
+                errors.push(FieldError::new(
+                    &field,
+                    "`env.` begins the keys of environment variables; rename the secret's key",
                 ));
             } else if !keys.insert(&secret.key) {
                 errors.push(FieldError::new(

@@ -42,3 +42,6 @@ pub type SiteSecretData = BTreeMap<SecretKey, SecretBytes>;
 
 /// The key of the user's own token in the lab's Secret (seed 000, "Secrets").
 pub const TOKEN_KEY: &str = "token";
+
+/// What the keys of environment variables in the lab's Secret start with.
+pub const ENV_KEY_PREFIX: &str = "env.";

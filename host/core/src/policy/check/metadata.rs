@@ -3,7 +3,7 @@ use crate::names::{LabelKey, LabelValue};
 use crate::policy::Pair;
 
 /// Prefix of the labels and annotations by which the service finds its objects again.
-pub(crate) const OWN_PREFIX: &str = "wasmspawner.io/";
+const OWN_PREFIX: &str = "wasmspawner.io/";
 
 /// The label that says whose objects these are.
 pub(crate) const MANAGED_BY_KEY: &str = "app.kubernetes.io/managed-by";

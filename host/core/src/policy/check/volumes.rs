@@ -3,7 +3,7 @@ use crate::names::{DnsLabel, ObjectName};
 use crate::policy::{ClaimSource, Mount, ObjectSource, Volume, VolumeSource, path};
 
 /// Prefix of the volumes that the service adds itself.
-pub(crate) const OWN_VOLUME_PREFIX: &str = "wasmspawner-";
+const OWN_VOLUME_PREFIX: &str = "wasmspawner-";
 
 const NOT_ABSOLUTE: &str = "must be an absolute path without `..` and `:`";
 const NOT_RELATIVE: &str = "must be a relative path without `..` and `:`";

@@ -69,7 +69,7 @@ pub(super) fn lab_env(
 }
 
 /// What may be shown of an environment: credentials are replaced by a placeholder.
-pub fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
+pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
     env.iter()
         .map(|(name, value)| {
             let shown = match value {

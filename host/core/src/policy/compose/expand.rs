@@ -1,7 +1,7 @@
 //! Template fields in what a policy says.
 //!
 //! The rule: only names and paths of storage are expanded (claim names, `sub_path`, the paths of NFS and node, the
-//! names of ConfigMaps and Secrets), and never in a spawn in which anything the user could choose contains a brace.
+//! names of `ConfigMap`s and Secrets), and never in a spawn in which anything the user could choose contains a brace.
 //! The host cannot know which part of a policy's string came from the user; but where no option, name, group or mail
 //! address has a brace, none of the braces in the answer can be the user's. A spawn that has both braces of a user's
 //! and a template to expand is refused, because taking the template literally would put different users into the same

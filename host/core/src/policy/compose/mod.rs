@@ -27,12 +27,14 @@ use merge::Merged;
 use super::grants::{Grant, Need, needs};
 use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, pod_patch};
 use crate::config::lab::LabSite;
+use crate::identity::Identity;
 use crate::names::LabelValue;
 use crate::quota::Quota;
 
 /// Decides a spawn: everything that can be wrong with it is found here, and said with who has to mend it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
     let mut ledger = Ledger::default();
+    check_identity(&inputs.request.identity)?;
     let answers = expand::expand(&inputs)?;
     for answer in &answers {
         check_answer(answer, inputs.site, &mut ledger)?;
@@ -82,6 +84,23 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         options: inputs.request.options,
         names: inputs.names,
     })
+}
+
+/// Labs never run as root, and the cluster takes no number above 2^31-1.
+fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
+    if identity.uid == 0 {
+        let message = "the user has the uid 0; labs do not run as root: give the user another uid";
+        return Err(SpawnRejected::operator("identity.uid", message));
+    }
+    let numbers = [identity.uid, identity.gid].into_iter().chain(identity.supplemental_gids());
+    match numbers.into_iter().find(|number| i32::try_from(*number).is_err()) {
+        Some(number) => {
+            let message =
+                format!("Kubernetes takes no uid or gid above {}, and this user has {number}", i32::MAX);
+            Err(SpawnRejected::operator("identity", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// An answer must be one that Kubernetes takes, and within what its policy is granted.

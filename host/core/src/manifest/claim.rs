@@ -1,0 +1,73 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::metadata;
+use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
+use crate::quota::Quantity;
+
+/// The claims that are created when they do not exist. A claim that exists stays as it is: most of it cannot be
+/// changed, and its data is the user's.
+pub(super) fn build(spawn: &ValidatedSpawn) -> Vec<PersistentVolumeClaim> {
+    let templates = spawn.volumes.iter().filter_map(|volume| match &volume.source {
+        VolumeSource::Claim(claim) => Some((claim.claim_name.as_str(), claim.create.as_ref()?)),
+        _ => None,
+    });
+    // Two volumes may be the same claim; a map makes one of it.
+    templates
+        .map(|(name, template)| (name, claim(spawn, name, template)))
+        .collect::<BTreeMap<_, _>>()
+        .into_values()
+        .collect()
+}
+
+fn claim(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> PersistentVolumeClaim {
+    let modes = if template.access_modes.is_empty() {
+        &[AccessMode::ReadWriteOnce][..]
+    } else {
+        &template.access_modes
+    };
+    let storage = Quantity::bytes(template.storage_bytes).into();
+    PersistentVolumeClaim {
+        metadata: claim_metadata(spawn, name, template),
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(modes.iter().map(|mode| access_mode(*mode).to_owned()).collect()),
+            storage_class_name: template.storage_class.clone(),
+            resources: Some(VolumeResourceRequirements {
+                requests: Some(BTreeMap::from([("storage".to_owned(), storage)])),
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        ..PersistentVolumeClaim::default()
+    }
+}
+
+/// A claim outlives labs, so it carries the labels of the user and not those of a lab.
+fn claim_metadata(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> ObjectMeta {
+    let pairs =
+        |pairs: &[Pair]| pairs.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect::<Vec<_>>();
+    let ours = metadata::of_user(spawn, &spawn.names.pvc);
+    let below = |mut theirs: BTreeMap<String, String>, ours: Option<BTreeMap<String, String>>| {
+        theirs.extend(ours.unwrap_or_default());
+        Some(theirs)
+    };
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: below(pairs(&template.labels).into_iter().collect(), ours.labels),
+        annotations: below(pairs(&template.annotations).into_iter().collect(), ours.annotations),
+        ..ours
+    }
+}
+
+fn access_mode(mode: AccessMode) -> &'static str {
+    match mode {
+        AccessMode::ReadWriteOnce => "ReadWriteOnce",
+        AccessMode::ReadOnlyMany => "ReadOnlyMany",
+        AccessMode::ReadWriteMany => "ReadWriteMany",
+        AccessMode::ReadWriteOncePod => "ReadWriteOncePod",
+    }
+}

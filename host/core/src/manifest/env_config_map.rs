@@ -1,0 +1,18 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::metadata;
+use crate::policy::ValidatedSpawn;
+use crate::policy::compose::LabValue;
+
+/// The environment that is no secret (seed 000, "Environment"). Kubernetes expands nothing in it.
+pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
+    let plain = spawn.env.iter().filter_map(|(name, value)| match value {
+        LabValue::Plain(text) => Some((name.to_string(), text.clone())),
+        LabValue::Credential(_) | LabValue::SecretKey(_) | LabValue::Field(_) => None,
+    });
+    ConfigMap {
+        metadata: metadata::of_lab(spawn, &spawn.names.env),
+        data: Some(plain.collect()),
+        ..ConfigMap::default()
+    }
+}

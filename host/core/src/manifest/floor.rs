@@ -1,0 +1,102 @@
+//! The security floor: what every container of a lab is held to, whatever policies and patches say. Only the
+//! operator's configuration and grants lift a part of it.
+
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, Pod, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+};
+
+use super::metadata;
+use crate::policy::{SecurityProfile, ValidatedSpawn, VolumeSource};
+
+/// Sets what the floor decides, over what is there.
+pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
+    let whose = metadata::of_lab(spawn, &spawn.names.pod);
+    pod.metadata.name = whose.name;
+    pod.metadata.namespace = whose.namespace;
+    pod.metadata.labels.get_or_insert_default().extend(whose.labels.unwrap_or_default());
+    pod.metadata.annotations.get_or_insert_default().extend(whose.annotations.unwrap_or_default());
+
+    let Some(spec) = &mut pod.spec else { return };
+    own_nothing_of_the_node(spec);
+    spec.service_account_name = Some(spawn.names.service_account.to_string());
+    spec.service_account = None;
+    spec.automount_service_account_token = Some(spawn.config.security.service_account_token);
+    spec.enable_service_links = Some(false);
+    spec.security_context = Some(pod_context(spawn));
+    for container in &mut spec.containers {
+        hold(container, lab_context(spawn));
+    }
+    for container in spec.init_containers.iter_mut().flatten() {
+        let asked = spawn.init_containers.iter().find(|init| init.name == container.name);
+        let profile = asked.map(|init| init.profile).unwrap_or_default();
+        hold(container, context(spawn, profile));
+    }
+}
+
+fn own_nothing_of_the_node(spec: &mut PodSpec) {
+    spec.host_network = None;
+    spec.host_pid = None;
+    spec.host_ipc = None;
+    spec.ephemeral_containers = None;
+}
+
+fn hold(container: &mut Container, context: SecurityContext) {
+    container.security_context = Some(context);
+    container.volume_devices = None;
+    for port in container.ports.iter_mut().flatten() {
+        port.host_port = None;
+        port.host_ip = None;
+    }
+}
+
+/// The lab's user and groups, and the seccomp profile of all containers.
+fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
+    let identity = &spawn.identity;
+    let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();
+    let seccomp = if spawn.config.security.unconfined_seccomp { "Unconfined" } else { "RuntimeDefault" };
+    // A volume made for this user belongs to root at first.
+    let made_here =
+        |source: &VolumeSource| matches!(source, VolumeSource::Claim(claim) if claim.create.is_some());
+    let fs_group =
+        spawn.volumes.iter().any(|volume| made_here(&volume.source)).then(|| i64::from(identity.gid));
+    PodSecurityContext {
+        run_as_user: Some(identity.uid.into()),
+        run_as_group: Some(identity.gid.into()),
+        run_as_non_root: Some(true),
+        supplemental_groups: (!groups.is_empty()).then_some(groups),
+        fs_group,
+        fs_group_change_policy: fs_group.map(|_| "OnRootMismatch".to_owned()),
+        seccomp_profile: Some(SeccompProfile { type_: seccomp.to_owned(), localhost_profile: None }),
+        ..PodSecurityContext::default()
+    }
+}
+
+fn lab_context(spawn: &ValidatedSpawn) -> SecurityContext {
+    let lifts = &spawn.config.security;
+    SecurityContext {
+        allow_privilege_escalation: Some(lifts.privilege_escalation),
+        capabilities: (!lifts.default_capabilities).then(no_capabilities),
+        run_as_non_root: Some(true),
+        ..SecurityContext::default()
+    }
+}
+
+/// What a profile means. The grants for all but the first were checked when the answers were.
+fn context(spawn: &ValidatedSpawn, profile: SecurityProfile) -> SecurityContext {
+    let as_root = SecurityContext {
+        run_as_user: Some(0),
+        run_as_group: Some(0),
+        run_as_non_root: Some(false),
+        ..SecurityContext::default()
+    };
+    match profile {
+        SecurityProfile::Restricted => lab_context(spawn),
+        // Root keeps the runtime's default capabilities, without which it could not even change an owner.
+        SecurityProfile::Baseline => SecurityContext { allow_privilege_escalation: Some(false), ..as_root },
+        SecurityProfile::Privileged => SecurityContext { privileged: Some(true), ..as_root },
+    }
+}
+
+fn no_capabilities() -> Capabilities {
+    Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }
+}

@@ -1,0 +1,111 @@
+use k8s_openapi::api::core::v1::{
+    ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HTTPGetAction,
+    ObjectFieldSelector, Probe, SecretKeySelector, TCPSocketAction,
+};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::{resources, secret, volume};
+use crate::policy::compose::LabValue;
+use crate::policy::{Image, ValidatedSpawn};
+
+/// The name of the port on which a lab listens.
+pub const PORT_NAME: &str = "notebook";
+
+/// The container in which the single-user server runs.
+pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
+    let config = &spawn.config;
+    Container {
+        name: config.container.to_string(),
+        image: Some(pinned(&spawn.image)),
+        image_pull_policy: Some(config.image_pull_policy.as_str().to_owned()),
+        command: spawn.command.clone(),
+        args: spawn.args.clone(),
+        working_dir: spawn.working_dir.clone(),
+        ports: Some(vec![ContainerPort {
+            name: Some(PORT_NAME.to_owned()),
+            container_port: config.port.into(),
+            protocol: Some("TCP".to_owned()),
+            ..ContainerPort::default()
+        }]),
+        env_from: Some(vec![EnvFromSource {
+            config_map_ref: Some(ConfigMapEnvSource { name: spawn.names.env.to_string(), optional: None }),
+            ..EnvFromSource::default()
+        }]),
+        env: Some(references(spawn)),
+        resources: resources::requirements(&spawn.resources),
+        volume_mounts: Some(volume::lab_mounts(spawn)),
+        readiness_probe: readiness_probe(spawn),
+        ..Container::default()
+    }
+}
+
+/// The digest pins the image: a tag that moves does not change a lab.
+fn pinned(image: &Image) -> String {
+    match &image.digest {
+        Some(digest) if !image.reference.contains('@') => format!("{}@{digest}", image.reference),
+        _ => image.reference.clone(),
+    }
+}
+
+/// The variables that are not in the `ConfigMap` because their values are elsewhere. There is no literal among them,
+/// so that Kubernetes finds no `$(NAME)` to expand.
+fn references(spawn: &ValidatedSpawn) -> Vec<EnvVar> {
+    spawn
+        .env
+        .iter()
+        .filter_map(|(name, value)| {
+            let source = match value {
+                LabValue::Plain(_) => return None,
+                LabValue::Credential(_) => secret_key(spawn.names.object.as_str(), &secret::env_key(name)),
+                LabValue::SecretKey(key) => secret_key(&key.name, &key.key),
+                LabValue::Field(path) => field(path),
+            };
+            Some(EnvVar { name: name.to_string(), value: None, value_from: Some(source) })
+        })
+        .collect()
+}
+
+pub(super) fn secret_key(name: &str, key: &str) -> EnvVarSource {
+    EnvVarSource {
+        secret_key_ref: Some(SecretKeySelector {
+            name: name.to_owned(),
+            key: key.to_owned(),
+            optional: None,
+        }),
+        ..EnvVarSource::default()
+    }
+}
+
+pub(super) fn field(path: &str) -> EnvVarSource {
+    EnvVarSource {
+        field_ref: Some(ObjectFieldSelector { field_path: path.to_owned(), api_version: None }),
+        ..EnvVarSource::default()
+    }
+}
+
+fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
+    let probe = spawn.config.readiness_probe.as_ref()?;
+    let port = IntOrString::String(PORT_NAME.to_owned());
+    let http_get = probe.path.as_deref().map(|path| HTTPGetAction {
+        path: Some(format!("{}/{}", base_url(spawn).trim_end_matches('/'), path.trim_start_matches('/'))),
+        port: port.clone(),
+        ..HTTPGetAction::default()
+    });
+    let tcp_socket = http_get.is_none().then_some(TCPSocketAction { port, host: None });
+    Some(Probe {
+        http_get,
+        tcp_socket,
+        period_seconds: Some(probe.period_seconds.into()),
+        timeout_seconds: Some(probe.timeout_seconds.into()),
+        failure_threshold: Some(probe.failure_threshold.into()),
+        ..Probe::default()
+    })
+}
+
+/// The path below which the lab serves, as the Hub told it.
+fn base_url(spawn: &ValidatedSpawn) -> &str {
+    match spawn.env.get("JUPYTERHUB_SERVICE_PREFIX") {
+        Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,
+        _ => "/",
+    }
+}

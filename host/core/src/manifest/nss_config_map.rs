@@ -1,0 +1,25 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::{metadata, user_files};
+use crate::policy::ValidatedSpawn;
+
+/// Key of the lab's `/etc/passwd`.
+pub(super) const PASSWD: &str = "passwd";
+/// Key of the lab's `/etc/group`.
+pub(super) const GROUP: &str = "group";
+
+/// The files that give names to the lab's user and groups (seed 000, "User and group mappings").
+pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
+    let base = &spawn.config.user_files;
+    let data = BTreeMap::from([
+        (PASSWD.to_owned(), user_files::passwd(&base.passwd, &spawn.identity)),
+        (GROUP.to_owned(), user_files::group(&base.group, &spawn.identity)),
+    ]);
+    ConfigMap {
+        metadata: metadata::of_lab(spawn, &spawn.names.nss),
+        data: Some(data),
+        ..ConfigMap::default()
+    }
+}

@@ -1,0 +1,63 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::DeepMerge as _;
+use k8s_openapi::api::core::v1::{Container, LocalObjectReference, Pod, PodSpec};
+
+use super::{floor, init_container, lab_container, metadata, resources, scheduling, volume};
+use crate::policy::ValidatedSpawn;
+
+/// The lab's pod: as policies and site want it, patched as far as granted, then held to the security floor.
+pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
+    let mut metadata = metadata::of_lab(spawn, &spawn.names.pod);
+    // What the site says and the service's own win over a policy's.
+    metadata.labels = Some(below(&spawn.labels, metadata.labels));
+    metadata.annotations = Some(below(&spawn.annotations, metadata.annotations));
+    let mut pod = Pod { metadata, spec: Some(spec(spawn)), status: None };
+    for patch in &spawn.pod_patches {
+        pod.merge_from(patch.clone());
+    }
+    pod.status = None;
+    floor::apply(&mut pod, spawn);
+    pod
+}
+
+fn spec(spawn: &ValidatedSpawn) -> PodSpec {
+    let config = &spawn.config;
+    let pull_secret = spawn
+        .pull_secret
+        .as_ref()
+        .map(|_| vec![LocalObjectReference { name: spawn.names.pull_secret.to_string() }]);
+    PodSpec {
+        containers: vec![lab_container::build(spawn)],
+        init_containers: init_containers(spawn),
+        volumes: Some(volume::volumes(spawn)),
+        image_pull_secrets: pull_secret,
+        node_selector: (!spawn.node_selector.is_empty()).then(|| spawn.node_selector.clone()),
+        affinity: scheduling::affinity(spawn.affinity),
+        tolerations: scheduling::tolerations(&spawn.tolerations),
+        resource_claims: resources::pod_claims(&spawn.resources),
+        // A lab that was killed for its memory comes back under the same URL; KubeSpawner's default too.
+        restart_policy: Some("OnFailure".to_owned()),
+        termination_grace_period_seconds: Some(config.termination_grace_period_seconds.into()),
+        scheduler_name: config.scheduler_name.clone(),
+        priority_class_name: config.priority_class_name.clone(),
+        runtime_class_name: config.runtime_class_name.clone(),
+        ..PodSpec::default()
+    }
+}
+
+fn init_containers(spawn: &ValidatedSpawn) -> Option<Vec<Container>> {
+    let pull_policy = spawn.config.image_pull_policy;
+    let containers: Vec<_> =
+        spawn.init_containers.iter().map(|init| init_container::build(init, pull_policy)).collect();
+    (!containers.is_empty()).then_some(containers)
+}
+
+fn below(
+    theirs: &BTreeMap<String, String>,
+    ours: Option<BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    let mut all = theirs.clone();
+    all.extend(ours.unwrap_or_default());
+    all
+}

@@ -1,0 +1,49 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{PodResourceClaim, ResourceClaim, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
+
+use crate::policy::Resources;
+use crate::quota::Quantity;
+
+type Amounts = BTreeMap<String, KubernetesQuantity>;
+
+/// A container's resources; nothing when nothing is asked for.
+pub(super) fn requirements(resources: &Resources) -> Option<ResourceRequirements> {
+    let amounts = |cpu: Option<u64>, memory: Option<u64>| -> Amounts {
+        let extended =
+            resources.extended.iter().map(|(name, amount)| (name.clone(), Quantity::count(*amount)));
+        let cpu = cpu.map(|cpu| ("cpu".to_owned(), Quantity::millis(cpu)));
+        let memory = memory.map(|memory| ("memory".to_owned(), Quantity::bytes(memory)));
+        cpu.into_iter().chain(memory).chain(extended).map(|(name, amount)| (name, amount.into())).collect()
+    };
+    let limits = amounts(resources.cpu_limit_millis, resources.memory_limit_bytes);
+    let requests = amounts(resources.cpu_request_millis, resources.memory_request_bytes);
+    let claims: Vec<_> = resources
+        .claims
+        .iter()
+        .map(|claim| ResourceClaim { name: claim.name.clone(), request: claim.request.clone() })
+        .collect();
+    if limits.is_empty() && requests.is_empty() && claims.is_empty() {
+        return None;
+    }
+    Some(ResourceRequirements {
+        limits: (!limits.is_empty()).then_some(limits),
+        requests: (!requests.is_empty()).then_some(requests),
+        claims: (!claims.is_empty()).then_some(claims),
+    })
+}
+
+/// The pod's claims on devices, of which its containers use parts.
+pub(super) fn pod_claims(resources: &Resources) -> Option<Vec<PodResourceClaim>> {
+    let claims: Vec<_> = resources
+        .claims
+        .iter()
+        .map(|claim| PodResourceClaim {
+            name: claim.name.clone(),
+            resource_claim_template_name: Some(claim.template.clone()),
+            ..PodResourceClaim::default()
+        })
+        .collect();
+    (!claims.is_empty()).then_some(claims)
+}

@@ -1,0 +1,39 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+
+use super::metadata;
+use crate::config::lab::TOKEN_KEY;
+use crate::names::EnvName;
+use crate::policy::ValidatedSpawn;
+use crate::policy::compose::LabValue;
+
+/// The lab's Secret: the user's token, the copied site secrets, and the credentials of its environment.
+pub(super) fn build(spawn: &ValidatedSpawn) -> Secret {
+    let mut data = BTreeMap::from([(TOKEN_KEY.to_owned(), ByteString(spawn.token.expose().into()))]);
+    for (key, value) in &spawn.site_secrets {
+        data.insert(key.clone(), ByteString(value.expose().to_vec()));
+    }
+    for (name, value) in &spawn.env {
+        if let LabValue::Credential(value) = value {
+            data.insert(env_key(name), ByteString(value.expose().into()));
+        }
+    }
+    Secret {
+        metadata: metadata::of_lab(spawn, &spawn.names.object),
+        type_: Some("Opaque".to_owned()),
+        data: Some(data),
+        ..Secret::default()
+    }
+}
+
+/// The key of a variable. The prefix keeps a variable called `token`, or like a site's secret, apart from those.
+pub(super) fn env_key(name: &EnvName) -> String {
+    format!("{}{name}", crate::config::lab::ENV_KEY_PREFIX)
+}
+
+/// The keys that the lab gets as files: not those of its environment.
+pub(super) fn file_keys(spawn: &ValidatedSpawn) -> Vec<String> {
+    std::iter::once(TOKEN_KEY.to_owned()).chain(spawn.site_secrets.keys().cloned()).collect()
+}

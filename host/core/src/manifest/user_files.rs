@@ -1,0 +1,74 @@
+//! The lines of `/etc/passwd` and `/etc/group`.
+
+use std::fmt::Write as _;
+
+use crate::identity::Identity;
+
+/// The base and one line for the user: home `/home/<username>`, shell `/bin/bash`.
+pub(super) fn passwd(base: &str, identity: &Identity) -> String {
+    let name = field(identity.username.as_str());
+    let Identity { uid, gid, .. } = identity;
+    format!("{base}{name}:x:{uid}:{gid}::/home/{name}:/bin/bash\n")
+}
+
+/// The base and a line for each group with a number, of which the user is a member unless it is their primary one.
+pub(super) fn group(base: &str, identity: &Identity) -> String {
+    let mut file = base.to_owned();
+    let user = field(identity.username.as_str());
+    for group in &identity.groups {
+        let Some(gid) = group.gid else { continue };
+        let member = if gid == identity.gid { "" } else { &user };
+        // Writing to a String cannot fail.
+        let _ = writeln!(file, "{}:x:{gid}:{member}", field(&group.name));
+    }
+    file
+}
+
+/// A name that cannot end its field or its line: what separates those becomes `_`.
+fn field(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || matches!(c, ':' | ',' | '/') { '_' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Group;
+    use crate::names::Username;
+
+    fn rra() -> Identity {
+        let group = |name: &str, gid| Group { name: name.to_owned(), gid };
+        Identity {
+            username: Username::parse("rra").unwrap(),
+            uid: 4_266_950,
+            gid: 4_266_950,
+            groups: vec![
+                group("lsst-data-management", Some(170_034)),
+                group("rra", Some(4_266_950)),
+                group("web-only", None),
+            ],
+            email: None,
+            display_name: None,
+        }
+    }
+
+    #[test]
+    fn the_user_gets_one_line() {
+        let expected = "root:x:0:0::/root:/bin/sh\nrra:x:4266950:4266950::/home/rra:/bin/bash\n";
+        assert_eq!(passwd("root:x:0:0::/root:/bin/sh\n", &rra()), expected);
+    }
+
+    #[test]
+    fn groups_without_a_number_have_no_line_and_the_primary_one_no_member() {
+        assert_eq!(group("", &rra()), "lsst-data-management:x:170034:rra\nrra:x:4266950:\n");
+    }
+
+    #[test]
+    fn no_name_makes_a_line_of_its_own() {
+        let mut eve = rra();
+        eve.username = Username::parse("eve:x:0:0,").unwrap();
+        eve.groups = vec![Group { name: "x\nroot2:x:0:eve".to_owned(), gid: Some(5) }];
+        assert_eq!(passwd("", &eve).lines().count(), 1);
+        assert_eq!(passwd("", &eve).matches(':').count(), 6);
+        assert_eq!(group("", &eve), "x_root2_x_0_eve:x:5:eve_x_0_0_\n");
+    }
+}

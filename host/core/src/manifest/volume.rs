@@ -1,0 +1,128 @@
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, EmptyDirVolumeSource, HostPathVolumeSource, KeyToPath, NFSVolumeSource,
+    PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume as PodVolume, VolumeMount,
+};
+
+use super::{nss_config_map, secret};
+use crate::policy::{Mount, ObjectSource, ValidatedSpawn, Volume, VolumeSource};
+use crate::quota::Quantity;
+
+/// The volumes the service adds; policies cannot use the prefix.
+const NSS: &str = "wasmspawner-nss";
+const SECRETS: &str = "wasmspawner-secrets";
+
+/// All volumes of the pod: the service's own, then the policies'.
+pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
+    let mut volumes = vec![PodVolume {
+        name: NSS.to_owned(),
+        config_map: Some(ConfigMapVolumeSource {
+            name: spawn.names.nss.to_string(),
+            ..ConfigMapVolumeSource::default()
+        }),
+        ..PodVolume::default()
+    }];
+    if spawn.config.secrets_path.is_some() {
+        let items = secret::file_keys(spawn).into_iter();
+        volumes.push(PodVolume {
+            name: SECRETS.to_owned(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(spawn.names.object.to_string()),
+                items: Some(items.map(|key| KeyToPath { path: key.clone(), key, mode: None }).collect()),
+                ..SecretVolumeSource::default()
+            }),
+            ..PodVolume::default()
+        });
+    }
+    volumes.extend(spawn.volumes.iter().map(volume));
+    volumes
+}
+
+/// All mounts of the lab's container.
+pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
+    let file = |key: &str| VolumeMount {
+        name: NSS.to_owned(),
+        mount_path: format!("/etc/{key}"),
+        sub_path: Some(key.to_owned()),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    };
+    let mut mounts = vec![file(nss_config_map::PASSWD), file(nss_config_map::GROUP)];
+    mounts.extend(spawn.config.secrets_path.iter().map(|path| VolumeMount {
+        name: SECRETS.to_owned(),
+        mount_path: path.clone(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    }));
+    mounts.extend(spawn.mounts.iter().map(mount));
+    mounts
+}
+
+pub(super) fn mount(mount: &Mount) -> VolumeMount {
+    VolumeMount {
+        name: mount.volume.clone(),
+        mount_path: mount.path.clone(),
+        sub_path: mount.sub_path.clone(),
+        read_only: mount.read_only.then_some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn volume(volume: &Volume) -> PodVolume {
+    let named = PodVolume { name: volume.name.clone(), ..PodVolume::default() };
+    match &volume.source {
+        VolumeSource::Nfs(nfs) => PodVolume {
+            nfs: Some(NFSVolumeSource {
+                server: nfs.server.clone(),
+                path: nfs.path.clone(),
+                read_only: nfs.read_only.then_some(true),
+            }),
+            ..named
+        },
+        VolumeSource::Claim(claim) => PodVolume {
+            persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+                claim_name: claim.claim_name.clone(),
+                read_only: claim.read_only.then_some(true),
+            }),
+            ..named
+        },
+        VolumeSource::ConfigMap(object) => PodVolume {
+            config_map: Some(ConfigMapVolumeSource {
+                name: object.name.clone(),
+                optional: object.optional.then_some(true),
+                items: items(object),
+                default_mode: mode(object),
+            }),
+            ..named
+        },
+        VolumeSource::Secret(object) => PodVolume {
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(object.name.clone()),
+                optional: object.optional.then_some(true),
+                items: items(object),
+                default_mode: mode(object),
+            }),
+            ..named
+        },
+        VolumeSource::EmptyDir(dir) => PodVolume {
+            empty_dir: Some(EmptyDirVolumeSource {
+                medium: dir.memory.then(|| "Memory".to_owned()),
+                size_limit: dir.size_limit_bytes.map(|bytes| Quantity::bytes(bytes).into()),
+            }),
+            ..named
+        },
+        VolumeSource::HostPath(path) => {
+            PodVolume { host_path: Some(HostPathVolumeSource { path: path.clone(), type_: None }), ..named }
+        }
+    }
+}
+
+fn items(object: &ObjectSource) -> Option<Vec<KeyToPath>> {
+    let item =
+        |(key, path): &(String, String)| KeyToPath { key: key.clone(), path: path.clone(), mode: None };
+    (!object.items.is_empty()).then(|| object.items.iter().map(item).collect())
+}
+
+/// Checked to be at most 0o777.
+fn mode(object: &ObjectSource) -> Option<i32> {
+    object.mode.and_then(|mode| i32::try_from(mode).ok())
+}
