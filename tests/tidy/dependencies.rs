@@ -1,0 +1,61 @@
+//! Which package may depend on what.
+
+use super::hold;
+use super::tree::{read, texts};
+
+#[test]
+fn the_core_depends_on_data_crates_only() {
+    const DATA: [&str; 8] =
+        ["jiff", "k8s-openapi", "schemars", "serde", "serde_json", "sha2", "thiserror", "uuid"];
+    let offences: Vec<String> = dependencies(&read("host/core/Cargo.toml"))
+        .into_iter()
+        .filter(|name| !DATA.contains(&name.as_str()))
+        .collect();
+    hold("host/core is pure because its dependencies can do no IO, have no clock and no runtime:", &offences);
+}
+
+#[test]
+fn the_one_machine_cluster_knows_neither_core_nor_server() {
+    let offences = ours(&dependencies(&read("host/embedded/Cargo.toml")));
+    hold("host/embedded is a Kubernetes API and nothing else, so that its client cannot tell:", &offences);
+}
+
+#[test]
+fn policies_depend_on_the_sdk_only() {
+    let mut offences = Vec::new();
+    for manifest in texts().iter().filter(|file| file.path.starts_with("plugins/") && file.is("Cargo.toml")) {
+        let mut ours = ours(&dependencies(&manifest.text));
+        ours.retain(|name| name != "wasmspawner-sdk");
+        offences.extend(ours.iter().map(|name| format!("{}: {name}", manifest.path)));
+    }
+    hold("A policy of ours is built as a site would build its own, on sdk/rust:", &offences);
+}
+
+#[test]
+fn versions_are_stated_once() {
+    let mut offences = Vec::new();
+    for manifest in texts().iter().filter(|file| file.is("/Cargo.toml")) {
+        for line in manifest.text.lines().filter(|line| line.contains("version = \"")) {
+            offences.push(format!("{}: {line}", manifest.path));
+        }
+    }
+    hold("A dependency's version stands in the workspace's Cargo.toml, once:", &offences);
+}
+
+fn ours(dependencies: &[String]) -> Vec<String> {
+    dependencies.iter().filter(|name| name.starts_with("wasmspawner")).cloned().collect()
+}
+
+/// The names in `[dependencies]` and `[target....dependencies]`, but not those of tests.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut names = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line.ends_with("dependencies]") && !line.contains("dev-dependencies");
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            names.push(line.split(['.', ' ', '=']).next().unwrap_or_default().to_owned());
+        }
+    }
+    names
+}

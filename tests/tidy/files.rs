@@ -1,0 +1,83 @@
+//! What files are called, how long they are, and what stands in their first line.
+
+use super::hold;
+use super::tree::{Text, texts};
+
+/// Longer files, each with its reason.
+const LONG: [(&str, &str); 0] = [];
+
+const LONGEST: usize = 400;
+
+#[test]
+fn files_stay_short() {
+    let mut offences = Vec::new();
+    for file in code() {
+        let lines = file.text.lines().count();
+        if lines > LONGEST && !LONG.iter().any(|(path, _)| *path == file.path) {
+            offences.push(format!("{}: {lines} lines", file.path));
+        }
+    }
+    hold(
+        "A file of more than 400 lines usually holds two nouns; split it, or give the reason in LONG:",
+        &offences,
+    );
+}
+
+#[test]
+fn most_files_are_far_shorter() {
+    let mut lengths: Vec<usize> = code().iter().map(|file| file.text.lines().count()).collect();
+    lengths.sort_unstable();
+    let median = lengths[lengths.len() / 2];
+    assert!(
+        median <= 120,
+        "half of all files are longer than {median} lines; one noun a file keeps them below 120"
+    );
+}
+
+#[test]
+fn a_file_is_named_after_what_it_holds() {
+    const NOTHING_SAID: [&str; 10] =
+        ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "shared", "stuff"];
+    let offences: Vec<String> =
+        code().into_iter().filter(|file| NOTHING_SAID.contains(&file.stem())).map(|file| file.path).collect();
+    hold("A file's name is its noun; these fit anything, and so collect everything:", &offences);
+}
+
+#[test]
+fn every_room_says_what_it_is() {
+    let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
+    let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
+    let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
+    hold("A room's first line says what it is for, so that a reader knows whether to go in:", &offences);
+}
+
+#[test]
+fn the_top_level_is_the_owners() {
+    const DECIDED: [&str; 8] =
+        ["Cargo.toml", "host", "wit", "plugins", "sdk", "deploy", "tests", "README.md"];
+    const WANTED_BY_TOOLS: [&str; 7] = [
+        "Cargo.lock",
+        "LICENSE",
+        "Makefile",
+        "clippy.toml",
+        "deny.toml",
+        "rust-toolchain.toml",
+        "rustfmt.toml",
+    ];
+    let mut offences: Vec<String> = texts()
+        .iter()
+        .map(|file| file.path.split('/').next().unwrap_or_default().to_owned())
+        .filter(|name| !name.starts_with('.'))
+        .filter(|name| !DECIDED.contains(&name.as_str()) && !WANTED_BY_TOOLS.contains(&name.as_str()))
+        .collect();
+    offences.dedup();
+    hold(
+        "The top level shows the parts of the project and nothing else; what tools demand is listed here:",
+        &offences,
+    );
+}
+
+/// Sources in Rust and Python.
+fn code() -> Vec<Text> {
+    texts().into_iter().filter(|file| file.is(".rs") || file.is(".py")).collect()
+}

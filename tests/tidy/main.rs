@@ -1,0 +1,13 @@
+//! Rules of this repository that no compiler knows. Each is a test, and says why it is there when it fails.
+
+mod dependencies;
+mod files;
+mod rooms;
+mod tests;
+mod tree;
+mod words;
+
+/// Fails with the rule's reason and every offence.
+fn hold(reason: &str, offences: &[String]) {
+    assert!(offences.is_empty(), "\n{reason}\n  {}\n", offences.join("\n  "));
+}

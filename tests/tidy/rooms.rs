@@ -1,0 +1,110 @@
+//! Which room of the server may know which.
+
+use super::hold;
+use super::tree::{Text, rust_in};
+
+const SERVER: &str = "host/server/src/";
+
+/// Each room and the rooms it may name. `run` puts everything together, and only `cli` starts it.
+const KNOWS: [(&str, &[&str]); 8] = [
+    ("cli", &["images", "k8s", "run", "spawner", "telemetry", "wasm"]),
+    ("http", &["spawner", "telemetry"]),
+    ("spawner", &["images", "k8s", "telemetry", "wasm"]),
+    ("images", &["telemetry"]),
+    ("k8s", &["telemetry"]),
+    ("wasm", &["telemetry"]),
+    ("telemetry", &[]),
+    ("run", &["cli", "http", "images", "k8s", "spawner", "telemetry", "wasm"]),
+];
+
+#[test]
+fn rooms_know_only_the_rooms_below_them() {
+    let mut offences = Vec::new();
+    for file in rust_in(SERVER) {
+        let Some(room) = room(&file) else { continue };
+        let Some((_, known)) = KNOWS.iter().find(|(name, _)| *name == room) else {
+            offences.push(format!("{}: the room {room:?} has no line in KNOWS", file.path));
+            continue;
+        };
+        for other in rooms_named(&file.text) {
+            if other != room
+                && KNOWS.iter().any(|(name, _)| *name == other)
+                && !known.contains(&other.as_str())
+            {
+                offences.push(format!("{}: {room} names crate::{other}", file.path));
+            }
+        }
+    }
+    hold(
+        "Imports go one way, run -> cli/http -> spawner -> {k8s, wasm, images}, so that each can be read alone:",
+        &offences,
+    );
+}
+
+#[test]
+fn generated_wit_types_stay_in_their_room() {
+    let mut offences = Vec::new();
+    for file in rust_in(SERVER) {
+        let inside = room(&file).as_deref() == Some("wasm");
+        let exported = file.path.ends_with("wasm/mod.rs") && file.text.contains("pub mod bindings");
+        if exported || (!inside && file.text.contains("bindings::")) {
+            offences.push(file.path);
+        }
+    }
+    hold(
+        "Types generated from WIT change with every version of it; wasm/ converts them at its door:",
+        &offences,
+    );
+}
+
+#[test]
+fn wire_types_stay_in_http() {
+    let files =
+        rust_in(SERVER).into_iter().filter(|file| !matches!(room(file).as_deref(), Some("http" | "cli")));
+    let offences: Vec<String> =
+        files.filter(|file| file.text.contains("utoipa")).map(|file| file.path).collect();
+    hold("What goes over the wire is described where it is sent, in http/:", &offences);
+}
+
+/// The room of a file: a folder, or a file of its own. The crate's roots belong to none.
+fn room(file: &Text) -> Option<String> {
+    let path = file.path.strip_prefix(SERVER)?;
+    let room = path.split('/').next()?.trim_end_matches(".rs");
+    (!matches!(room, "lib" | "main")).then(|| room.to_owned())
+}
+
+/// What follows `crate::`, each name of `crate::{a, b::c}` included.
+fn rooms_named(text: &str) -> Vec<String> {
+    let ident =
+        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    let mut names = Vec::new();
+    for (at, _) in text.match_indices("crate::") {
+        let rest = &text[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.push(ident(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut fresh = true;
+        for (at, c) in group.char_indices() {
+            match c {
+                '}' if depth == 0 => break,
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => fresh = true,
+                c if fresh && depth == 0 && c.is_alphabetic() => {
+                    names.push(ident(&group[at..]));
+                    fresh = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn imports_are_found_in_every_form() {
+    let text = "use crate::http;\nuse crate::{k8s::{Client, x}, wasm};\nlet a = crate::spawner::go();";
+    assert_eq!(rooms_named(text), ["http", "k8s", "wasm", "spawner"]);
+}

@@ -1,0 +1,62 @@
+//! The repository's own files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A text file, with its path from the repository's root.
+pub(crate) struct Text {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Text {
+    /// The file's name without its ending; for `mod.rs` the folder's.
+    pub(crate) fn stem(&self) -> &str {
+        let path = self.path.trim_end_matches("/mod.rs");
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.split('.').next().unwrap_or(name)
+    }
+
+    pub(crate) fn is(&self, ending: &str) -> bool {
+        self.path.ends_with(ending)
+    }
+}
+
+/// All text files, sorted; nothing that was built, installed or is git's own.
+pub(crate) fn texts() -> Vec<Text> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut found = Vec::new();
+    walk(&root, &root, &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 50, "only {} files were found under {}", found.len(), root.display());
+    found
+}
+
+/// The Rust sources under a folder.
+pub(crate) fn rust_in(folder: &str) -> Vec<Text> {
+    texts().into_iter().filter(|file| file.is(".rs") && file.path.starts_with(folder)).collect()
+}
+
+/// The text of one file, which must be there.
+pub(crate) fn read(path: &str) -> String {
+    let found = texts().into_iter().find(|file| file.path == path);
+    found.unwrap_or_else(|| panic!("{path} is missing")).text
+}
+
+fn walk(root: &Path, folder: &Path, found: &mut Vec<Text>) {
+    const NOT_OURS: [&str; 3] = ["target", "node_modules", "__pycache__"];
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let of_a_tool = name.starts_with('.') && name != ".ci" && name != ".gitignore";
+        if of_a_tool || NOT_OURS.contains(&&*name) || name.ends_with(".egg-info") {
+            continue;
+        }
+        if entry.file_type().unwrap().is_dir() {
+            walk(root, &path, found);
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            let path = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            found.push(Text { path, text });
+        }
+    }
+}

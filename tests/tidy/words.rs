@@ -1,0 +1,59 @@
+//! Words that must not stand in the repository, and those that need a reason beside them.
+
+use super::hold;
+use super::tree::texts;
+
+#[test]
+fn the_repository_stands_alone() {
+    // Written in pieces, so that this file has none of them.
+    let foreign = [
+        concat!("../", "shared"),
+        concat!("/work", "/"),
+        concat!("/root", "/"),
+        concat!("/tmp/", "bash_jobs"),
+    ];
+    let mut offences = Vec::new();
+    for file in texts() {
+        for (number, line) in file.text.lines().enumerate() {
+            if foreign.iter().any(|word| line.contains(word)) {
+                offences.push(format!("{}:{}: {}", file.path, number + 1, line.trim()));
+            }
+        }
+    }
+    hold("Paths of one machine mean nothing to whoever clones this:", &offences);
+}
+
+#[test]
+fn a_lint_is_allowed_for_a_reason() {
+    let mut offences = Vec::new();
+    for file in texts().iter().filter(|file| file.is(".rs") && !file.path.starts_with("tests/tidy/")) {
+        let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+        for (index, line) in lines.iter().enumerate() {
+            let lifts = ["#[allow(", "#![allow(", "#[expect(", "#![expect("]
+                .iter()
+                .any(|start| line.starts_with(start));
+            let attribute = lines[index..].iter().take_while(|line| !line.ends_with(']')).count();
+            let reasoned =
+                lines[index..=(index + attribute).min(lines.len() - 1)].join(" ").contains("reason");
+            let commented = line.contains("//") || (index > 0 && lines[index - 1].starts_with("//"));
+            if lifts && !reasoned && !commented {
+                offences.push(format!("{}:{}: {line}", file.path, index + 1));
+            }
+        }
+    }
+    hold("A lint that is lifted says why, in the attribute or in a comment:", &offences);
+}
+
+#[test]
+fn nothing_is_left_to_do_in_silence() {
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
+    let mut offences = Vec::new();
+    for file in texts().iter().filter(|file| file.is(".rs") || file.is(".py") || file.is(".wit")) {
+        for (number, line) in file.text.lines().enumerate() {
+            if marks.iter().any(|mark| line.contains(mark)) {
+                offences.push(format!("{}:{}: {}", file.path, number + 1, line.trim()));
+            }
+        }
+    }
+    hold("What is missing is said in the README's limits, or done:", &offences);
+}
