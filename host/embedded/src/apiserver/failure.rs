@@ -157,6 +157,11 @@ impl Failure {
         failure
     }
 
+    /// 422: the request is understood, but what it asks for does not work.
+    pub(super) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+    }
+
     /// 403: an admission rule refuses the object.
     pub(super) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = format!("{} {name:?} is forbidden: {why}", qualified(group, plural));
@@ -255,9 +260,9 @@ impl Failure {
         self.code
     }
 
-    /// Whether the answer is a 409.
-    pub(super) fn is_conflict(&self) -> bool {
-        self.code == StatusCode::CONFLICT
+    /// Whether a create found the name taken.
+    pub(super) fn is_already_exists(&self) -> bool {
+        self.reason == "AlreadyExists"
     }
 
     /// The `Status` object.

@@ -20,6 +20,7 @@ mod input;
 mod listen;
 mod logs;
 mod metadata;
+mod patch;
 mod present;
 mod query;
 mod resource;

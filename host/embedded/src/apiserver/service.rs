@@ -7,6 +7,7 @@ use super::call::{Call, Caller};
 use super::failure::Failure;
 use super::query::Query;
 use super::route::{Route, Target};
+use super::verbs::Part;
 use super::{ApiServer, discovery, input, listen, present, verbs};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -99,8 +100,8 @@ async fn dispatch(call: &Call, method: &Method, target: &Target<'_>) -> Result<R
         ("DELETE", None, _) => verbs::delete_collection(call).await,
         ("GET", Some(name), None) if call.query.flag("watch") => verbs::watch_one(call, name).await,
         ("GET", Some(name), None) => verbs::get(call, name),
-        ("PUT", Some(name), None) => verbs::replace(call, name, false).await,
-        ("PATCH", Some(name), None) => verbs::patch(call, name, false).await,
+        ("PUT", Some(name), None) => verbs::replace(call, name, Part::Main).await,
+        ("PATCH", Some(name), None) => verbs::patch(call, name, Part::Main).await,
         ("DELETE", Some(name), None) => verbs::delete(call, name).await,
         (_, Some(name), Some(part)) => subresource(call, method, name, part).await,
         _ => Err(Failure::method_not_allowed()),
@@ -121,9 +122,9 @@ async fn subresource(
     }
     match (part, method.as_str()) {
         ("status", "GET") => verbs::get(call, name),
-        ("status", "PUT") => verbs::replace(call, name, true).await,
-        ("status", "PATCH") => verbs::patch(call, name, true).await,
-        ("finalize", "PUT") => verbs::replace(call, name, false).await,
+        ("status", "PUT") => verbs::replace(call, name, Part::Status).await,
+        ("status", "PATCH") => verbs::patch(call, name, Part::Status).await,
+        ("finalize", "PUT") => verbs::replace(call, name, Part::Main).await,
         ("log", "GET") => verbs::log(call, name).await,
         ("binding", "POST") => verbs::bind(call, name).await,
         ("eviction", "POST") => verbs::evict(call, name).await,

@@ -1,7 +1,7 @@
 //! `POST .../pods/{name}/binding` and `/eviction`: what schedulers and those who drain nodes do with pods.
 
 use super::delete::delete_object;
-use super::update::update;
+use super::update::{Change, Part, update};
 use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::deletion::DeleteOptions;
@@ -19,8 +19,9 @@ pub(in crate::apiserver) async fn bind(call: &Call, name: &str) -> Result<Respon
     if node.is_empty() {
         return Err(Failure::invalid("", "Binding", name, vec![Cause::required("target.name", "")]));
     }
-    let bound = update(call, name, false, |pod| bound_to(call, name, pod, node)).await?;
-    let _ = update(call, name, true, |pod| Ok(scheduled(pod))).await?;
+    let bound =
+        update(call, name, Part::Binding, |pod| bound_to(call, name, pod, node).map(Change::By)).await?;
+    let _ = update(call, name, Part::Status, |pod| Ok(Change::By(scheduled(pod)))).await?;
     Ok(present::json(StatusCode::CREATED, &present::success(&call.resource, name, bound.document())))
 }
 

@@ -17,7 +17,8 @@ use std::sync::Arc;
 const NAME_ATTEMPTS: usize = 8;
 
 pub(in crate::apiserver) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
-    let document = input::accept(call, input::parse_object(&call.body)?, None)?;
+    let mut document = input::accept(call, input::parse_object(&call.body)?, None)?;
+    metadata::metadata_mut(&mut document).remove("managedFields");
     let object = create_object(call, document).await?;
     Ok(present::object(call, StatusCode::CREATED, &object))
 }
@@ -41,7 +42,7 @@ pub(in crate::apiserver) async fn create_object(
         let name = json!(admission::generated_name(&prefix));
         metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
         match create_named(call, document).await {
-            Err(failure) if failure.is_conflict() && attempt < NAME_ATTEMPTS => {}
+            Err(failure) if failure.is_already_exists() && attempt < NAME_ATTEMPTS => {}
             result => return result,
         }
     }

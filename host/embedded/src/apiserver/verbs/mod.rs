@@ -17,5 +17,5 @@ pub(super) use log::log;
 pub(super) use patch::patch;
 pub(super) use prepare::prepare;
 pub(super) use read::{get, list};
-pub(super) use update::replace;
+pub(super) use update::{Part, replace};
 pub(super) use watch::{watch, watch_one};

@@ -6,23 +6,43 @@ use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
 use crate::apiserver::failure::{Cause, Failure};
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::patch::track;
 use crate::apiserver::store::Object;
 use crate::apiserver::{input, present};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// The part of an object that a request may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::apiserver) enum Part {
+    /// All but the status, where that is a part of its own.
+    Main,
+    /// The status only.
+    Status,
+    /// What only the server sets otherwise: the node of a pod.
+    Binding,
+}
+
+/// What a request asks an object to become.
+pub(in crate::apiserver) enum Change {
+    /// By other means than apply: the manager of the request gets what it changes.
+    By(Document),
+    /// By apply, which has noted who owns what.
+    Applied(Document),
+}
+
 pub(in crate::apiserver) async fn replace(
     call: &Call,
     name: &str,
-    status: bool,
+    part: Part,
 ) -> Result<Response<Body>, Failure> {
     let asked = input::accept(call, input::parse_object(&call.body)?, Some(name))?;
     if call.resource.is_custom() && metadata::text(&asked, "resourceVersion").is_empty() {
         let cause = Cause::invalid("metadata.resourceVersion", "0", "must be specified for an update");
         return Err(call.resource.invalid(name, vec![cause]));
     }
-    let object = update(call, name, status, |_| Ok(asked.clone())).await?;
+    let object = update(call, name, part, |_| Ok(Change::By(asked.clone()))).await?;
     Ok(present::object(call, StatusCode::OK, &object))
 }
 
@@ -33,17 +53,28 @@ pub(in crate::apiserver) async fn replace(
 pub(in crate::apiserver) async fn update(
     call: &Call,
     name: &str,
-    status: bool,
-    change: impl Fn(&Document) -> Result<Document, Failure>,
+    part: Part,
+    change: impl Fn(&Document) -> Result<Change, Failure>,
 ) -> Result<Arc<Object>, Failure> {
     let (resource, key) = (&call.resource, call.key(name));
     loop {
         let old =
             call.server.store.get(&resource.collection, &key).ok_or_else(|| resource.not_found(name))?;
-        let asked = change(old.document())?;
+        let (asked, applied) = match change(old.document())? {
+            Change::By(asked) => (asked, false),
+            Change::Applied(asked) => (asked, true),
+        };
         check_version(call, name, &old, &asked)?;
-        let new = become_of(call, old.document(), asked, status);
-        admission::validate_update(resource, &new, old.document())?;
+        let managed =
+            metadata::field(if applied { &asked } else { old.document() }, "managedFields").cloned();
+        let mut new = become_of(call, old.document(), asked, part);
+        set_or_remove(metadata::metadata_mut(&mut new), "managedFields", managed.as_ref());
+        if !applied {
+            track(&mut new, old.document(), &resource.schema, &call.manager(), part == Part::Status);
+        }
+        if part != Part::Binding {
+            admission::validate_update(resource, &new, old.document())?;
+        }
         if new == *old.document() {
             return Ok(old);
         }
@@ -109,9 +140,9 @@ const SERVER_OWNED: &[&str] = &[
 ];
 
 /// The object as it becomes: what the client asks for, within what the request may change.
-fn become_of(call: &Call, old: &Document, asked: Document, status: bool) -> Document {
+fn become_of(call: &Call, old: &Document, asked: Document, part: Part) -> Document {
     let resource = &call.resource;
-    let mut new = if status {
+    let mut new = if part == Part::Status {
         let mut new = old.clone();
         set_or_remove(&mut new, "status", asked.get("status"));
         if !resource.is_custom()
@@ -131,7 +162,7 @@ fn become_of(call: &Call, old: &Document, asked: Document, status: bool) -> Docu
     for &field in SERVER_OWNED {
         set_or_remove(metadata, field, metadata::field(old, field));
     }
-    if !status {
+    if part == Part::Main {
         admission::prepare_update(resource, &mut new, old);
         if resource.counts_generations && content(&new) != content(old) {
             metadata::bump_generation(&mut new);
