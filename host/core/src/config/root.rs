@@ -87,7 +87,7 @@ impl ConfigFile {
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
-        let lab = LabSite::parse(self.lab)
+        let lab = LabSite::parse(self.lab, self.kubernetes.instance.clone())
             .map_err(|errors| {
                 problems
                     .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)))

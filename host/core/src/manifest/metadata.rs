@@ -4,44 +4,65 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::names::ObjectName;
+use crate::lab::LabKey;
+use crate::names::{LabelValue, ObjectName, ServerName, Username};
 use crate::policy::{MANAGED_BY_KEY, ValidatedSpawn};
 
 /// Label: the program that made the object.
-pub const MANAGED_BY: &str = MANAGED_BY_KEY;
-/// The value of [`MANAGED_BY`].
+pub const MANAGED_BY_LABEL: &str = MANAGED_BY_KEY;
+/// The value of [`MANAGED_BY_LABEL`].
 pub const MANAGED_BY_VALUE: &str = "wasmspawner";
 /// Label: which installation of the service made it.
-pub const INSTANCE: &str = "wasmspawner.io/instance";
+pub const INSTANCE_LABEL: &str = "wasmspawner.io/instance";
 /// Label: the user's slug.
-pub const USER: &str = "wasmspawner.io/user";
+pub const USER_LABEL: &str = "wasmspawner.io/user";
 /// Label: the server's slug; empty for the default server.
-pub const SERVER: &str = "wasmspawner.io/server";
+pub const SERVER_LABEL: &str = "wasmspawner.io/server";
 /// Label: the spawn that made it.
-pub const JOB_ID: &str = "wasmspawner.io/job-id";
+pub const JOB_ID_LABEL: &str = "wasmspawner.io/job-id";
 /// Annotation: the raw username.
-pub const USERNAME: &str = "wasmspawner.io/username";
+pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 /// Annotation: the raw server name.
-pub const SERVERNAME: &str = "wasmspawner.io/servername";
+pub const SERVERNAME_ANNOTATION: &str = "wasmspawner.io/servername";
 /// Annotation of the namespace: what was last begun in it.
-pub const OPERATION: &str = "wasmspawner.io/operation";
-/// The value of [`OPERATION`] after a spawn began.
+pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
+/// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
 /// Annotation of the namespace: `sha256:` of what the lab was to be.
-pub const SPEC_DIGEST: &str = "wasmspawner.io/spec-digest";
+pub const SPEC_DIGEST_ANNOTATION: &str = "wasmspawner.io/spec-digest";
 
 const ARGO_CD_INSTANCE: &str = "argocd.argoproj.io/instance";
 const ARGO_CD_COMPARE: &str = "argocd.argoproj.io/compare-options";
 const ARGO_CD_SYNC: &str = "argocd.argoproj.io/sync-options";
 
+/// Selects every object of one installation of the service.
+pub fn service_selector(instance: &LabelValue) -> String {
+    format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
+}
+
+/// Selects the objects that belong to one lab: not what its user keeps, such as volume claims.
+pub fn lab_selector(instance: &LabelValue, key: &LabKey) -> String {
+    let user = LabelValue::for_name(key.user.as_str());
+    let server = LabelValue::for_name(key.server.as_str());
+    format!("{},{USER_LABEL}={user},{SERVER_LABEL}={server}", service_selector(instance))
+}
+
+/// Whose lab an object belongs to, by its annotations.
+pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
+    let annotations = metadata.annotations.as_ref()?;
+    let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
+    let server = ServerName::parse(annotations.get(SERVERNAME_ANNOTATION)?.as_str()).ok()?;
+    Some(LabKey::new(user, server))
+}
+
 /// Metadata of something that belongs to one lab.
 pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     let mut meta = of_user(spawn, name);
     let labels = meta.labels.get_or_insert_default();
-    labels.insert(SERVER.to_owned(), spawn.names.server_label.to_string());
-    labels.insert(JOB_ID.to_owned(), spawn.job_id.to_string());
+    labels.insert(SERVER_LABEL.to_owned(), spawn.names.server_label.to_string());
+    labels.insert(JOB_ID_LABEL.to_owned(), spawn.job_id.to_string());
     let annotations = meta.annotations.get_or_insert_default();
-    annotations.insert(SERVERNAME.to_owned(), spawn.key.server.to_string());
+    annotations.insert(SERVERNAME_ANNOTATION.to_owned(), spawn.key.server.to_string());
     meta
 }
 
@@ -63,9 +84,9 @@ fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     }
     labels.extend(spawn.site_labels.clone());
     labels.extend([
-        (MANAGED_BY.to_owned(), MANAGED_BY_VALUE.to_owned()),
-        (INSTANCE.to_owned(), spawn.config.instance.to_string()),
-        (USER.to_owned(), spawn.names.user_label.to_string()),
+        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
+        (INSTANCE_LABEL.to_owned(), spawn.instance.to_string()),
+        (USER_LABEL.to_owned(), spawn.names.user_label.to_string()),
     ]);
     labels
 }
@@ -77,6 +98,6 @@ fn user_annotations(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
         annotations.insert(ARGO_CD_SYNC.to_owned(), argo_cd.sync_options.clone());
     }
     annotations.extend(spawn.site_annotations.clone());
-    annotations.insert(USERNAME.to_owned(), spawn.key.user.to_string());
+    annotations.insert(USERNAME_ANNOTATION.to_owned(), spawn.key.user.to_string());
     annotations
 }

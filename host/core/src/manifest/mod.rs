@@ -25,8 +25,9 @@ mod volume;
 
 pub use lab_container::PORT_NAME;
 pub use metadata::{
-    INSTANCE, JOB_ID, MANAGED_BY, MANAGED_BY_VALUE, OPERATION, OPERATION_SPAWN, SERVER, SERVERNAME,
-    SPEC_DIGEST, USER, USERNAME,
+    INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE, OPERATION_ANNOTATION, OPERATION_SPAWN,
+    SERVER_LABEL, SERVERNAME_ANNOTATION, SPEC_DIGEST_ANNOTATION, USER_LABEL, USERNAME_ANNOTATION, lab_key,
+    lab_selector, service_selector,
 };
 pub use objects::{LabObject, LabObjects};
 
@@ -37,16 +38,17 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let pod = pod::build(spawn);
     let env = env_config_map::build(spawn);
     let digest = spec_digest::of(&pod, &env);
-    let mut rest: Vec<LabObject> = vec![
-        service_account::build(spawn).into(),
-        env.into(),
-        nss_config_map::build(spawn).into(),
-        secret::build(spawn).into(),
-    ];
-    rest.extend(pull_secret::build(spawn).map(LabObject::from));
-    rest.extend(claim::build(spawn).into_iter().map(LabObject::from));
-    rest.extend(resource_quota::build(spawn).map(LabObject::from));
-    rest.extend(limit_range::build(spawn).map(LabObject::from));
-    rest.extend(network_policy::build(spawn).map(LabObject::from));
-    LabObjects::new(namespace::build(spawn, &digest), rest, pod)
+    LabObjects {
+        namespace: namespace::build(spawn, &digest),
+        service_account: service_account::build(spawn),
+        env,
+        nss: nss_config_map::build(spawn),
+        secret: secret::build(spawn),
+        pull_secret: pull_secret::build(spawn),
+        claims: claim::build(spawn),
+        resource_quota: resource_quota::build(spawn),
+        limit_range: limit_range::build(spawn),
+        network_policy: network_policy::build(spawn),
+        pod,
+    }
 }

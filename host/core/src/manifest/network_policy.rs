@@ -7,7 +7,7 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata::{self, SERVER, USER};
+use super::metadata::{self, SERVER_LABEL, USER_LABEL};
 use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
 use crate::policy::ValidatedSpawn;
 
@@ -42,8 +42,8 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
 
 fn lab_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     BTreeMap::from([
-        (USER.to_owned(), spawn.names.user_label.to_string()),
-        (SERVER.to_owned(), spawn.names.server_label.to_string()),
+        (USER_LABEL.to_owned(), spawn.names.user_label.to_string()),
+        (SERVER_LABEL.to_owned(), spawn.names.server_label.to_string()),
     ])
 }
 

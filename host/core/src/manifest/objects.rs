@@ -9,50 +9,75 @@ use serde_json::{Value, json};
 
 use crate::policy::compose::REDACTED;
 
-/// The objects of one lab, in the order in which they have to exist.
+/// The objects of one lab. Not there is what nothing asks for.
 #[derive(Clone, PartialEq)]
 pub struct LabObjects {
-    namespace: Namespace,
-    rest: Vec<LabObject>,
-    pod: Pod,
+    /// Everything else is in it.
+    pub namespace: Namespace,
+    /// The lab's own account.
+    pub service_account: ServiceAccount,
+    /// The environment that is no secret.
+    pub env: ConfigMap,
+    /// The lab's `/etc/passwd` and `/etc/group`.
+    pub nss: ConfigMap,
+    /// The user's token, the site's secrets and the credentials of the environment.
+    pub secret: Secret,
+    /// The site's registry credential.
+    pub pull_secret: Option<Secret>,
+    /// Volume claims, to be created where they do not exist.
+    pub claims: Vec<PersistentVolumeClaim>,
+    /// The user's limits.
+    pub resource_quota: Option<ResourceQuota>,
+    /// Defaults for containers without resources.
+    pub limit_range: Option<LimitRange>,
+    /// Who reaches the lab.
+    pub network_policy: Option<NetworkPolicy>,
+    /// The lab itself; it needs all the others.
+    pub pod: Pod,
 }
 
 impl LabObjects {
-    pub(super) fn new(namespace: Namespace, rest: Vec<LabObject>, pod: Pod) -> Self {
-        Self { namespace, rest, pod }
-    }
-
-    /// The namespace: everything else is in it.
+    /// What has to exist before anything else: the namespace.
     pub fn first(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// What may be created at the same time, once the namespace exists.
-    pub fn rest(&self) -> impl ExactSizeIterator<Item = &LabObject> {
-        self.rest.iter()
+    /// What may be created at the same time, between the first and the last.
+    pub fn rest(&self) -> impl Iterator<Item = LabObject> + '_ {
+        let single = [
+            Some(self.service_account.clone().into()),
+            Some(self.env.clone().into()),
+            Some(self.nss.clone().into()),
+            Some(self.secret.clone().into()),
+            self.pull_secret.clone().map(LabObject::from),
+            self.resource_quota.clone().map(LabObject::from),
+            self.limit_range.clone().map(LabObject::from),
+            self.network_policy.clone().map(LabObject::from),
+        ];
+        single.into_iter().flatten().chain(self.claims.iter().cloned().map(LabObject::from))
     }
 
-    /// The pod: it needs all the others.
+    /// What needs all the others: the pod.
     pub fn last(&self) -> &Pod {
         &self.pod
     }
 
-    /// All of them as they may be shown to people, in order: the values of Secrets are replaced.
+    /// All of them in order.
+    pub fn in_order(&self) -> impl Iterator<Item = LabObject> + '_ {
+        let first = std::iter::once_with(|| LabObject::from(self.namespace.clone()));
+        first.chain(self.rest()).chain(std::iter::once_with(|| LabObject::from(self.pod.clone())))
+    }
+
+    /// All of them in order, as they may be shown to people: the values of Secrets are replaced.
     pub fn redacted(&self) -> Vec<Value> {
-        let namespace = LabObject::from(self.namespace.clone());
-        let pod = LabObject::from(self.pod.clone());
-        std::iter::once(&namespace).chain(&self.rest).chain([&pod]).map(LabObject::redacted).collect()
+        self.in_order().map(|object| object.redacted()).collect()
     }
 }
 
 /// Says what is there and nothing of its content, because Secrets are among it.
 impl fmt::Debug for LabObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entry(&"Namespace")
-            .entries(self.rest.iter().map(LabObject::kind))
-            .entry(&"Pod")
-            .finish()
+        f.debug_list().entries(self.in_order()).finish()
     }
 }
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use super::metadata::{MANAGED_BY, MANAGED_BY_VALUE};
+use super::metadata::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
 use crate::policy::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
 /// A preference for or against nodes with other labs, of whatever namespace; never a requirement.
@@ -32,7 +32,7 @@ pub(super) fn affinity(preset: AffinityPreset) -> Option<Affinity> {
 }
 
 fn beside_labs() -> PodAffinityTerm {
-    let labs = BTreeMap::from([(MANAGED_BY.to_owned(), MANAGED_BY_VALUE.to_owned())]);
+    let labs = BTreeMap::from([(MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned())]);
     PodAffinityTerm {
         topology_key: "kubernetes.io/hostname".to_owned(),
         label_selector: Some(LabelSelector { match_labels: Some(labs), match_expressions: None }),

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::identity::Identity;
+
 /// A group of a user. Groups without a number exist only by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,4 +34,18 @@ pub struct User {
     /// The name for people, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+}
+
+impl From<&Identity> for User {
+    fn from(identity: &Identity) -> Self {
+        let group = |group: &crate::identity::Group| Group { name: group.name.clone(), gid: group.gid };
+        Self {
+            name: identity.username.to_string(),
+            uid: Some(identity.uid),
+            gid: Some(identity.gid),
+            groups: identity.groups.iter().map(group).collect(),
+            email: identity.email.clone(),
+            display_name: identity.display_name.clone(),
+        }
+    }
 }

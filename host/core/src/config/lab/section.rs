@@ -4,15 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArgoCd, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
-use crate::names::{DnsLabel, EnvName, LabelKey, LabelValue};
+use crate::names::{DnsLabel, EnvName, LabelKey};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
 /// `{username}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LabConfig {
-    /// Name of this installation: a label of every object, by which several can share a cluster.
-    pub instance: LabelValue,
     /// Name of the lab's container.
     pub container: DnsLabel,
     /// Port the lab listens on.
@@ -69,7 +67,6 @@ pub struct LabConfig {
 impl Default for LabConfig {
     fn default() -> Self {
         Self {
-            instance: LabelValue::constant("default"),
             container: DnsLabel::constant("notebook"),
             port: 8888,
             image: None,

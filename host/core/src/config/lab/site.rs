@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ENV_KEY_PREFIX, LabConfig, ReservedEnv, SecretKey, TOKEN_KEY};
-use crate::names::{EnvName, Fields, LabelKey, Scope, Template};
+use crate::names::{EnvName, Fields, LabelKey, LabelValue, Scope, Template};
 use crate::policy::{FieldError, path};
 
 /// The section `lab`, checked: its templates are parsed, its keys are known to fit together.
@@ -9,6 +9,8 @@ use crate::policy::{FieldError, path};
 pub struct LabSite {
     /// The section as it was written.
     pub config: LabConfig,
+    /// Tells the labs of this service from those of another in the same cluster.
+    pub instance: LabelValue,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
     env: BTreeMap<EnvName, Template>,
@@ -18,7 +20,7 @@ pub struct LabSite {
 
 impl LabSite {
     /// Checks the section and says everything that is wrong at once, by key.
-    pub fn parse(config: LabConfig) -> Result<Self, Vec<FieldError>> {
+    pub fn parse(config: LabConfig, instance: LabelValue) -> Result<Self, Vec<FieldError>> {
         let mut errors = Vec::new();
         let reserved = ReservedEnv::new(&config.reserved_env);
         let site = Self {
@@ -30,6 +32,7 @@ impl LabSite {
             labels: templates("lab.labels", &config.labels, &mut errors),
             annotations: templates("lab.annotations", &config.annotations, &mut errors),
             reserved,
+            instance,
             config,
         };
         site.check_secrets(&mut errors);

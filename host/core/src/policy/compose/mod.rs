@@ -76,6 +76,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         site_secrets,
         pull_secret,
         config: config.clone(),
+        instance: inputs.site.instance.clone(),
         ledger,
         pod_patches,
         key: inputs.request.key,

@@ -6,7 +6,7 @@ use super::{LabEnv, Ledger, env};
 use crate::config::lab::LabConfig;
 use crate::identity::Identity;
 use crate::lab::{JobId, LabKey};
-use crate::names::LabNames;
+use crate::names::{LabNames, LabelValue};
 use crate::policy::{
     AffinityPreset, Image, InitContainer, Mount, Options, Resources, TimeLimits, Toleration, Volume,
 };
@@ -74,6 +74,8 @@ pub struct ValidatedSpawn {
     pub pull_secret: Option<SecretBytes>,
     /// What the site says about every lab.
     pub config: LabConfig,
+    /// The installation that makes it.
+    pub instance: LabelValue,
     /// Who decided what.
     pub ledger: Ledger,
     /// The granted patches of the pod, in order.
