@@ -162,13 +162,13 @@ def start_service(settings: Settings) -> Process:
     return service
 
 
-def start_hub(settings: Settings) -> Process:
+def start_hub(settings: Settings, hub_token: str = "") -> Process:
     """Start JupyterHub and wait until it answers through its proxy."""
     home = settings.state / "hub"
     home.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(settings.hub_token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w") as file:
-        file.write(token(settings, "--hub") + "\n")
+        file.write((hub_token or token(settings, "--hub")) + "\n")
     env = dict(os.environ)
     env.update(
         PATH=f"{settings.venv}:{env.get('PATH', os.defpath)}",

@@ -121,10 +121,11 @@ class ServiceClient:
         body = json.dumps({"options": options, "env": env}).encode()
         await self._patiently("POST", f"{lab.path}/spawn", token, body)
 
-    async def lab(self, lab: Lab, token: str) -> dict[str, Any] | None:
-        """The lab's state, None if there is no lab. Asks once: its callers come again."""
+    async def lab(self, lab: Lab, token: str, *, patiently: bool = False) -> dict[str, Any] | None:
+        """The lab's state, None if there is no lab. Asks only once unless `patiently`: who polls comes again."""
+        ask = self._patiently if patiently else self._request
         try:
-            answer = await self._request("GET", lab.path, token)
+            answer = await ask("GET", lab.path, token)
         except Refused as error:
             if error.status == 404 and error.detail:
                 return None

@@ -195,7 +195,7 @@ class WasmSpawner(Spawner):
             await spawn()
 
     async def _running_url(self) -> str:
-        lab = await self._client.lab(self._lab, self._hub_token())
+        lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
         if lab is None or lab.get("status") != "running" or not lab.get("url"):
             # Somebody else stopped it in the meantime; the end of that operation is not the end of ours.
             raise LabError(500, (lab or {}).get("message") or "The lab was stopped before it was ready.")
@@ -249,11 +249,11 @@ class WasmSpawner(Spawner):
     async def get_url(self) -> str:
         """The URL of a lab that runs since before this Hub; waits for one that is still starting."""
         try:
-            lab = await self._client.lab(self._lab, self._hub_token())
+            lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
             if lab is not None and lab.get("status") == "starting":
                 self._log_of_operation = log = ProgressLog()
                 await self._follow(log)
-                lab = await self._client.lab(self._lab, self._hub_token())
+                lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
         except ServiceError as error:
             self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
             lab = None

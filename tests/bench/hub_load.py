@@ -1,0 +1,234 @@
+"""What a spawn costs JupyterHub: many users at once, pods that take a second.
+
+    python tests/bench/hub_load.py [--users 100] [--rounds 3] [--progress] [floor] [stub] [service]
+
+`floor` is a spawner that only sleeps; `stub` is WasmSpawner against a stand-in that only sleeps, so what is left is
+the spawner's own cost; `service` is the real thing with the simulated runtime. Each runs in a Hub of its own, with the
+same proxy. Reported are wall time from the first request to the last lab ready, and the Hub's CPU per spawn.
+Needs the environment of `make test`; `service` needs a built program.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+import psutil
+from aiohttp import web
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "deploy/local"))
+
+import stack  # noqa: E402
+import toolchain  # noqa: E402
+
+TOKEN = "bench-token"
+POD_SECONDS = 1.0
+
+
+# The stand-ins; run as `hub_load.py serve-stub PORT`.
+
+
+async def a_lab(request):
+    """Every lab there is: JupyterHub asks it once whether it is up."""
+    return web.json_response({"version": "0"}, headers={"X-JupyterHub-Version": "6.1.1"})
+
+
+async def an_event_stream(request):
+    """The stream of a spawn as the service writes it: about a dozen events over a second."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(b"retry: 1000\n\n")
+    steps = ["Creating the namespace", "Creating objects", "Scheduled", "Pulling", "Pulled", "Started"]
+    for number, message in enumerate(steps):
+        progress = 10 + number * 15
+        await response.write(
+            f"id: j-{number}\nevent: progress\ndata: {progress}\n\nid: j-{number}\nevent: info\ndata: {message}\n\n".encode()
+        )
+        await asyncio.sleep(POD_SECONDS / len(steps))
+    await response.write(b"id: j-99\nevent: complete\ndata: Your lab is ready\n\n")
+    return response
+
+
+def serve_stub(port):
+    """The stub of the service, and of every lab."""
+
+    async def state(request):
+        return web.json_response({"status": "running", "url": f"http://127.0.0.1:{port}"})
+
+    async def accept(request):
+        await request.read()
+        return web.Response(status=303)
+
+    app = web.Application()
+    app.router.add_post("/spawner/v1/labs/{user}/spawn", accept)
+    app.router.add_get("/spawner/v1/labs/{user}/events", an_event_stream)
+    app.router.add_get("/spawner/v1/labs/{user}", state)
+    app.router.add_delete(
+        "/spawner/v1/labs/{user}", lambda r: web.json_response({"detail": [{"msg": "none"}]}, status=404)
+    )
+    app.router.add_get("/{tail:.*}", a_lab)
+    web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None, backlog=1024)
+
+
+HUB_CONFIG = """
+import asyncio, os, sys
+from jupyterhub.spawner import Spawner
+from wasmspawner import WasmSpawner
+c = get_config()
+load_subconfig(os.environ["BASE_CONFIG"])
+
+LABS = "http://127.0.0.1:" + os.environ["BENCH_LABS_PORT"]
+
+class Floor(Spawner):
+    running = False
+    async def start(self):
+        self.running = True
+        await asyncio.sleep({seconds})
+        return LABS
+    async def stop(self, now=False):
+        self.running = False
+    async def poll(self):
+        return None if self.running else 0
+
+class Measured(WasmSpawner):
+    async def start(self):
+        await super().start()
+        return LABS  # simulated pods listen nowhere
+
+c.JupyterHub.spawner_class = Floor if os.environ["BENCH"] == "floor" else Measured
+c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 60}}
+c.JupyterHub.concurrent_spawn_limit = 0
+c.JupyterHub.log_level = "WARN"
+c.JupyterHub.services = [{{"name": "bench", "api_token": "{token}"}}]
+c.JupyterHub.load_roles = [{{"name": "bench", "services": ["bench"], "scopes": ["admin:users", "admin:servers"]}}]
+"""
+
+
+@contextmanager
+def running(kind, venv, folder):
+    """A Hub of that kind; its settings and process."""
+    port, hub_port = (free_port() for _ in range(2))
+    stub = stack.Process(
+        "stub", folder / "stub.log", [sys.executable, __file__, "serve-stub", str(port)], folder, dict(os.environ)
+    )
+    config = folder / "config.py"
+    config.write_text(HUB_CONFIG.format(seconds=POD_SECONDS, token=TOKEN))
+    settings = stack.Settings(
+        state=folder / "state", program=toolchain.target_dir() / "debug/wasmspawner", venv=venv, hub_port=hub_port
+    )
+    settings.state.mkdir(mode=0o700)
+    settings.hub_config = config
+    settings.runtime = "simulated"
+    os.environ.update(BENCH=kind, BENCH_LABS_PORT=str(port), BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"))
+    service = None
+    try:
+        stub.wait_until(lambda: stack.answers(f"http://127.0.0.1:{port}/"), 10)
+        if kind == "service":
+            settings.spawner_port = free_port()
+            service = stack.start_service(settings)
+        else:
+            settings.spawner_port = port
+        hub = stack.start_hub(settings, "" if service else "stub")
+        try:
+            yield settings, hub
+        finally:
+            hub.stop(20)
+    finally:
+        if service:
+            service.stop(10)
+        stub.stop(5)
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def measure(settings, hub, users, rounds, progress):
+    """(wall seconds, Hub CPU milliseconds a spawn) of each round; one more round goes first, to warm up."""
+    # Straight to the Hub: the proxy is the same for all and not what is measured.
+    api = f"http://127.0.0.1:{(settings.state / 'hub/internal.port').read_text()}/hub/api"
+    process = psutil.Process(hub.child.pid)
+    results = []
+    async with aiohttp.ClientSession(
+        headers={"Authorization": f"token {TOKEN}"}, connector=aiohttp.TCPConnector(limit=0)
+    ) as session:
+        names = [f"user{n:04}" for n in range(users)]
+
+        async def ask(method, path, **options):
+            async with session.request(method, api + path, **options) as answer:
+                body = await answer.text()
+                if answer.status >= 400:
+                    raise RuntimeError(f"{method} {path}: {answer.status} {body[:300]}")
+                return answer.status
+
+        async def watch(name):
+            async with session.get(f"{api}/users/{name}/server/progress") as answer:
+                await answer.read()
+
+        await ask("POST", "/users", json={"usernames": names})
+        for number in range(rounds + 1):
+            before, begun = process.cpu_times(), time.perf_counter()
+            spawns = [asyncio.create_task(ask("POST", f"/users/{name}/server")) for name in names]
+            watchers = []
+            if progress:
+                await asyncio.sleep(0.3)
+                watchers = [asyncio.create_task(watch(name)) for name in names]
+            codes = await asyncio.gather(*spawns)
+            wall = time.perf_counter() - begun
+            await asyncio.gather(*watchers, return_exceptions=True)
+            after = process.cpu_times()
+            assert set(codes) == {201}, f"not every lab was ready in time: {codes}"
+            if number:
+                results.append((wall, (after.user + after.system - before.user - before.system) * 1000 / users))
+            await asyncio.gather(*(ask("DELETE", f"/users/{name}/server") for name in names))
+            while any(await asyncio.gather(*(is_active(session, api, name) for name in names))):
+                await asyncio.sleep(0.5)
+    return results
+
+
+async def is_active(session, api, name):
+    async with session.get(f"{api}/users/{name}") as answer:
+        user = await answer.json()
+        return bool(user["servers"] or user["pending"])
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("kinds", nargs="*", default=["floor", "stub", "service"])
+    arguments.add_argument("--users", type=int, default=100)
+    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--progress", action="store_true", help="every user watches the progress page")
+    wanted = arguments.parse_args()
+    venv = Path(sys.executable).parent
+    floor = None
+    for kind in wanted.kinds:
+        with tempfile.TemporaryDirectory(prefix="hub-load-") as folder, running(kind, venv, Path(folder)) as (s, hub):
+            try:
+                results = asyncio.run(measure(s, hub, wanted.users, wanted.rounds, wanted.progress))
+            except RuntimeError as error:
+                raise SystemExit(f"error: {error}\n{hub.tail()}") from None
+        wall, cpu = (statistics.median(column) for column in zip(*results, strict=True))
+        floor = floor or (wall, cpu)
+        print(
+            f"{kind:8} wall {wall:5.2f} s ({wall / floor[0]:4.2f}x)   Hub CPU {cpu:5.1f} ms a spawn ({cpu - floor[1]:+5.1f} ms)"
+            f"   all rounds: {', '.join(f'{w:.2f} s {c:.1f} ms' for w, c in results)}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve-stub"]:
+        serve_stub(int(sys.argv[2]))
+    else:
+        main()
