@@ -5,6 +5,7 @@
 //! as finalizers and grace periods let it. Each later removal takes it further.
 
 use super::Server;
+use super::admission;
 use super::deletion::{DeleteOptions, Propagation};
 use super::failure::Failure;
 use super::metadata::{self, Document};
@@ -159,6 +160,7 @@ impl<'a, 't> Cascade<'a, 't> {
             self.release_foreground(document, owner);
         }
         if !metadata::namespace(document).is_empty() {
+            admission::refresh_quotas(self.transaction, metadata::namespace(document));
             self.namespaces.insert(metadata::namespace(document).to_owned());
         }
         if resource.plural == "customresourcedefinitions" {

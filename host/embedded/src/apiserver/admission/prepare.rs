@@ -1,8 +1,11 @@
-//! What the server adds to an object: its identity and the defaults of its kind.
+//! What the server adds to an object: its identity, the state it begins in, and what only the server may change.
 
+use super::defaults::set_defaults;
 use crate::apiserver::metadata::{self, Document, member, metadata_mut};
 use crate::apiserver::resource::Resource;
-use serde_json::json;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Gives a new object its identity, the state it begins in, and defaults.
@@ -18,13 +21,114 @@ pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Doc
     if resource.counts_generations {
         metadata.insert("generation".to_owned(), json!(1));
     }
-    if resource.is_core("namespaces") {
-        let name = json!(metadata::name(object));
-        member(metadata_mut(object), "labels").insert("kubernetes.io/metadata.name".to_owned(), name);
-        member(object, "spec").insert("finalizers".to_owned(), json!(["kubernetes"]));
-        object.insert("status".to_owned(), json!({"phase": "Active"}));
+    // Nodes report themselves with their status; everybody else's status is not the creator's to say.
+    if resource.has_status() && !resource.is_core("nodes") {
+        object.remove("status");
     }
+    match initial_status(resource, object) {
+        Value::Null => {}
+        status => {
+            object.insert("status".to_owned(), status);
+        }
+    }
+    if resource.is_core("namespaces") {
+        member(object, "spec").insert("finalizers".to_owned(), json!(["kubernetes"]));
+        name_label(object);
+    }
+    fold_string_data(resource, object);
+    set_defaults(resource, object);
 }
 
 /// Keeps in an object what only the server may change, and sets defaults.
-pub(in crate::apiserver) fn prepare_update(_resource: &Resource, _new: &mut Document, _old: &Document) {}
+pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
+    if resource.is_core("namespaces") {
+        new.insert("spec".to_owned(), old.get("spec").cloned().unwrap_or_else(|| json!({})));
+        name_label(new);
+    }
+    fold_string_data(resource, new);
+    set_defaults(resource, new);
+}
+
+fn initial_status(resource: &Resource, object: &Document) -> Value {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "namespaces") => json!({"phase": "Active"}),
+        ("", "pods" | "persistentvolumeclaims" | "persistentvolumes") => json!({"phase": "Pending"}),
+        ("", "services") => json!({"loadBalancer": {}}),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => definition_status(object),
+        _ => Value::Null,
+    }
+}
+
+/// Definitions take effect with their creation.
+fn definition_status(definition: &Document) -> Value {
+    let spec = definition.get("spec").unwrap_or(&Value::Null);
+    let versions = spec.get("versions").and_then(Value::as_array).into_iter().flatten();
+    let stored: Vec<_> = versions
+        .filter(|version| version.get("storage").and_then(Value::as_bool) == Some(true))
+        .filter_map(|version| version.get("name").cloned())
+        .collect();
+    let condition = |kind: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": "True", "reason": reason, "message": message,
+            "lastTransitionTime": metadata::now(),
+        })
+    };
+    json!({
+        "acceptedNames": spec.get("names"),
+        "storedVersions": stored,
+        "conditions": [
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+    })
+}
+
+/// Namespaces carry their name as a label, so that selectors can name them.
+fn name_label(namespace: &mut Document) {
+    let name = json!(metadata::name(namespace));
+    member(metadata_mut(namespace), "labels").insert("kubernetes.io/metadata.name".to_owned(), name);
+}
+
+/// `stringData` of a secret is only a way to write `data`.
+fn fold_string_data(resource: &Resource, object: &mut Document) {
+    if !resource.is_core("secrets") {
+        return;
+    }
+    let Some(Value::Object(strings)) = object.remove("stringData") else { return };
+    let data = member(object, "data");
+    for (key, value) in strings {
+        if let Some(text) = value.as_str() {
+            data.insert(key, json!(STANDARD.encode(text)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prepare_create;
+    use crate::apiserver::resource::built_in;
+    use serde_json::json;
+
+    #[test]
+    fn strings_of_a_secret_become_data() {
+        let secret = json!({"metadata": {"name": "s"}, "data": {"a": "YQ=="}, "stringData": {"b": "b"}});
+        let mut secret = secret.as_object().unwrap().clone();
+        prepare_create(&built_in("", "secrets").unwrap(), &mut secret);
+        assert_eq!(secret["data"], json!({"a": "YQ==", "b": "Yg=="}));
+        assert_eq!(secret["type"], "Opaque");
+        assert!(!secret.contains_key("stringData"));
+    }
+
+    #[test]
+    fn creators_do_not_say_what_only_the_server_knows() {
+        let pod = json!({
+            "metadata": {"name": "p", "uid": "mine", "generation": 7, "resourceVersion": ""},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}, "status": {"phase": "Running"},
+        });
+        let mut pod = pod.as_object().unwrap().clone();
+        prepare_create(&built_in("", "pods").unwrap(), &mut pod);
+        assert_eq!(pod["status"]["phase"], "Pending");
+        assert_eq!(pod["metadata"]["generation"], 1);
+        assert_ne!(pod["metadata"]["uid"], "mine");
+    }
+}

@@ -1,15 +1,149 @@
-//! `ResourceQuota`.
+//! `ResourceQuota`: how much a namespace may hold. Quotas with scopes count everything, as if they had none.
 
-use crate::apiserver::failure::Failure;
-use crate::apiserver::metadata::Document;
+use super::{demand, quantity};
+use crate::apiserver::failure::{Failure, qualified};
+use crate::apiserver::metadata::{self, Document, member};
 use crate::apiserver::resource::Resource;
-use crate::apiserver::store::State;
+use crate::apiserver::store::{CollectionName, State, Transaction};
+use serde_json::{Map, Value, json};
 
 /// 403 when the object is more than the quotas of its namespace leave.
 pub(in crate::apiserver) fn check_quota(
-    _resource: &Resource,
-    _object: &Document,
-    _state: &State,
+    resource: &Resource,
+    object: &Document,
+    state: &State,
 ) -> Result<(), Failure> {
+    let namespace = metadata::namespace(object);
+    let name = metadata::name(object);
+    for quota in state.in_namespace("resourcequotas", namespace) {
+        let quota_name = metadata::name(quota.document());
+        let mut over = Vec::new();
+        for (key, limit) in hard(quota.document()) {
+            if let Some(missing) = unstated(resource, object, key) {
+                let why = format!("failed quota: {quota_name}: must specify {key} for: {missing}");
+                return Err(resource.forbidden(name, &why));
+            }
+            let asked = demand_of(&resource.qualified(), object, key);
+            let used = usage(state, namespace, key);
+            if asked > 0 && used + asked > limit {
+                over.push((key, asked, used, limit));
+            }
+        }
+        if !over.is_empty() {
+            let told = |pick: fn(&(&str, i128, i128, i128)) -> i128| {
+                let parts: Vec<_> =
+                    over.iter().map(|o| format!("{}={}", o.0, quantity::from_milli(pick(o)))).collect();
+                parts.join(",")
+            };
+            let why = format!(
+                "exceeded quota: {quota_name}, requested: {}, used: {}, limited: {}",
+                told(|o| o.1),
+                told(|o| o.2),
+                told(|o| o.3)
+            );
+            return Err(resource.forbidden(name, &why));
+        }
+    }
     Ok(())
+}
+
+/// Writes into the quotas of a namespace how much is used.
+pub(in crate::apiserver) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
+    let state = transaction.state();
+    let mut changed = Vec::new();
+    for quota in state.in_namespace("resourcequotas", namespace) {
+        let used: Map<String, Value> = hard(quota.document())
+            .map(|(key, _)| (key.to_owned(), json!(quantity::from_milli(usage(state, namespace, key)))))
+            .collect();
+        let used = Value::Object(used);
+        if quota.document().get("status").and_then(|status| status.get("used")) != Some(&used) {
+            let mut document = quota.document().clone();
+            member(&mut document, "status").insert("used".to_owned(), used);
+            changed.push(document);
+        }
+    }
+    let collection = CollectionName::from("resourcequotas");
+    for document in changed {
+        transaction.put(&collection, document);
+    }
+}
+
+/// The limits of a quota, in thousandths.
+fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
+    let hard = quota.get("spec").and_then(|spec| spec.get("hard")).and_then(Value::as_object);
+    hard.into_iter()
+        .flatten()
+        .filter_map(|(key, limit)| Some((key.as_str(), limit.as_str().and_then(quantity::milli)?)))
+}
+
+/// What a limit is about.
+enum Counted<'a> {
+    /// How many objects of a kind, as `plural.group`.
+    Objects(String),
+    /// How much pods ask for.
+    Pods { kind: &'static str, resource: &'a str },
+    /// How much storage claims ask for.
+    Storage,
+}
+
+fn counted(key: &str) -> Counted<'_> {
+    match key {
+        "cpu" | "memory" | "ephemeral-storage" => Counted::Pods { kind: "requests", resource: key },
+        "requests.storage" => Counted::Storage,
+        _ => match key.split_once('.') {
+            Some(("requests", resource)) => Counted::Pods { kind: "requests", resource },
+            Some(("limits", resource)) => Counted::Pods { kind: "limits", resource },
+            _ => Counted::Objects(count_of(key)),
+        },
+    }
+}
+
+/// `count/leases.coordination.k8s.io` or, for old kinds, `pods`.
+fn count_of(key: &str) -> String {
+    let key = key.strip_prefix("count/").unwrap_or(key);
+    match key.split_once('.') {
+        Some((plural, group)) => qualified(group, plural),
+        None => key.to_owned(),
+    }
+}
+
+/// How much of what a limit is about an object takes, in thousandths.
+fn demand_of(collection: &str, object: &Document, key: &str) -> i128 {
+    let ended = collection == "pods" && demand::has_ended(object);
+    match counted(key) {
+        // Even ended pods are objects; `pods` counts those that run, or will.
+        Counted::Objects(kind) if kind == collection && !(ended && key == "pods") => 1000,
+        Counted::Pods { kind, resource } if collection == "pods" && !ended => {
+            demand::of_pod(object, kind, resource).unwrap_or(0)
+        }
+        Counted::Storage if collection == "persistentvolumeclaims" => object
+            .get("spec")
+            .and_then(|spec| spec.get("resources"))
+            .and_then(|resources| resources.get("requests"))
+            .and_then(|requests| requests.get("storage"))
+            .and_then(Value::as_str)
+            .and_then(quantity::milli)
+            .unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn usage(state: &State, namespace: &str, key: &str) -> i128 {
+    let collection = match counted(key) {
+        Counted::Objects(kind) => kind,
+        Counted::Pods { .. } => "pods".to_owned(),
+        Counted::Storage => "persistentvolumeclaims".to_owned(),
+    };
+    let objects = state.in_namespace(&collection, namespace);
+    objects.map(|object| demand_of(&collection, object.document(), key)).sum()
+}
+
+/// The containers that do not state what a limit of CPU or memory counts.
+fn unstated(resource: &Resource, object: &Document, key: &str) -> Option<String> {
+    let Counted::Pods { kind, resource: name @ ("cpu" | "memory") } = counted(key) else { return None };
+    if !resource.is_core("pods") {
+        return None;
+    }
+    let silent: Vec<_> = demand::silent(object, kind, name).collect();
+    (!silent.is_empty()).then(|| silent.join(","))
 }

@@ -60,7 +60,7 @@ async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>
         if transaction.get(&resource.collection, &key).is_some() {
             return Err(Failure::already_exists(&resource.group, &resource.plural, &key.name));
         }
-        admission::check_quota(resource, &document, transaction.state())?;
+        admission::admit(resource, &mut document, transaction.state())?;
         if dry_run {
             return Ok(Arc::new(Object::new(document, 0)));
         }
@@ -68,6 +68,7 @@ async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>
             call.server.registry.define(&key.name, kinds);
         }
         let object = transaction.put(&resource.collection, document);
+        admission::refresh_quotas(transaction, &key.namespace);
         collect_if_orphaned(call, transaction, &object, &key);
         Ok(object)
     })?;

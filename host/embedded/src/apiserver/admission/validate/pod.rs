@@ -1,0 +1,257 @@
+//! Rules of pods.
+
+use super::namespaced::quantities;
+use crate::apiserver::admission::{names, quantity};
+use crate::apiserver::failure::Cause;
+use crate::apiserver::metadata::Document;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Rules that hold for every pod.
+pub(super) fn of(pod: &Document) -> Vec<Cause> {
+    let Some(spec) = pod.get("spec").and_then(Value::as_object) else {
+        return vec![Cause::required("spec.containers", "")];
+    };
+    let mut causes = Vec::new();
+    let volumes = volumes(spec, &mut causes);
+    let mut seen = HashSet::new();
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for (i, container) in items(spec.get(list)).enumerate() {
+            let path = format!("spec.{list}[{i}]");
+            let name = text(container, "name");
+            if !name.is_empty() && !seen.insert(name.to_owned()) {
+                causes.push(Cause::duplicate(format!("{path}.name"), name));
+            }
+            check_container(container, &path, &volumes, &mut causes);
+        }
+    }
+    if items(spec.get("containers")).next().is_none() {
+        causes.push(Cause::required("spec.containers", ""));
+    }
+    if let Some(policy) = spec.get("restartPolicy").and_then(Value::as_str)
+        && !matches!(policy, "Always" | "OnFailure" | "Never")
+    {
+        causes.push(Cause::unsupported("spec.restartPolicy", policy, &["Always", "Never", "OnFailure"]));
+    }
+    if let Some(grace @ ..0) = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64) {
+        let why = "must be greater than or equal to 0";
+        causes.push(Cause::invalid("spec.terminationGracePeriodSeconds", &grace.to_string(), why));
+    }
+    if let Some(hostname) = spec.get("hostname").and_then(Value::as_str)
+        && let Some(why) = names::label_error(hostname)
+    {
+        causes.push(Cause::invalid("spec.hostname", hostname, &why));
+    }
+    causes
+}
+
+fn volumes<'a>(spec: &'a Document, causes: &mut Vec<Cause>) -> HashSet<&'a str> {
+    let mut known = HashSet::new();
+    for (i, volume) in items(spec.get("volumes")).enumerate() {
+        let (path, name) = (format!("spec.volumes[{i}].name"), text(volume, "name"));
+        if name.is_empty() {
+            causes.push(Cause::required(path, ""));
+        } else if let Some(why) = names::label_error(name) {
+            causes.push(Cause::invalid(path, name, &why));
+        } else if !known.insert(name) {
+            causes.push(Cause::duplicate(path, name));
+        }
+    }
+    known
+}
+
+fn check_container(container: &Value, path: &str, volumes: &HashSet<&str>, causes: &mut Vec<Cause>) {
+    let name = text(container, "name");
+    if name.is_empty() {
+        causes.push(Cause::required(format!("{path}.name"), ""));
+    } else if let Some(why) = names::label_error(name) {
+        causes.push(Cause::invalid(format!("{path}.name"), name, &why));
+    }
+    let image = text(container, "image");
+    if image.trim().is_empty() {
+        causes.push(Cause::required(format!("{path}.image"), ""));
+    } else if image.trim() != image {
+        causes.push(Cause::invalid(
+            format!("{path}.image"),
+            image,
+            "must not have leading or trailing whitespace",
+        ));
+    }
+    for (i, variable) in items(container.get("env")).enumerate() {
+        check_variable(variable, &format!("{path}.env[{i}]"), causes);
+    }
+    let mut paths = HashSet::new();
+    for (i, mount) in items(container.get("volumeMounts")).enumerate() {
+        let path = format!("{path}.volumeMounts[{i}]");
+        let (volume, at) = (text(mount, "name"), text(mount, "mountPath"));
+        if !volumes.contains(volume) {
+            causes.push(Cause::not_found(format!("{path}.name"), volume));
+        }
+        if at.is_empty() {
+            causes.push(Cause::required(format!("{path}.mountPath"), ""));
+        } else if !paths.insert(at) {
+            causes.push(Cause::invalid(format!("{path}.mountPath"), at, "must be unique"));
+        }
+    }
+    let mut ports = HashSet::new();
+    for (i, port) in items(container.get("ports")).enumerate() {
+        let path = format!("{path}.ports[{i}]");
+        let number = port.get("containerPort").and_then(Value::as_i64).unwrap_or(0);
+        if !(1..=65535).contains(&number) {
+            let why = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(format!("{path}.containerPort"), &number.to_string(), why));
+        }
+        let name = text(port, "name");
+        if !name.is_empty() && !ports.insert(name) {
+            causes.push(Cause::duplicate(format!("{path}.name"), name));
+        }
+    }
+    check_resources(container, path, causes);
+}
+
+fn check_variable(variable: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let name = text(variable, "name");
+    if name.is_empty() {
+        causes.push(Cause::required(format!("{path}.name"), ""));
+    } else if let Some(why) = names::env_error(name) {
+        causes.push(Cause::invalid(format!("{path}.name"), name, &why));
+    }
+    let from = variable.get("valueFrom").is_some();
+    if from && !text(variable, "value").is_empty() {
+        causes.push(Cause::invalid(
+            format!("{path}.valueFrom"),
+            "",
+            "may not be specified when `value` is not empty",
+        ));
+    }
+}
+
+fn check_resources(container: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let Some(resources) = container.get("resources") else { return };
+    let (requests, limits) = (resources.get("requests"), resources.get("limits"));
+    causes.extend(quantities(limits, &format!("{path}.resources.limits")));
+    causes.extend(quantities(requests, &format!("{path}.resources.requests")));
+    for (name, request) in requests.and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        let read = |value: &Value| value.as_str().and_then(quantity::milli);
+        let limit = limits.and_then(|l| l.get(name));
+        if let (Some(requested), Some(limited)) = (read(request), limit.and_then(read))
+            && requested > limited
+        {
+            let why = format!(
+                "must be less than or equal to {name} limit of {}",
+                limit.and_then(Value::as_str).unwrap_or_default()
+            );
+            let given = request.as_str().unwrap_or_default();
+            causes.push(Cause::invalid(format!("{path}.resources.requests"), given, &why));
+        }
+    }
+}
+
+/// Of a pod's spec, only a few fields may change.
+pub(super) fn of_update(new: &Document, old: &Document) -> Vec<Cause> {
+    let tolerations = |pod: &Document| -> Vec<Value> {
+        items(pod.get("spec").and_then(|spec| spec.get("tolerations"))).cloned().collect()
+    };
+    let (before, after) = (tolerations(old), tolerations(new));
+    let added_only = before.iter().all(|toleration| after.contains(toleration));
+    if fixed(new) == fixed(old) && added_only {
+        return Vec::new();
+    }
+    let why = "pod updates may not change fields other than `spec.containers[*].image`,\
+               `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to \
+               existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was \
+               previously negative)";
+    vec![Cause::forbidden("spec", why)]
+}
+
+/// The part of a spec that may not change.
+fn fixed(pod: &Document) -> Value {
+    let mut spec = pod.get("spec").cloned().unwrap_or_default();
+    if let Value::Object(map) = &mut spec {
+        map.remove("activeDeadlineSeconds");
+        map.remove("tolerations");
+        map.remove("schedulingGates");
+    }
+    for list in ["containers", "initContainers"] {
+        if let Some(Value::Array(containers)) = spec.get_mut(list) {
+            for container in containers.iter_mut().filter_map(Value::as_object_mut) {
+                container.remove("image");
+            }
+        }
+    }
+    spec
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of, of_update};
+    use serde_json::{Value, json};
+
+    fn fields(spec: &Value) -> Vec<String> {
+        of(json!({"spec": spec}).as_object().unwrap()).into_iter().map(|cause| cause.field).collect()
+    }
+
+    #[test]
+    fn a_small_pod_is_fine() {
+        let spec = json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}}], "volumes": [{"name": "v"}]});
+        assert_eq!(fields(&spec), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_field_by_field() {
+        for (spec, expected) in [
+            (json!({}), "spec.containers"),
+            (json!({"containers": []}), "spec.containers"),
+            (json!({"containers": [{"image": "i"}]}), "spec.containers[0].name"),
+            (json!({"containers": [{"name": "A", "image": "i"}]}), "spec.containers[0].name"),
+            (json!({"containers": [{"name": "a"}]}), "spec.containers[0].image"),
+            (
+                json!({"containers": [{"name": "a", "image": "i"}, {"name": "a", "image": "i"}]}),
+                "spec.containers[1].name",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i", "volumeMounts": [{"name": "x", "mountPath": "/"}]}]}),
+                "spec.containers[0].volumeMounts[0].name",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i", "env": [{"name": "A=B"}]}]}),
+                "spec.containers[0].env[0].name",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i", "resources": {"limits": {"cpu": "lots"}}}]}),
+                "spec.containers[0].resources.limits[cpu]",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]}),
+                "spec.containers[0].resources.requests",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i"}], "volumes": [{"name": "v"}, {"name": "v"}]}),
+                "spec.volumes[1].name",
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "i"}], "restartPolicy": "Maybe"}),
+                "spec.restartPolicy",
+            ),
+        ] {
+            assert_eq!(fields(&spec), [expected], "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_pod_may_change_its_images_only() {
+        let pod = |image: &str, node: &str| json!({"spec": {"nodeName": node, "containers": [{"name": "a", "image": image}]}});
+        let (old, image, node) = (pod("i", ""), pod("j", ""), pod("i", "n"));
+        assert!(of_update(image.as_object().unwrap(), old.as_object().unwrap()).is_empty());
+        assert_eq!(of_update(node.as_object().unwrap(), old.as_object().unwrap())[0].field, "spec");
+    }
+}
