@@ -24,6 +24,7 @@ mod patch;
 mod present;
 mod query;
 mod resource;
+mod reviews;
 mod route;
 mod schema;
 mod selector;

@@ -1,5 +1,7 @@
 //! What a path is about.
 
+use super::reviews::Review;
+
 /// A path of the API.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
@@ -19,6 +21,8 @@ pub(super) enum Route<'a> {
     OpenApiIndex,
     /// `/openapi/v3/api/v1` or `/openapi/v3/apis/{group}/{version}`
     OpenApi { group: &'a str, version: &'a str },
+    /// A question of a client about itself.
+    Review(Review),
     /// Objects of a kind, or one of them, or a part of one.
     Objects(Target<'a>),
     /// None of these.
@@ -51,6 +55,10 @@ impl<'a> Route<'a> {
             ["openapi", "v3"] => Self::OpenApiIndex,
             ["openapi", "v3", "api", version] => Self::OpenApi { group: "", version },
             ["openapi", "v3", "apis", group, version] => Self::OpenApi { group, version },
+            ["apis", "authentication.k8s.io", "v1", "selfsubjectreviews"] => Self::Review(Review::Identity),
+            ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => {
+                Self::Review(Review::Access)
+            }
             ["api", version, rest @ ..] => Self::objects("", version, rest),
             ["apis", group, version, rest @ ..] => Self::objects(group, version, rest),
             _ => Self::Unknown,

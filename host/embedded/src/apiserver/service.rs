@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::query::Query;
 use super::route::{Route, Target};
 use super::verbs::Part;
-use super::{ApiServer, discovery, input, listen, present, verbs};
+use super::{ApiServer, discovery, input, listen, present, reviews, verbs};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -67,9 +67,15 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
-        let Route::Objects(target) = Route::parse(head.uri.path()) else {
-            let accept = header(&head.headers, &ACCEPT).unwrap_or_default();
-            return discovery::answer(self, &Route::parse(head.uri.path()), &head.method, accept);
+        let target = match Route::parse(head.uri.path()) {
+            Route::Objects(target) => target,
+            Route::Review(review) => {
+                return reviews::answer(review, &head.method, &caller.identity, &read(body).await?);
+            }
+            route => {
+                let accept = header(&head.headers, &ACCEPT).unwrap_or_default();
+                return discovery::answer(self, &route, &head.method, accept);
+            }
         };
         let call = Call {
             resource: self

@@ -2,6 +2,8 @@
 
 mod age;
 mod columns;
+mod pod;
+mod print;
 
 pub(super) use columns::{Columns, columns};
 

@@ -92,6 +92,7 @@ pub(in crate::apiserver) async fn update(
                 call.server.registry.define(name, kinds);
             }
             let object = transaction.put(&resource.collection, new);
+            admission::refresh_quotas(transaction, &key.namespace);
             if may_go(object.document()) {
                 return Ok(Cascade::new(&call.server, transaction).finish(resource, &key));
             }
