@@ -90,7 +90,7 @@ impl ConfigFile {
         let lab = LabSite::parse(self.lab, self.kubernetes.instance.clone())
             .map_err(|errors| {
                 problems
-                    .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)))
+                    .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)));
             })
             .ok();
         if let Some(names) = &names {

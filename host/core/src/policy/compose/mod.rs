@@ -9,8 +9,6 @@ mod limits;
 mod merge;
 mod rejected;
 mod secrets;
-#[cfg(test)]
-mod tests;
 mod validated;
 mod verdict;
 

@@ -1,0 +1,103 @@
+//! A spawn as a file says it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use wasmspawner_core::config::lab::{LabConfig, LabSite, SecretKey, SiteSecretData};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::manifest::{LabObjects, build};
+use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
+use wasmspawner_core::policy::{
+    Answer, Customization, Grants, Options, SpawnInputs, SpawnRejected, ValidatedSpawn, compose::Source,
+    compose::compose,
+};
+use wasmspawner_core::quota::Quota;
+use wasmspawner_core::secret::{SecretBytes, SecretString};
+use wasmspawner_core::spawn::SpawnRequest;
+
+/// Everything that goes into a spawn. What a case does not say is the default.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) identity: Identity,
+    #[serde(default)]
+    pub(crate) server: ServerName,
+    #[serde(default)]
+    pub(crate) options: Options,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<EnvName, String>,
+    #[serde(default)]
+    pub(crate) names: NamesConfig,
+    #[serde(default)]
+    pub(crate) lab: LabConfig,
+    #[serde(default)]
+    pub(crate) answers: Vec<CaseAnswer>,
+    #[serde(default)]
+    pub(crate) quotas: Vec<Quota>,
+    /// Values of the site's secrets, by name and key.
+    #[serde(default)]
+    pub(crate) secrets: BTreeMap<ObjectName, BTreeMap<String, String>>,
+    #[serde(default)]
+    pub(crate) provisioned: bool,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaseAnswer {
+    pub(crate) policy: String,
+    #[serde(default)]
+    pub(crate) grants: Grants,
+    #[serde(default)]
+    pub(crate) customization: Customization,
+}
+
+/// The token of every case: found anywhere but in a Secret it is a leak.
+pub(crate) const TOKEN: &str = "gt-the-users-own-token";
+
+impl Case {
+    pub(crate) fn read(yaml: &str) -> Self {
+        serde_saphyr::from_str(yaml).unwrap()
+    }
+
+    pub(crate) fn compose(self) -> Result<ValidatedSpawn, SpawnRejected> {
+        let site = LabSite::parse(self.lab, LabelValue::parse("test").unwrap()).unwrap();
+        let key = LabKey::new(self.identity.username.clone(), self.server);
+        let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
+        let answers = self.answers.into_iter().map(|answer| Answer {
+            policy: answer.policy,
+            grants: answer.grants,
+            customization: answer.customization,
+        });
+        let mut site_secrets = SiteSecretData::new();
+        for (name, keys) in self.secrets {
+            for (key, value) in keys {
+                site_secrets.insert(SecretKey { name: name.clone(), key }, SecretBytes::new(value));
+            }
+        }
+        compose(SpawnInputs {
+            request: SpawnRequest {
+                key,
+                identity: self.identity,
+                options: self.options,
+                env: self.env,
+                token: SecretString::new(TOKEN),
+            },
+            job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
+            names,
+            answers: answers.collect(),
+            quotas: self
+                .quotas
+                .into_iter()
+                .map(|quota| (Source::Policy("quota".to_owned()), quota))
+                .collect(),
+            site: &site,
+            site_secrets,
+            provisioned: self.provisioned,
+        })
+    }
+
+    pub(crate) fn objects(self) -> LabObjects {
+        build(&self.compose().unwrap())
+    }
+}

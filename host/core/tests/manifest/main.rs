@@ -1,0 +1,10 @@
+//! From a request and the answers of policies to the objects of a lab: golden files, the rules one by one, and
+//! properties.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod case;
+mod golden;
+mod properties;
+mod refusals;
+mod rules;

@@ -1,0 +1,188 @@
+//! What holds whatever a policy says.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use wasmspawner_core::manifest::{LabObject, LabObjects};
+use wasmspawner_core::policy::{
+    Customization, EmptyDirSource, EnvVar, Grants, InitContainer, InitRun, Mount, NfsSource, Pair, Resources,
+    SecurityProfile, Volume, VolumeSource,
+};
+
+use super::case::{Case, CaseAnswer, TOKEN};
+
+/// Names among which some are good, some are the service's own, and some are nonsense.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z][a-z0-9-]{0,8}[a-z0-9]",
+        Just("notebook".to_owned()),
+        Just("wasmspawner-nss".to_owned()),
+        "\\PC{0,6}",
+    ]
+}
+
+fn env_name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[A-Z_]{1,12}",
+        Just("JUPYTERHUB_API_TOKEN".to_owned()),
+        Just("DB_PASSWORD".to_owned()),
+        "\\PC{0,6}"
+    ]
+}
+
+fn profile() -> impl Strategy<Value = SecurityProfile> {
+    prop_oneof![
+        4 => Just(SecurityProfile::Restricted),
+        1 => Just(SecurityProfile::Baseline),
+        1 => Just(SecurityProfile::Privileged),
+    ]
+}
+
+fn source() -> impl Strategy<Value = VolumeSource> {
+    prop_oneof![
+        Just(VolumeSource::EmptyDir(EmptyDirSource::default())),
+        "/[a-z/.]{0,8}".prop_map(|path| VolumeSource::Nfs(NfsSource {
+            server: "nfs".to_owned(),
+            path,
+            read_only: false
+        })),
+        "/[a-z]{0,4}".prop_map(VolumeSource::HostPath),
+    ]
+}
+
+fn init() -> impl Strategy<Value = InitContainer> {
+    (name(), profile(), any::<bool>()).prop_map(|(name, profile, once)| InitContainer {
+        name,
+        image: "busybox:1".to_owned(),
+        command: Vec::new(),
+        args: Vec::new(),
+        env: Vec::new(),
+        mounts: Vec::new(),
+        resources: None,
+        profile,
+        run: if once { InitRun::UntilProvisioned } else { InitRun::Always },
+    })
+}
+
+fn patch() -> impl Strategy<Value = Option<String>> {
+    prop_oneof![
+        6 => Just(None),
+        1 => Just(Some(r#"{"spec":{"hostNetwork":true,"containers":[{"name":"x","securityContext":{"privileged":true}}]}}"#.to_owned())),
+        1 => "\\PC{0,12}".prop_map(Some),
+    ]
+}
+
+prop_compose! {
+    fn customization()(
+        env in prop::collection::vec((env_name(), "\\PC{0,12}"), 0..4),
+        labels in prop::collection::vec((name(), "[a-zA-Z0-9{} ]{0,6}"), 0..3),
+        volumes in prop::collection::vec((name(), source()), 0..3),
+        mounts in prop::collection::vec((name(), "/[a-z/.]{0,8}"), 0..2),
+        init_containers in prop::collection::vec(init(), 0..3),
+        cpu in prop::option::of(any::<u64>()),
+        pod_patch in patch(),
+    ) -> Customization {
+        Customization {
+            env: env.into_iter().map(|(name, value)| EnvVar::literal(name, value)).collect(),
+            labels: labels.into_iter().map(|(name, value)| Pair::new(name, value)).collect(),
+            volumes: volumes.into_iter().map(|(name, source)| Volume { name, source }).collect(),
+            mounts: mounts
+                .into_iter()
+                .map(|(volume, path)| Mount { volume, path, sub_path: None, read_only: false })
+                .collect(),
+            init_containers,
+            resources: Some(Resources { cpu_limit_millis: cpu, ..Resources::default() }),
+            pod_patch,
+            ..Customization::default()
+        }
+    }
+}
+
+fn case(customizations: Vec<Customization>, all_patches: bool) -> Case {
+    let mut case = Case::read(
+        "{identity: {username: ada, uid: 1000, gid: 1000}, lab: {image: 'lab:1'}, env: {JUPYTERHUB_API_TOKEN: hub-secret}}",
+    );
+    case.answers = customizations
+        .into_iter()
+        .enumerate()
+        .map(|(at, customization)| {
+            let mut answer =
+                CaseAnswer { policy: format!("p{at}"), grants: Grants::default(), customization };
+            if all_patches {
+                answer.grants.pod_patch = vec!["spec".to_owned(), "metadata".to_owned()];
+            }
+            answer
+        })
+        .collect();
+    case
+}
+
+/// Every field of this name anywhere in an object.
+fn fields<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(entries) => {
+            found.extend(entries.get(name));
+            entries.values().for_each(|value| fields(value, name, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| fields(value, name, found)),
+        _ => {}
+    }
+}
+
+fn assert_unprivileged(objects: &LabObjects) -> Result<(), TestCaseError> {
+    let pod = serde_json::to_value(&objects.pod).unwrap();
+    let all = |name: &str| {
+        let mut found = Vec::new();
+        fields(&pod, name, &mut found);
+        found
+    };
+    for (name, allowed) in [
+        ("privileged", None),
+        ("hostPath", None),
+        ("hostNetwork", None),
+        ("hostPID", None),
+        ("hostPort", None),
+        ("allowPrivilegeEscalation", Some(Value::Bool(false))),
+        ("automountServiceAccountToken", Some(Value::Bool(false))),
+        ("runAsNonRoot", Some(Value::Bool(true))),
+        ("runAsUser", Some(Value::from(1000))),
+        ("drop", Some(serde_json::json!(["ALL"]))),
+        ("add", None),
+    ] {
+        for found in all(name) {
+            prop_assert_eq!(Some(found), allowed.as_ref(), "{}", name);
+        }
+    }
+    let spec = objects.pod.spec.as_ref().unwrap();
+    let containers = spec.containers.len() + spec.init_containers.as_ref().map_or(0, Vec::len);
+    prop_assert_eq!(all("drop").len(), containers, "every container drops its capabilities");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn without_grants_no_answer_gives_privilege(answers in prop::collection::vec(customization(), 0..3)) {
+        if let Ok(spawn) = case(answers, false).compose() {
+            assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
+        }
+    }
+
+    #[test]
+    fn a_granted_patch_gives_no_privilege_either(answers in prop::collection::vec(customization(), 0..2)) {
+        if let Ok(spawn) = case(answers, true).compose() {
+            assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
+        }
+    }
+
+    #[test]
+    fn no_answer_brings_a_secret_out_of_its_secret(answers in prop::collection::vec(customization(), 0..3)) {
+        if let Ok(spawn) = case(answers, false).compose() {
+            let objects = wasmspawner_core::manifest::build(&spawn);
+            for object in objects.in_order().filter(|object| !matches!(object, LabObject::Secret(_))) {
+                let text = object.to_value().to_string();
+                prop_assert!(!text.contains(TOKEN) && !text.contains("hub-secret"), "{:?}", object);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What is refused, where, and whose it is to mend.
+
+use wasmspawner_core::policy::SpawnRejected;
+use wasmspawner_core::policy::compose::Blame;
+
+use super::case::Case;
+
+fn refused(case: &str) -> SpawnRejected {
+    Case::read(case).compose().err().unwrap_or_else(|| panic!("accepted: {case}"))
+}
+
+/// A policy `p` that answers this to Ada.
+fn answer(grants: &str, customization: &str, more: &str) -> SpawnRejected {
+    refused(&format!(
+        "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1'}}, {more}
+          answers: [{{policy: p, grants: {grants}, customization: {customization}}}]}}"
+    ))
+}
+
+fn first(rejected: &SpawnRejected) -> (&str, &str) {
+    (rejected.details[0].field.as_str(), rejected.details[0].message.as_str())
+}
+
+#[test]
+fn policies_are_blamed_for_their_answers() {
+    for (grants, customization, field, says) in [
+        ("{}", "{env: [{name: 1A, value: {literal: x}}]}", "env[0].name", "environment variable"),
+        ("{}", "{mounts: [{volume: nope, path: /x}]}", "mounts./x", "no policy gives a volume `nope`"),
+        (
+            "{}",
+            "{init_containers: [{name: notebook, image: i}]}",
+            "init_containers.notebook",
+            "lab's own container",
+        ),
+        (
+            "{}",
+            "{init_containers: [{name: a, image: i, profile: privileged}]}",
+            "init_containers[0].profile",
+            "privileged-init",
+        ),
+        (
+            "{run-as-root-init: true}",
+            "{init_containers: [{name: a, image: i, profile: privileged}]}",
+            "init_containers[0].profile",
+            "privileged-init",
+        ),
+        (
+            "{}",
+            "{env: [{name: JUPYTERHUB_API_URL, value: {literal: x}}]}",
+            "env[0].name",
+            "env-prefixes-reserved-override",
+        ),
+        ("{}", "{volumes: [{name: v, source: {host_path: /}}]}", "volumes[0].source.host_path", "host-path"),
+        (
+            "{host-path: [/data]}",
+            "{volumes: [{name: v, source: {host_path: /database}}]}",
+            "volumes[0].source.host_path",
+            "/database",
+        ),
+        ("{}", "{pod_patch: '{\"spec\":{\"priority\":1}}'}", "pod_patch", "spec.priority"),
+        (
+            "{pod-patch: [spec]}",
+            "{pod_patch: '{\"spec\":{\"volumes\":[{\"name\":\"v\",\"hostPath\":{\"path\":\"/\"}}]}}'}",
+            "pod_patch",
+            "host-path",
+        ),
+        (
+            "{pod-patch: [spec]}",
+            "{pod_patch: '{\"spec\":{\"volumes\":[{\"name\":\"v\",\"secret\":{\"secretName\":\"s\"}}]}}'}",
+            "pod_patch",
+            "secrets",
+        ),
+        (
+            "{}",
+            "{volumes: [{name: v, source: {claim: {claim_name: 'x-{nope}'}}}]}",
+            "volumes[0].source.claim.claim_name",
+            "nope",
+        ),
+        (
+            "{}",
+            "{volumes: [{name: v, source: {claim: {claim_name: '{unescaped_servername}'}}}]}",
+            "volumes[0].source.claim.claim_name",
+            "empty",
+        ),
+    ] {
+        let rejected = answer(grants, customization, "");
+        assert_eq!(rejected.blame, Blame::Policy("p".to_owned()), "{customization}");
+        let (got, message) = first(&rejected);
+        assert_eq!(got, field, "{customization}: {message}");
+        assert!(message.contains(says), "{customization}: {message}");
+        assert!(rejected.message.contains("`p`"), "{}", rejected.message);
+    }
+}
+
+#[test]
+fn a_users_brace_never_meets_a_template() {
+    let home = "{volumes: [{name: v, source: {claim: {claim_name: 'claim-{username}'}}}]}";
+    for more in ["options: {note: '{username}'},", "options: {'{x': 1},", "server: '{username}',"] {
+        let rejected = answer("{}", home, more);
+        assert_eq!(rejected.blame, Blame::Request, "{more}");
+        assert!(rejected.message.contains("brace"), "{}", rejected.message);
+    }
+    let plain = "{identity: {username: ada, uid: 1, gid: 1}, lab: {image: 'lab:1'}, options: {note: '{x}'},
+        answers: [{policy: p, customization: {volumes: [{name: v, source: {claim: {claim_name: plain}}}]}}]}";
+    assert!(Case::read(plain).compose().is_ok(), "without a template braces harm nobody");
+}
+
+#[test]
+fn a_lab_above_the_quota_is_the_requests() {
+    let rejected = answer(
+        "{}",
+        "{resources: {cpu_limit_millis: 8000, memory_limit_bytes: 2048, extended: [[nvidia.com/gpu, 2]]}}",
+        "quotas: [{cpu_millis: 4000, memory_bytes: 1024, extended: {nvidia.com/gpu: 1}}],",
+    );
+    assert_eq!(rejected.blame, Blame::Request);
+    let fields: Vec<_> = rejected.details.iter().map(|detail| detail.field.as_str()).collect();
+    assert_eq!(fields, ["quota.cpu", "quota.memory", "quota.nvidia.com/gpu"]);
+    assert!(rejected.message.contains("would need 8, but your quota is 4"), "{}", rejected.message);
+}
+
+#[test]
+fn the_request_is_blamed_for_its_environment() {
+    let nul = refused("{identity: {username: a, uid: 1, gid: 1}, lab: {image: i}, env: {A: \"x\\0y\"}}");
+    assert_eq!((nul.blame, nul.details[0].field.as_str()), (Blame::Request, "env.A"));
+    let value = "x".repeat(1_000_000);
+    let large = refused(&format!(
+        "{{identity: {{username: a, uid: 1, gid: 1}}, lab: {{image: i}}, env: {{A: {value}}}}}"
+    ));
+    assert_eq!(large.blame, Blame::Request);
+    assert!(large.message.len() < 200, "{}", large.message);
+}
+
+#[test]
+fn the_operator_is_blamed_for_the_configuration() {
+    for (case, field, says) in [
+        ("{identity: {username: a, uid: 1, gid: 1}}", "lab.image", "no policy chooses an image"),
+        ("{identity: {username: a, uid: 0, gid: 1}, lab: {image: i}}", "identity.uid", "root"),
+        ("{identity: {username: a, uid: 3000000000, gid: 1}, lab: {image: i}}", "identity", "3000000000"),
+        (
+            "{identity: {username: a, uid: 1, gid: 1}, lab: {image: i, secrets: [{name: s, key: k}]}}",
+            "lab.secrets[0]",
+            "`s` has no key `k`",
+        ),
+        (
+            "{identity: {username: 'A b', uid: 1, gid: 1}, lab: {image: i, labels: {who: '{unescaped_username}'}}}",
+            "lab.labels.who",
+            "label value",
+        ),
+    ] {
+        let rejected = refused(case);
+        assert_eq!(rejected.blame, Blame::Operator, "{case}");
+        let (got, message) = first(&rejected);
+        assert_eq!(got, field, "{case}: {message}");
+        assert!(message.contains(says), "{case}: {message}");
+    }
+}
+
+#[test]
+fn grants_let_through_what_they_name() {
+    let case = "{identity: {username: ada, uid: 1, gid: 1}, lab: {image: i}, env: {JUPYTERHUB_API_URL: hub},
+        answers: [{policy: p, grants: {env-prefixes-reserved-override: true, host-path: ['/data/{username}']},
+        customization: {env: [{name: JUPYTERHUB_API_URL, value: {literal: mine}}],
+        volumes: [{name: v, source: {host_path: '/data/{username}/x'}}]}}]}";
+    let spawn = Case::read(case).compose().unwrap();
+    assert_eq!(spawn.redacted_env()["JUPYTERHUB_API_URL"], "mine");
+    let grants: Vec<_> = spawn.ledger.grants.iter().map(|used| used.grant.to_string()).collect();
+    assert_eq!(grants, ["host-path", "env-prefixes-reserved-override"]);
+}
+
+#[test]
+fn the_operators_maximum_holds() {
+    let case =
+        "{identity: {username: a, uid: 1, gid: 1}, lab: {image: i, max_time_limits: {spawn_seconds: 60}},
+        answers: [{policy: p, customization: {time_limits: {spawn_seconds: 90, delete_seconds: 5}}}]}";
+    let spawn = Case::read(case).compose().unwrap();
+    assert_eq!((spawn.time_limits.spawn_seconds, spawn.time_limits.delete_seconds), (Some(60), Some(5)));
+    assert_eq!(spawn.ledger.notes.len(), 1);
+}

@@ -1,0 +1,248 @@
+//! The rules of the pod configuration, one test each.
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::manifest::{LabObject, lab_key, lab_selector, service_selector};
+use wasmspawner_core::names::{LabelValue, Username};
+use wasmspawner_core::policy::compose::Source;
+
+use super::case::{Case, TOKEN};
+
+const LAYERS: &str = "
+identity: {username: ada, uid: 1000, gid: 1000}
+env: {A: request, B: request, C: request, D: request, CPU_LIMIT: request, MEM_LIMIT: request}
+lab: {image: 'lab:1', env: {D: site}}
+answers:
+  - policy: one
+    customization:
+      resources: {memory_limit_bytes: 7, cpu_limit_millis: 1500}
+      env:
+        - {name: B, value: {literal: one}}
+        - {name: C, value: {literal: one}}
+        - {name: D, value: {literal: one}}
+        - {name: CPU_LIMIT, value: {literal: one}}
+  - policy: two
+    customization: {env: [{name: C, value: {literal: two}}]}
+";
+
+/// Ada, who has nothing special but what is said of her.
+fn ada(more: &str) -> Case {
+    Case::read(&format!("identity: {{username: ada, uid: 1000, gid: 1000}}\n{more}"))
+}
+
+fn spec(pod: &Pod) -> &PodSpec {
+    pod.spec.as_ref().unwrap()
+}
+
+fn lab(pod: &Pod) -> &Container {
+    spec(pod).containers.iter().find(|container| container.name == "notebook").unwrap()
+}
+
+#[test]
+fn later_layers_of_the_environment_win() {
+    let env = Case::read(LAYERS).objects().env.data.unwrap();
+    for (name, value) in [
+        ("A", "request"),
+        ("B", "one"),
+        ("C", "two"),
+        ("D", "site"),
+        ("CPU_LIMIT", "one"),
+        ("MEM_LIMIT", "7"),
+    ] {
+        assert_eq!(env[name], value, "{name}");
+    }
+}
+
+#[test]
+fn the_ledger_knows_who_won_and_who_lost() {
+    let ledger = Case::read(LAYERS).compose().unwrap().ledger;
+    let policy = |name: &str| Source::Policy(name.to_owned());
+    for (field, source) in [
+        ("env.A", Source::Request),
+        ("env.B", policy("one")),
+        ("env.C", policy("two")),
+        ("env.D", Source::Configuration),
+        ("env.MEM_LIMIT", Source::Service),
+        ("resources.cpu_limit_millis", policy("one")),
+        ("image", Source::Configuration),
+    ] {
+        assert_eq!(ledger.sources.get(field), Some(&source), "{field}");
+    }
+    let conflicts: Vec<String> = ledger.conflicts.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        conflicts,
+        [
+            "env.C: policy `two` replaces what policy `one` said",
+            "env.D: configuration replaces what policy `one` said"
+        ]
+    );
+}
+
+#[test]
+fn secrets_are_in_secrets_only() {
+    let case = ada("env: {JUPYTERHUB_API_TOKEN: hub-secret, token: user-secret}
+lab:
+  image: lab:1
+  secrets: [{name: site, key: k}, {name: pull, key: .dockerconfigjson, pull_secret: true}]
+secrets: {site: {k: site-secret}, pull: {.dockerconfigjson: pull-secret}}
+answers: [{policy: p, customization: {env: [{name: DB_PASSWORD, value: {literal: policy-secret}}]}}]");
+    let objects = case.objects();
+    let secrets = ["hub-secret", "user-secret", "site-secret", "pull-secret", "policy-secret", TOKEN];
+    for object in objects.in_order().filter(|object| !matches!(object, LabObject::Secret(_))) {
+        let text = object.to_value().to_string();
+        assert_eq!(secrets.iter().find(|secret| text.contains(**secret)), None, "{object:?}");
+    }
+    let shown = format!("{objects:?} {:?}", objects.redacted());
+    assert_eq!(secrets.iter().find(|secret| shown.contains(**secret)), None);
+
+    let data = objects.secret.data.unwrap();
+    let text = |key: &str| String::from_utf8(data[key].0.clone()).unwrap();
+    assert_eq!(text("token"), TOKEN);
+    assert_eq!(text("k"), "site-secret");
+    assert_eq!(text("env.JUPYTERHUB_API_TOKEN"), "hub-secret");
+    assert_eq!(text("env.token"), "user-secret", "a variable does not replace the user's token");
+    assert_eq!(text("env.DB_PASSWORD"), "policy-secret");
+    assert!(!data.contains_key(".dockerconfigjson"), "the registry credential is not the user's to read");
+    let pull = objects.pull_secret.unwrap();
+    assert_eq!(pull.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
+    let named = spec(&objects.pod).image_pull_secrets.clone().unwrap();
+    assert_eq!(Some(&named[0].name), pull.metadata.name.as_ref());
+}
+
+#[test]
+fn an_environment_may_be_shown_without_its_credentials() {
+    let spawn = ada("env: {JUPYTERHUB_API_TOKEN: x, LANG: C}\nlab: {image: 'lab:1'}").compose().unwrap();
+    let shown = spawn.redacted_env();
+    assert_eq!(shown["JUPYTERHUB_API_TOKEN"], "<redacted>");
+    assert_eq!(shown["LANG"], "C");
+    assert!(!format!("{spawn:?}").contains(TOKEN));
+}
+
+#[test]
+fn only_the_token_and_site_secrets_are_files() {
+    let objects = ada("env: {JUPYTERHUB_API_TOKEN: x}\nlab: {image: 'lab:1'}").objects();
+    let volumes = spec(&objects.pod).volumes.clone().unwrap();
+    let secret = volumes.iter().find_map(|volume| volume.secret.clone()).unwrap();
+    let files: Vec<_> = secret.items.unwrap().into_iter().map(|item| item.path).collect();
+    assert_eq!(files, ["token"]);
+}
+
+#[test]
+fn the_pod_runs_as_the_user_with_their_groups() {
+    let pod = Case::read(include_str!("../golden/manifest/many-groups.case.yaml")).objects().pod;
+    let context = spec(&pod).security_context.clone().unwrap();
+    assert_eq!((context.run_as_user, context.run_as_group), (Some(1000), Some(100)));
+    assert_eq!(context.supplemental_groups, Some(vec![2001, 2002, 2003]));
+    assert_eq!(context.run_as_non_root, Some(true));
+}
+
+#[test]
+fn nothing_typed_is_expanded() {
+    let case = ada("env: {GREETING: '{username} $(JUPYTERHUB_API_TOKEN)'}
+lab: {image: 'lab:1', env: {SITE: 'for {username}'}}
+answers:
+  - policy: p
+    customization:
+      env: [{name: OPTION, value: {literal: '{unescaped_username} $(X)'}}]
+      annotations: [{name: note, value: '{username}'}]
+      init_containers: [{name: i, image: i, env: [{name: A, value: {literal: '$(B) {username}'}}]}]");
+    let objects = case.objects();
+    let env = objects.env.data.unwrap();
+    assert_eq!(env["GREETING"], "{username} $(JUPYTERHUB_API_TOKEN)");
+    assert_eq!(env["OPTION"], "{unescaped_username} $(X)");
+    assert_eq!(env["SITE"], "for ada");
+    assert_eq!(objects.pod.metadata.annotations.as_ref().unwrap()["note"], "{username}");
+    let literals =
+        |container: &Container| container.env.iter().flatten().filter(|var| var.value.is_some()).count();
+    assert_eq!(literals(lab(&objects.pod)), 0, "Kubernetes expands literals of the pod");
+    let init = &spec(&objects.pod).init_containers.as_ref().unwrap()[0];
+    assert_eq!(init.env.as_ref().unwrap()[0].value.as_deref(), Some("$$(B) {username}"));
+}
+
+#[test]
+fn a_provisioned_user_is_not_provisioned_again() {
+    let case = |provisioned: bool| {
+        ada(&format!(
+            "provisioned: {provisioned}\nlab: {{image: 'lab:1'}}\nanswers: [{{policy: p, customization: {{init_containers: [
+                {{name: once, image: i, run: until_provisioned}}, {{name: ever, image: i}}]}}}}]"
+        ))
+    };
+    let names = |case: Case| -> Vec<String> {
+        let pod = case.objects().pod;
+        spec(&pod).init_containers.iter().flatten().map(|container| container.name.clone()).collect()
+    };
+    assert_eq!(names(case(false)), ["once", "ever"]);
+    assert_eq!(names(case(true)), ["ever"]);
+}
+
+#[test]
+fn a_site_lifts_the_floor_part_by_part() {
+    let pod = ada("lab: {image: 'lab:1', security: {privilege_escalation: true, unconfined_seccomp: true}}")
+        .objects()
+        .pod;
+    let context = lab(&pod).security_context.clone().unwrap();
+    assert_eq!(context.allow_privilege_escalation, Some(true));
+    assert_eq!(context.capabilities.unwrap().drop, Some(vec!["ALL".to_owned()]));
+    assert_eq!(spec(&pod).security_context.clone().unwrap().seccomp_profile.unwrap().type_, "Unconfined");
+    assert_eq!(spec(&pod).automount_service_account_token, Some(false));
+}
+
+#[test]
+fn every_object_is_found_again() {
+    let objects = Case::read(include_str!("../golden/manifest/named-server.case.yaml")).objects();
+    let whose = lab_key(&objects.pod.metadata).unwrap();
+    assert_eq!((whose.user.as_str(), whose.server.as_str()), ("ada", "GPU Lab"));
+    let instance = LabelValue::parse("test").unwrap();
+    let selector = lab_selector(&instance, &whose);
+    assert!(selector.starts_with(&service_selector(&instance)), "{selector}");
+    for object in objects.in_order() {
+        let labels = object.metadata().labels.clone().unwrap();
+        for wanted in selector.split(',') {
+            let (key, value) = wanted.split_once('=').unwrap();
+            assert_eq!(labels.get(key).map(String::as_str), Some(value), "{object:?}: {key}");
+        }
+        assert_eq!(lab_key(object.metadata()), Some(whose.clone()), "{object:?}");
+    }
+}
+
+#[test]
+fn claims_are_the_users_and_outlive_the_lab() {
+    let objects = Case::read(include_str!("../golden/manifest/volumes.case.yaml")).objects();
+    let key = LabKey::default_server(Username::parse("ada").unwrap());
+    assert_eq!(lab_key(&objects.pod.metadata), Some(key));
+    assert_eq!(objects.claims.len(), 2);
+    for claim in objects.rest().filter(LabObject::is_create_only) {
+        assert_eq!(lab_key(claim.metadata()), None, "{claim:?} is not one lab's");
+    }
+}
+
+#[test]
+fn namespace_first_and_pod_last() {
+    let objects = Case::read(include_str!("../golden/manifest/quotas.case.yaml")).objects();
+    let kinds: Vec<&str> = objects.in_order().map(|object| object.kind()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "Namespace",
+            "ServiceAccount",
+            "ConfigMap",
+            "ConfigMap",
+            "Secret",
+            "ResourceQuota",
+            "LimitRange",
+            "NetworkPolicy",
+            "Pod"
+        ]
+    );
+}
+
+#[test]
+fn the_same_lab_has_the_same_digest() {
+    let digest = |case: &str| {
+        let namespace = ada(case).objects().namespace;
+        namespace.metadata.annotations.unwrap()["wasmspawner.io/spec-digest"].clone()
+    };
+    assert_eq!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1'}"));
+    assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:2'}"));
+    assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1', env: {A: b}}"));
+}
