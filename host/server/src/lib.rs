@@ -1,3 +1,4 @@
 //! The service: everything that touches the world around the core.
 
+pub mod cli;
 pub mod wasm;

@@ -15,6 +15,16 @@ pub enum SlugScheme {
     Escape,
 }
 
+impl SlugScheme {
+    /// The scheme as configurations spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SlugScheme::Safe => "safe",
+            SlugScheme::Escape => "escape",
+        }
+    }
+}
+
 /// Which KubeSpawner decides where its documentation and its behaviour differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Compat {

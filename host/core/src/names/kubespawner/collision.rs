@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Question, Report};
+use super::Report;
 
 /// A name that more than one would have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -24,10 +24,10 @@ pub struct Collisions {
 }
 
 impl Collisions {
-    /// Takes note of one answer. Collect the two slug schemes apart.
-    pub fn add(&mut self, question: &Question<'_>, report: &Report) {
-        let server = (question.username.to_owned(), question.servername.to_owned());
-        let user = (question.username.to_owned(), String::new());
+    /// Takes note of the answer about one user's server. Collect the two slug schemes apart.
+    pub fn add(&mut self, username: &str, servername: &str, report: &Report) {
+        let server = (username.to_owned(), servername.to_owned());
+        let user = (username.to_owned(), String::new());
         self.claim("pod_name", &report.defaults.pod_name, server.clone());
         self.claim("pvc_name", &report.defaults.pvc_name, server);
         self.claim(
@@ -59,7 +59,7 @@ impl Collisions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::KubeSpawner;
+    use super::super::{KubeSpawner, Question};
     use super::*;
     use crate::names::SlugScheme;
 
@@ -68,7 +68,7 @@ mod tests {
         let mut collisions = Collisions::default();
         for (username, servername) in labs {
             let question = Question::new(username, servername, SlugScheme::Safe);
-            collisions.add(&question, &names.answer(&question).unwrap());
+            collisions.add(username, servername, &names.answer(&question).unwrap());
         }
         collisions.found().into_iter().map(|collision| (collision.what, collision.owners.len())).collect()
     }

@@ -1,0 +1,59 @@
+//! One question, asked under each of the wanted schemes.
+
+use serde_json::{Map, Value, json};
+use wasmspawner_core::names::kubespawner::{Ambiguous, KubeSpawner, Question, Report};
+use wasmspawner_core::names::{ServerName, SlugScheme, Username};
+
+use super::NamesArgs;
+
+/// Asks what the arguments say to ask.
+pub(super) struct Asker<'a> {
+    pub(super) args: &'a NamesArgs,
+    pub(super) names: &'a KubeSpawner,
+}
+
+impl Asker<'_> {
+    /// The answers, one a scheme.
+    pub(super) fn ask(
+        &self,
+        username: &str,
+        servername: &str,
+        userid: i64,
+    ) -> Result<Vec<(SlugScheme, Report)>, Ambiguous> {
+        let answer = |scheme| {
+            let question = Question {
+                username,
+                servername,
+                userid,
+                scheme,
+                compat: self.args.compat(),
+                namespace: &self.args.namespace,
+                hub_namespace: &self.args.hub_namespace,
+            };
+            Ok((scheme, self.names.answer(&question)?))
+        };
+        self.args.schemes().into_iter().map(answer).collect()
+    }
+
+    /// The report itself where one scheme was asked for, else both by their schemes' names.
+    pub(super) fn json(&self, reports: &[(SlugScheme, Report)]) -> serde_json::Result<Value> {
+        if let (Some(_), [(_, report)]) = (self.args.scheme, reports) {
+            return serde_json::to_value(report);
+        }
+        let named = reports
+            .iter()
+            .map(|(scheme, report)| Ok((scheme.as_str().to_owned(), serde_json::to_value(report)?)));
+        Ok(Value::Object(named.collect::<serde_json::Result<Map<_, _>>>()?))
+    }
+}
+
+/// A refusal as JSON.
+pub(super) fn error(message: &str) -> Value {
+    json!({ "error": message })
+}
+
+/// Why this service would refuse a name that KubeSpawner has names for, if it would.
+pub(super) fn refused_here(username: &str, servername: &str) -> Option<String> {
+    let user = Username::parse(username).err();
+    user.or_else(|| ServerName::parse(servername).err()).map(|error| error.to_string())
+}

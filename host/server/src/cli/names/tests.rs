@@ -1,0 +1,106 @@
+//! The command as its users call it, but for the process.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+use super::NamesArgs;
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    names: NamesArgs,
+}
+
+struct Said {
+    code: ExitCode,
+    out: String,
+    remarks: String,
+}
+
+fn names(arguments: &[&str], input: &str) -> Said {
+    let command = Command::try_parse_from(["names"].iter().chain(arguments)).unwrap();
+    let (mut out, mut remarks) = (Vec::new(), Vec::new());
+    let code = command.names.run(input.as_bytes(), &mut out, &mut remarks).unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { code, out: text(out), remarks: text(remarks) }
+}
+
+#[test]
+fn one_scheme_in_json_is_one_object() {
+    let said = names(&["--user", "Ada", "--scheme", "safe", "--template", "x-{username}", "--json"], "");
+    assert_eq!(said.code, ExitCode::SUCCESS);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let keys: Vec<&String> = report.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["defaults", "fields", "labels", "rendered"]);
+    assert_eq!(report["rendered"], "x-ada---99a563ab");
+    assert_eq!(report["fields"]["userid"], 42);
+}
+
+#[test]
+fn without_a_scheme_both_are_answered() {
+    let said = names(&["--user", "Ada", "--server", "gpu", "--json"], "");
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["safe"]["fields"]["username"], "ada---99a563ab");
+    assert_eq!(report["escape"]["fields"]["user_server"], "-41da--gpu");
+}
+
+#[test]
+fn people_get_a_table() {
+    insta::assert_snapshot!(names(&["--user", "ada.lovelace@example.org", "--scheme", "safe"], "").out);
+}
+
+#[test]
+fn a_bad_template_or_name_is_an_error() {
+    for (arguments, part) in [
+        (["--user", "ada", "--template", "{nope}"], "unknown field {nope}"),
+        (["--user", "", "--template", "x"], "the username is empty"),
+        (["--user", "\u{4}1", "--template", "x"], "control character"),
+    ] {
+        let said = names(&[&arguments[..], &["--json"]].concat(), "");
+        assert_eq!(said.code, ExitCode::FAILURE);
+        let answer: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(answer["error"].as_str().unwrap().contains(part), "{answer}");
+        let said = names(&arguments, "");
+        assert!(said.out.is_empty() && said.remarks.starts_with("error: "), "{}", said.remarks);
+    }
+}
+
+#[test]
+fn a_name_this_service_refuses_is_answered_with_a_note() {
+    let said = names(&["--user", "../../etc", "--scheme", "safe", "--json"], "");
+    assert_eq!(said.code, ExitCode::SUCCESS);
+    assert!(
+        said.remarks.contains("refuses this name: username \"../../etc\" contains '/'"),
+        "{}",
+        said.remarks
+    );
+}
+
+#[test]
+fn a_batch_is_answered_line_by_line() {
+    let input =
+        "{\"username\": \"ada\", \"servername\": \"\"}\n\nnot json\n{\"username\": \"bob\", \"userid\": 7}\n";
+    let said = names(&["--batch", "-", "--scheme", "safe", "--template", "{userid}"], input);
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["defaults"]["pod_name"], "jupyter-ada");
+    assert!(lines[1]["error"].as_str().unwrap().starts_with("line 3: "));
+    assert_eq!(lines[2]["rendered"], "7");
+    assert_eq!((said.code, said.remarks.as_str()), (ExitCode::FAILURE, "1 lines refused, 0 names shared\n"));
+}
+
+#[test]
+fn names_that_two_users_would_share_are_reported() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    for username in ["adam", "adah"] {
+        writeln!(file, "{}", json!({"username": username, "servername": ""})).unwrap();
+    }
+    let path = file.path().to_str().unwrap();
+    let said = names(&["--batch", path, "--scheme", "safe", "--template", "home-{username:.3}"], "");
+    assert_eq!(said.code, ExitCode::FAILURE);
+    let expected = "collision, scheme safe: rendered \"home-ada\" would be shared by \"adah\" and \"adam\"\n";
+    assert!(said.remarks.starts_with(expected), "{}", said.remarks);
+}
