@@ -1,1 +1,54 @@
-//! placeholder
+//! Write wasmspawner policies in Rust.
+//!
+//! A policy is a struct made from its configuration ([`Policy`]) that implements a trait of [`hooks`] for
+//! everything it wants to decide. [`export!`] makes it a component:
+//!
+//! ```
+//! use wasmspawner_sdk::{Error, Info, Policy, Section, User, hooks, quota};
+//!
+//! struct OneLab;
+//!
+//! impl Policy for OneLab {
+//!     fn info() -> Info {
+//!         Info { name: "one-lab".into(), version: "1.0.0".into(), description: "One lab a user".into() }
+//!     }
+//!
+//!     fn from_config(_: &mut Section<'_>) -> Self {
+//!         Self
+//!     }
+//! }
+//!
+//! impl hooks::Quota for OneLab {
+//!     fn limits(&self, _: &User, _: &quota::Usage) -> Result<quota::Quota, Error> {
+//!         Ok(quota::Quota { labs: Some(1), ..Default::default() })
+//!     }
+//! }
+//!
+//! wasmspawner_sdk::export!(OneLab: quota);
+//! ```
+//!
+//! Build with `crate-type = ["cdylib"]` for the target `wasm32-wasip2`; add `"rlib"` to run tests natively
+//! with [`testing`]. The host makes a fresh instance for every call: keep no state, do little work.
+
+#[doc(hidden)]
+pub mod bindings;
+#[doc(hidden)]
+pub mod component;
+pub mod config;
+pub mod form;
+pub mod hooks;
+pub mod host;
+mod options;
+pub mod pod;
+pub mod quantity;
+pub mod quota;
+pub mod submission;
+pub mod testing;
+mod user;
+
+pub use bindings::authorize::{Action, Request as AuthorizeRequest, Verdict};
+pub use bindings::metadata::Info;
+pub use bindings::types::{Error, FieldError, Group, Image, OptionEntry, Pair, User, Value};
+pub use config::Section;
+pub use hooks::Policy;
+pub use options::Options;

@@ -1,0 +1,105 @@
+//! The Component Model's side of a policy: every call makes the policy from its configuration and asks it.
+
+use std::marker::PhantomData;
+
+use crate::bindings::{authorize, build_pod, config, form, metadata, quota, types};
+use crate::hooks;
+use crate::options::Options;
+
+/// A policy, as the generated export macros want it.
+pub struct Component<P>(PhantomData<P>);
+
+fn policy<P: hooks::Policy>() -> Result<P, types::Error> {
+    let (policy, _) = crate::config::read(&crate::host::config(), P::from_config)
+        .map_err(|problems| types::Error::Internal(format!("the configuration is wrong: {problems:?}")))?;
+    Ok(policy)
+}
+
+impl<P: hooks::Policy> metadata::Guest for Component<P> {
+    fn describe() -> metadata::Info {
+        P::info()
+    }
+
+    fn config_schema() -> String {
+        P::config_schema().into()
+    }
+}
+
+impl<P: hooks::Policy> config::Guest for Component<P> {
+    fn validate(config_json: String) -> Result<Vec<String>, Vec<types::FieldError>> {
+        crate::config::read(&config_json, P::from_config).map(|(_, warnings)| warnings)
+    }
+}
+
+impl<P: hooks::Form> form::Guest for Component<P> {
+    fn render(context: form::FormContext) -> Result<form::Form, types::Error> {
+        policy::<P>()?.render(&context)
+    }
+
+    fn parse(
+        submission: Vec<types::OptionEntry>,
+        context: form::FormContext,
+    ) -> Result<Vec<types::OptionEntry>, Vec<types::FieldError>> {
+        let policy = policy::<P>().map_err(|error| vec![types::FieldError::new("", format!("{error:?}"))])?;
+        policy.parse(&Options::from(submission), &context).map(Options::into)
+    }
+}
+
+impl<P: hooks::Quota> quota::Guest for Component<P> {
+    fn limits(user: types::User, usage: quota::Usage) -> Result<quota::Quota, types::Error> {
+        policy::<P>()?.limits(&user, &usage)
+    }
+}
+
+impl<P: hooks::Authorize> authorize::Guest for Component<P> {
+    fn decide(request: authorize::Request) -> Result<authorize::Verdict, types::Error> {
+        policy::<P>()?.decide(&request)
+    }
+}
+
+impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
+    fn customize(request: build_pod::Request) -> Result<build_pod::Customization, types::Error> {
+        let options = Options::from(request.options);
+        policy::<P>()?.customize(&request.user, &request.server, &options)
+    }
+}
+
+/// Exports a policy with the hooks it implements, and no other: `export!(MyPolicy: form, quota)`.
+///
+/// The hooks are `form`, `quota`, `authorize` and `build_pod`; metadata and configuration come by themselves.
+#[macro_export]
+macro_rules! export {
+    ($policy:ident $(: $($hook:ident),+ $(,)?)?) => {
+        #[cfg(target_arch = "wasm32")]
+        mod exported_component {
+            type Exported = $crate::component::Component<super::$policy>;
+            $crate::export_hook!(metadata, Exported);
+            $crate::export_hook!(config, Exported);
+            $($($crate::export_hook!($hook, Exported);)+)?
+        }
+    };
+}
+
+/// One hook of [`export!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_hook {
+    (metadata, $of:ident) => {
+        $crate::bindings::metadata::export_metadata!($of with_types_in $crate::bindings::metadata);
+    };
+    (config, $of:ident) => {
+        $crate::bindings::config::export_config!($of with_types_in $crate::bindings::config);
+    };
+    (form, $of:ident) => {
+        $crate::bindings::form::export_form!($of with_types_in $crate::bindings::form);
+    };
+    (quota, $of:ident) => {
+        $crate::bindings::quota::export_quota!($of with_types_in $crate::bindings::quota);
+    };
+    (authorize, $of:ident) => {
+        $crate::bindings::authorize::export_authorize!($of with_types_in $crate::bindings::authorize);
+    };
+    (build_pod, $of:ident) => {
+        $crate::bindings::build_pod::export_build_pod!($of with_types_in $crate::bindings::build_pod);
+    };
+}

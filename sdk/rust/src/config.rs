@@ -1,0 +1,233 @@
+//! Reads a configuration and finds every problem, each with the JSON pointer of what is wrong.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::bindings::types::FieldError;
+
+/// Reads `json` with `read`: the result and the warnings, or every problem.
+///
+/// # Errors
+/// Every problem that was found, in the order of reading.
+pub fn read<T>(
+    json: &str,
+    read: impl FnOnce(&mut Section<'_>) -> T,
+) -> Result<(T, Vec<String>), Vec<FieldError>> {
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| vec![FieldError::new("", format!("is not JSON: {error}"))])?;
+    let findings = RefCell::default();
+    let result = Section::open(&value, String::new(), &findings, read);
+    let Findings { problems, warnings } = findings.into_inner();
+    match result {
+        Some(result) if problems.is_empty() => Ok((result, warnings)),
+        _ => Err(problems),
+    }
+}
+
+#[derive(Default)]
+struct Findings {
+    problems: Vec<FieldError>,
+    warnings: Vec<String>,
+}
+
+/// One object of the configuration. Keys that nobody asked for are problems.
+pub struct Section<'a> {
+    entries: &'a Map<String, Value>,
+    pointer: String,
+    known: Vec<&'a str>,
+    findings: &'a RefCell<Findings>,
+}
+
+impl<'a> Section<'a> {
+    fn open<T>(
+        value: &'a Value,
+        pointer: String,
+        findings: &'a RefCell<Findings>,
+        read: impl FnOnce(&mut Section<'_>) -> T,
+    ) -> Option<T> {
+        let Value::Object(entries) = value else {
+            let message = format!("must be an object, not {}", kind(value));
+            findings.borrow_mut().problems.push(FieldError::new(pointer, message));
+            return None;
+        };
+        let mut section = Section { entries, pointer, known: Vec::new(), findings };
+        let result = read(&mut section);
+        section.refuse_unknown_keys();
+        Some(result)
+    }
+
+    /// A value that must be there. Its default is returned when it is not, or is wrong.
+    pub fn required<T: DeserializeOwned + Default>(&mut self, key: &'a str) -> T {
+        if !self.entries.contains_key(key) {
+            self.known.push(key);
+            self.problem(key, "is missing");
+            return T::default();
+        }
+        self.optional(key).unwrap_or_default()
+    }
+
+    /// A value that may be absent.
+    pub fn optional<T: DeserializeOwned>(&mut self, key: &'a str) -> Option<T> {
+        let value = self.take(key)?;
+        match T::deserialize(value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(key, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// A value, or its default when it is absent.
+    pub fn or_default<T: DeserializeOwned + Default>(&mut self, key: &'a str) -> T {
+        self.optional(key).unwrap_or_default()
+    }
+
+    /// A text that must mean something, such as a quantity.
+    pub fn parsed<T, E: std::fmt::Display>(
+        &mut self,
+        key: &'a str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        // Numbers are welcome where a text with a unit is: `cpu: 2`.
+        let text = match self.take(key)? {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            other => {
+                self.problem(key, format!("must be a string, not {}", kind(other)));
+                return None;
+            }
+        };
+        match parse(&text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(key, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// An object that may be absent.
+    pub fn section<T>(&mut self, key: &'a str, read: impl FnOnce(&mut Section<'_>) -> T) -> Option<T> {
+        let value = self.take(key)?;
+        Section::open(value, self.pointer_to(key), self.findings, read)
+    }
+
+    /// A list of objects; absent is empty.
+    pub fn list<T>(&mut self, key: &'a str, mut read: impl FnMut(&mut Section<'_>) -> T) -> Vec<T> {
+        let Some(value) = self.take(key) else { return Vec::new() };
+        let Value::Array(items) = value else {
+            self.problem(key, format!("must be a list, not {}", kind(value)));
+            return Vec::new();
+        };
+        let at = self.pointer_to(key);
+        let one = |(index, item)| Section::open(item, format!("{at}/{index}"), self.findings, &mut read);
+        items.iter().enumerate().filter_map(one).collect()
+    }
+
+    /// Objects by name; absent is empty.
+    pub fn map<T>(
+        &mut self,
+        key: &'a str,
+        mut read: impl FnMut(&mut Section<'_>) -> T,
+    ) -> BTreeMap<String, T> {
+        let Some(value) = self.take(key) else { return BTreeMap::new() };
+        let Value::Object(entries) = value else {
+            self.problem(key, format!("must be an object, not {}", kind(value)));
+            return BTreeMap::new();
+        };
+        let at = self.pointer_to(key);
+        let one = |(name, item): (&String, _)| {
+            let value = Section::open(item, format!("{at}/{}", escaped(name)), self.findings, &mut read)?;
+            Some((name.clone(), value))
+        };
+        entries.iter().filter_map(one).collect()
+    }
+
+    /// Whether the key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Notes what is wrong with the value of `key`; `""` is the object itself.
+    pub fn problem(&self, key: &str, message: impl Into<String>) {
+        let error = FieldError::new(self.pointer_to(key), message);
+        self.findings.borrow_mut().problems.push(error);
+    }
+
+    /// Notes what is allowed and yet suspicious.
+    pub fn warning(&self, key: &str, message: &str) {
+        self.findings.borrow_mut().warnings.push(format!("{}: {message}", self.pointer_to(key)));
+    }
+
+    /// The JSON pointer of `key`; of this object for `""`.
+    pub fn pointer_to(&self, key: &str) -> String {
+        if key.is_empty() { self.pointer.clone() } else { format!("{}/{}", self.pointer, escaped(key)) }
+    }
+
+    /// `null` is absent.
+    fn take(&mut self, key: &'a str) -> Option<&'a Value> {
+        self.known.push(key);
+        self.entries.get(key).filter(|value| !value.is_null())
+    }
+
+    fn refuse_unknown_keys(&self) {
+        for key in self.entries.keys().filter(|key| !self.known.contains(&key.as_str())) {
+            self.problem(key, format!("is not a key here; there are {}", self.known.join(", ")));
+        }
+    }
+}
+
+/// RFC 6901.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(json: &str) -> Vec<(String, String)> {
+        let found = read(json, |config| {
+            config.required::<String>("name");
+            config.list("sizes", |size| {
+                size.required::<u32>("cpu");
+            });
+            config.map("env", |entry| entry.or_default::<bool>("on"));
+            config.section("more", |more| more.optional::<bool>("flag"));
+        });
+        found.unwrap_err().into_iter().map(|error| (error.field, error.message)).collect()
+    }
+
+    #[test]
+    fn every_problem_is_found_with_its_pointer() {
+        let found = problems(
+            r#"{"sizes": [{"cpu": 1}, {"cpu": "x", "ram": 2}, 3], "env": {"a/b": {"on": 1}}, "more": 4}"#,
+        );
+        let pointers: Vec<_> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
+        assert_eq!(pointers, ["/name", "/sizes/1/cpu", "/sizes/1/ram", "/sizes/2", "/env/a~1b/on", "/more"]);
+        assert_eq!(found[0].1, "is missing");
+        assert_eq!(found[2].1, "is not a key here; there are cpu");
+        assert_eq!(found[5].1, "must be an object, not a number");
+    }
+
+    #[test]
+    fn what_is_no_json_or_no_object_is_one_problem() {
+        assert_eq!(problems("[")[0].0, "");
+        assert_eq!(problems("[]"), [(String::new(), "must be an object, not a list".into())]);
+    }
+}

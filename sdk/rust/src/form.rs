@@ -1,0 +1,112 @@
+//! Fields of the spawn form.
+//!
+//! ```
+//! use wasmspawner_sdk::form::{Choice, Field};
+//!
+//! let size = Field::radio("size", "Size", vec![Choice::new("small", "Small").describe("1 CPU, 2 GiB")])
+//!     .default_choice("small")
+//!     .group("Resources");
+//! let debug = Field::checkbox("debug", "Verbose logs", false).help("Slower, but tells more");
+//! ```
+
+pub use crate::bindings::form::{
+    Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
+};
+
+impl Choice {
+    /// A choice that submits `value` and reads `label`.
+    pub fn new(value: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { value: value.into(), label: label.into(), description: None }
+    }
+
+    /// With a second line.
+    #[must_use]
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+}
+
+impl Field {
+    /// A field of any kind.
+    pub fn new(name: impl Into<String>, label: impl Into<String>, kind: FieldKind) -> Self {
+        Self {
+            name: name.into(),
+            label: label.into(),
+            help: None,
+            group: None,
+            required: false,
+            visible_when: None,
+            kind,
+        }
+    }
+
+    /// A drop-down list; the first choice is chosen unless [`Field::default_choice`] says otherwise.
+    pub fn select(name: impl Into<String>, label: impl Into<String>, choices: Vec<Choice>) -> Self {
+        Self::new(name, label, FieldKind::Select(first_chosen(choices)))
+    }
+
+    /// Choices that are all visible; the first is chosen unless [`Field::default_choice`] says otherwise.
+    pub fn radio(name: impl Into<String>, label: impl Into<String>, choices: Vec<Choice>) -> Self {
+        Self::new(name, label, FieldKind::Radio(first_chosen(choices)))
+    }
+
+    /// On or off.
+    pub fn checkbox(name: impl Into<String>, label: impl Into<String>, on: bool) -> Self {
+        Self::new(name, label, FieldKind::Checkbox(on))
+    }
+
+    /// A line of text.
+    pub fn text(name: impl Into<String>, label: impl Into<String>, default: impl Into<String>) -> Self {
+        let input = TextInput { default: default.into(), placeholder: None, max_length: None, pattern: None };
+        Self::new(name, label, FieldKind::Text(input))
+    }
+
+    /// A number.
+    pub fn number(name: impl Into<String>, label: impl Into<String>, input: NumberInput) -> Self {
+        Self::new(name, label, FieldKind::Number(input))
+    }
+
+    /// Chooses `value` at first. Without effect on fields without choices.
+    #[must_use]
+    pub fn default_choice(mut self, value: impl Into<String>) -> Self {
+        if let FieldKind::Select(input) | FieldKind::Radio(input) = &mut self.kind {
+            input.default = Some(value.into());
+        }
+        self
+    }
+
+    /// With a line of help.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Below the title `group`, together with the other fields of that group.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Must be filled in.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// Shown only while `field` has one of `values`.
+    #[must_use]
+    pub fn visible_when(mut self, field: impl Into<String>, values: &[&str]) -> Self {
+        let values = values.iter().map(|&value| value.into()).collect();
+        self.visible_when = Some(Condition { field: field.into(), values });
+        self
+    }
+}
+
+fn first_chosen(choices: Vec<Choice>) -> ChoiceInput {
+    let default = choices.first().map(|choice| choice.value.clone());
+    ChoiceInput { choices, default }
+}
