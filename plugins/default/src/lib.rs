@@ -1,1 +1,99 @@
-//! placeholder
+//! The policy for sites that need no code: sizes, images, environment, volumes, init containers, quotas and
+//! who may come in, all from its configuration (`schema.json`).
+//!
+//! Strings of the configuration may contain the service's template fields where those are expanded (names and
+//! paths of storage); this policy never puts a value of the user into such a string.
+
+mod access;
+mod env;
+mod extra;
+mod form;
+mod image;
+mod init;
+mod menu;
+mod placement;
+mod pod;
+mod quota;
+mod size;
+mod storage;
+
+use wasmspawner_sdk::pod::TimeLimits;
+use wasmspawner_sdk::{Info, Policy, Section, export};
+
+use access::Access;
+use env::Variable;
+use extra::Extra;
+use image::ImageChoice;
+use init::Init;
+use menu::Menu;
+use placement::Placement;
+use quota::Quotas;
+use size::Size;
+use storage::Storage;
+
+/// A site, as its configuration describes it.
+pub struct DefaultPolicy {
+    images: Menu<ImageChoice>,
+    sizes: Menu<Size>,
+    extras: Vec<Extra>,
+    env: Vec<Variable>,
+    storage: Storage,
+    init_containers: Vec<Init>,
+    placement: Placement,
+    labels: Vec<(String, String)>,
+    annotations: Vec<(String, String)>,
+    command: Option<Vec<String>>,
+    args: Option<Vec<String>>,
+    working_dir: Option<String>,
+    environment_class: Option<String>,
+    time_limits: Option<TimeLimits>,
+    quotas: Quotas,
+    access: Access,
+}
+
+impl Policy for DefaultPolicy {
+    fn info() -> Info {
+        Info {
+            name: "default".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            description: "Sizes, images, volumes and quotas from configuration alone".into(),
+        }
+    }
+
+    fn config_schema() -> &'static str {
+        include_str!("../schema.json")
+    }
+
+    fn from_config(config: &mut Section<'_>) -> Self {
+        let images = Menu::read(config, "images", "default_image", ImageChoice::read);
+        let sizes = Menu::read(config, "sizes", "default_size", Size::read);
+        let storage = Storage::read(config);
+        let init_containers = config.list("init_containers", |init| Init::read(init, &storage));
+        Self {
+            images,
+            sizes,
+            extras: Extra::read_all(config),
+            env: env::read(config, "env"),
+            init_containers,
+            storage,
+            placement: Placement::read(config),
+            labels: placement::pairs(config, "labels"),
+            annotations: placement::pairs(config, "annotations"),
+            command: config.optional("command"),
+            args: config.optional("args"),
+            working_dir: config.optional("working_dir"),
+            environment_class: config.optional("environment_class"),
+            time_limits: config.section("time_limits", |limits| TimeLimits {
+                spawn_seconds: limits.optional("spawn_seconds"),
+                delete_seconds: limits.optional("delete_seconds"),
+            }),
+            quotas: Quotas::read(config),
+            access: Access::read(config),
+        }
+    }
+}
+
+export!(DefaultPolicy: form, quota, authorize, build_pod);
+
+#[cfg(test)]
+mod tests;

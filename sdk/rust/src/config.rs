@@ -110,6 +110,18 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A text that must be there and mean something. Its default is returned when it is not, or does not.
+    pub fn required_parsed<T: Default, E: std::fmt::Display>(
+        &mut self,
+        key: &'a str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> T {
+        if !self.has(key) {
+            self.problem(key, "is missing");
+        }
+        self.parsed(key, parse).unwrap_or_default()
+    }
+
     /// An object that may be absent.
     pub fn section<T>(&mut self, key: &'a str, read: impl FnOnce(&mut Section<'_>) -> T) -> Option<T> {
         let value = self.take(key)?;

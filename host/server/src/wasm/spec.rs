@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use wasmspawner_core::policy::Grants;
 
 use super::limits::Limits;
 
@@ -133,6 +134,8 @@ pub struct PolicySpec {
     pub digest: Option<Digest>,
     /// Handed to the policy as JSON.
     pub config: serde_json::Value,
+    /// What the policy may ask for beyond the default. Checked by the core, not here.
+    pub grants: Grants,
 
     /// What happens when it fails.
     pub on_failure: OnFailure,
@@ -148,6 +151,7 @@ impl PolicySpec {
             path: path.into(),
             digest: None,
             config: serde_json::Value::Object(serde_json::Map::new()),
+            grants: Grants::default(),
 
             on_failure: OnFailure::default(),
             limits: Limits::default(),

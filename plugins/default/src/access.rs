@@ -1,0 +1,46 @@
+use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Section, User, Verdict, hooks};
+
+use crate::DefaultPolicy;
+
+/// Who may start labs. Without lists, everybody.
+#[derive(Default)]
+pub(crate) struct Access {
+    allow_users: Vec<String>,
+    allow_groups: Vec<String>,
+    deny_users: Vec<String>,
+    deny_groups: Vec<String>,
+    message: Option<String>,
+}
+
+impl Access {
+    pub(crate) fn read(config: &mut Section<'_>) -> Self {
+        let read = config.section("authorize", |access| Self {
+            allow_users: access.or_default("allow_users"),
+            allow_groups: access.or_default("allow_groups"),
+            deny_users: access.or_default("deny_users"),
+            deny_groups: access.or_default("deny_groups"),
+            message: access.optional("message"),
+        });
+        read.unwrap_or_default()
+    }
+
+    /// A denial wins over an allowance.
+    fn lets_in(&self, user: &User) -> bool {
+        let everybody = self.allow_users.is_empty() && self.allow_groups.is_empty();
+        let allowed =
+            everybody || self.allow_users.contains(&user.name) || user.is_in_any(&self.allow_groups);
+        let denied = self.deny_users.contains(&user.name) || user.is_in_any(&self.deny_groups);
+        allowed && !denied
+    }
+}
+
+impl hooks::Authorize for DefaultPolicy {
+    /// Stopping is never refused: who may not start a lab must still be able to end theirs.
+    fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
+        if request.action == Action::Stop || self.access.lets_in(&request.user) {
+            return Ok(Verdict::Allow);
+        }
+        let message = self.access.message.as_deref().unwrap_or("You may not start a lab here.");
+        Ok(Verdict::Deny(message.into()))
+    }
+}

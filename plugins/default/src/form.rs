@@ -1,0 +1,37 @@
+use wasmspawner_sdk::form::{Field, FormContext};
+use wasmspawner_sdk::{Error, hooks};
+
+use crate::DefaultPolicy;
+
+/// Up to so many images stand side by side as cards; more become a list.
+const CARDS: usize = 4;
+
+impl hooks::Form for DefaultPolicy {
+    fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error> {
+        let user = &context.user;
+        let mut fields = Vec::new();
+        if !self.images.is_empty() {
+            let choices = self.images.choices(user)?;
+            let field = if self.images.len() > CARDS {
+                Field::select("image", "Environment", choices)
+            } else {
+                Field::radio("image", "Environment", choices)
+            };
+            fields.push(with_default(field, self.images.default(user).map(|entry| &entry.name)));
+        }
+        if !self.sizes.is_empty() {
+            let field = Field::radio("size", "Size", self.sizes.choices(user)?);
+            fields.push(with_default(field, self.sizes.default(user).map(|entry| &entry.name)));
+        }
+        fields.extend(self.extras.iter().filter_map(|extra| extra.field(user)));
+        Ok(fields)
+    }
+}
+
+fn with_default(field: Field, default: Option<&String>) -> Field {
+    let field = field.required();
+    match default {
+        Some(default) => field.default_choice(default),
+        None => field,
+    }
+}

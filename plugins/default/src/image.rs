@@ -1,0 +1,25 @@
+use wasmspawner_sdk::{Image, Section};
+
+/// A container image that users may choose.
+pub(crate) struct ImageChoice {
+    pub(crate) image: Image,
+}
+
+impl ImageChoice {
+    pub(crate) fn read(entry: &mut Section<'_>) -> (Self, Option<String>) {
+        let reference: String = entry.required("reference");
+        let digest: Option<String> = entry.optional("digest");
+        if digest.as_deref().is_some_and(|digest| !is_digest(digest)) {
+            entry.problem("digest", "must be `sha256:` and 64 hexadecimal digits");
+        }
+        let label: Option<String> = entry.optional("label");
+        let tag = reference.rsplit('/').next().unwrap_or(&reference).to_owned();
+        let image = Image { reference, digest, description: label };
+        (Self { image }, Some(tag))
+    }
+}
+
+fn is_digest(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:");
+    digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}

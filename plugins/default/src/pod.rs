@@ -1,0 +1,42 @@
+use wasmspawner_sdk::pod::Customization;
+use wasmspawner_sdk::{Error, Options, Pair, User, hooks};
+
+use crate::DefaultPolicy;
+
+impl hooks::BuildPod for DefaultPolicy {
+    fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
+        let image = self.images.chosen(user, "image", options)?;
+        let size = self.sizes.chosen(user, "size", options)?.map(|entry| &entry.value);
+        let mut env = self.env.clone();
+        env.extend(self.extras.iter().flat_map(|extra| extra.env(options)));
+        let mut tolerations = self.placement.tolerations.clone();
+        let mut node_selector = self.placement.node_selector.clone();
+        if let Some(size) = size {
+            tolerations.extend(size.tolerations.iter().cloned());
+            node_selector.extend(size.node_selector.iter().cloned());
+        }
+        Ok(Customization {
+            image: image.map(|entry| entry.value.image.clone()),
+            env,
+            labels: pairs(&self.labels),
+            annotations: pairs(&self.annotations),
+            resources: size.map(|size| size.resources.clone()),
+            tolerations,
+            node_selector: pairs(&node_selector),
+            affinity: self.placement.affinity,
+            volumes: self.storage.volumes.clone(),
+            mounts: self.storage.mounts.clone(),
+            init_containers: self.init_containers.iter().map(|init| init.0.clone()).collect(),
+            command: self.command.clone(),
+            args: self.args.clone(),
+            working_dir: self.working_dir.clone(),
+            time_limits: self.time_limits,
+            environment_class: self.environment_class.clone(),
+            pod_patch: None,
+        })
+    }
+}
+
+fn pairs(of: &[(String, String)]) -> Vec<Pair> {
+    of.iter().map(|(name, value)| Pair::new(name, value)).collect()
+}

@@ -1,0 +1,70 @@
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::quota::{Quota, Usage};
+use wasmspawner_sdk::{Error, Section, User, hooks, quantity};
+
+use crate::DefaultPolicy;
+
+/// How much everybody may have, and how much members of some groups.
+pub(crate) struct Quotas {
+    default: Quota,
+    groups: BTreeMap<String, Quota>,
+}
+
+impl Quotas {
+    pub(crate) fn read(config: &mut Section<'_>) -> Self {
+        let read = config.section("quota", |quota| Self {
+            default: quota.section("default", limits).unwrap_or_default(),
+            groups: quota.map("groups", limits),
+        });
+        read.unwrap_or_else(|| Self { default: Quota::default(), groups: BTreeMap::new() })
+    }
+
+    /// For each limit the largest that one of the user's groups gives, else the default's.
+    fn of(&self, user: &User) -> Quota {
+        let groups: Vec<&Quota> =
+            self.groups.iter().filter(|(group, _)| user.is_in(group)).map(|(_, quota)| quota).collect();
+        let default = &self.default;
+        Quota {
+            cpu_millis: largest(&groups, |quota| quota.cpu_millis).or(default.cpu_millis),
+            memory_bytes: largest(&groups, |quota| quota.memory_bytes).or(default.memory_bytes),
+            storage_bytes: largest(&groups, |quota| quota.storage_bytes).or(default.storage_bytes),
+            pods: largest(&groups, |quota| quota.pods).or(default.pods),
+            labs: largest(&groups, |quota| quota.labs).or(default.labs),
+            extended: extended(&groups, default),
+        }
+    }
+}
+
+fn largest<T: Ord>(groups: &[&Quota], limit: impl Fn(&Quota) -> Option<T>) -> Option<T> {
+    groups.iter().filter_map(|quota| limit(quota)).max()
+}
+
+fn extended(groups: &[&Quota], default: &Quota) -> Vec<(String, u64)> {
+    let mut limits: BTreeMap<&String, u64> = BTreeMap::new();
+    for (name, amount) in groups.iter().flat_map(|quota| &quota.extended) {
+        let limit = limits.entry(name).or_default();
+        *limit = (*limit).max(*amount);
+    }
+    for (name, amount) in &default.extended {
+        limits.entry(name).or_insert(*amount);
+    }
+    limits.into_iter().map(|(name, amount)| (name.clone(), amount)).collect()
+}
+
+fn limits(entry: &mut Section<'_>) -> Quota {
+    Quota {
+        cpu_millis: entry.parsed("cpu", quantity::cpu_millis),
+        memory_bytes: entry.parsed("memory", quantity::bytes),
+        storage_bytes: entry.parsed("storage", quantity::bytes),
+        pods: entry.optional("pods"),
+        labs: entry.optional("labs"),
+        extended: entry.or_default::<BTreeMap<String, u64>>("extended").into_iter().collect(),
+    }
+}
+
+impl hooks::Quota for DefaultPolicy {
+    fn limits(&self, user: &User, _: &Usage) -> Result<Quota, Error> {
+        Ok(self.quotas.of(user))
+    }
+}

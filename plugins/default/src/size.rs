@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::pod::{Resources, Toleration};
+use wasmspawner_sdk::{Section, quantity};
+
+use crate::placement;
+
+/// How much of a machine a lab gets, and which machines have it.
+pub(crate) struct Size {
+    pub(crate) resources: Resources,
+    pub(crate) node_selector: Vec<(String, String)>,
+    pub(crate) tolerations: Vec<Toleration>,
+}
+
+impl Size {
+    pub(crate) fn read(entry: &mut Section<'_>) -> (Self, Option<String>) {
+        for key in ["cpu", "memory"] {
+            if !entry.has(key) {
+                entry.problem(key, "is missing");
+            }
+        }
+        let resources = read_resources(entry);
+        let description = describe(&resources);
+        let size = Self {
+            resources,
+            node_selector: placement::pairs(entry, "node_selector"),
+            tolerations: entry.list("tolerations", placement::toleration),
+        };
+        (size, Some(description))
+    }
+}
+
+/// Limits, and requests of a quarter of them unless they are given: labs idle most of the time.
+pub(crate) fn read_resources(entry: &mut Section<'_>) -> Resources {
+    let cpu = entry.parsed("cpu", quantity::cpu_millis);
+    let memory = entry.parsed("memory", quantity::bytes);
+    let cpu_request = entry.parsed("cpu_request", quantity::cpu_millis);
+    let memory_request = entry.parsed("memory_request", quantity::bytes);
+    if cpu_request > cpu && cpu.is_some() {
+        entry.problem("cpu_request", "is more than `cpu`, the limit");
+    }
+    if memory_request > memory && memory.is_some() {
+        entry.problem("memory_request", "is more than `memory`, the limit");
+    }
+    let extended: BTreeMap<String, u64> = entry.or_default("extended");
+    Resources {
+        cpu_limit_millis: cpu,
+        cpu_request_millis: cpu_request.or(cpu.map(|millis| millis / 4)),
+        memory_limit_bytes: memory,
+        memory_request_bytes: memory_request.or(memory.map(|bytes| bytes / 4)),
+        extended: extended.into_iter().collect(),
+        claims: Vec::new(),
+    }
+}
+
+/// `2 CPU · 4 GiB memory · 1 gpu`
+fn describe(resources: &Resources) -> String {
+    let mut parts = Vec::new();
+    if let Some(millis) = resources.cpu_limit_millis {
+        parts.push(format!("{} CPU", decimal(millis, 1000)));
+    }
+    if let Some(bytes) = resources.memory_limit_bytes {
+        parts.push(memory(bytes));
+    }
+    for (name, amount) in &resources.extended {
+        parts.push(format!("{amount} × {}", name.rsplit('/').next().unwrap_or(name)));
+    }
+    parts.join(" · ")
+}
+
+fn memory(bytes: u64) -> String {
+    let (unit, size) = if bytes >= 1 << 30 { ("GiB", 1 << 30) } else { ("MiB", 1 << 20) };
+    format!("{} {unit} memory", decimal(bytes, size))
+}
+
+/// With at most one digit after the point.
+fn decimal(amount: u64, unit: u64) -> String {
+    let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
+    if tenths.is_multiple_of(10) {
+        (tenths / 10).to_string()
+    } else {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_by_people() {
+        let all = Resources {
+            cpu_limit_millis: Some(1500),
+            memory_limit_bytes: Some(4 << 30),
+            extended: vec![("nvidia.com/gpu".into(), 1)],
+            ..Resources::default()
+        };
+        assert_eq!(describe(&all), "1.5 CPU · 4 GiB memory · 1 × gpu");
+        let small = Resources {
+            cpu_limit_millis: Some(250),
+            memory_limit_bytes: Some(512 << 20),
+            ..Resources::default()
+        };
+        assert_eq!(describe(&small), "0.3 CPU · 512 MiB memory");
+    }
+}

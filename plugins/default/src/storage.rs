@@ -1,0 +1,120 @@
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::pod::{
+    AccessMode, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource, Volume,
+    VolumeSource,
+};
+use wasmspawner_sdk::{Section, quantity};
+
+/// The volumes of the pod, and where the lab sees them.
+pub(crate) struct Storage {
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) mounts: Vec<Mount>,
+}
+
+impl Storage {
+    pub(crate) fn read(config: &mut Section<'_>) -> Self {
+        let volumes = config.list("volumes", volume);
+        let mut storage = Self { volumes, mounts: Vec::new() };
+        storage.mounts = config.list("mounts", |entry| storage.mount(entry));
+        storage
+    }
+
+    /// A mount of one of these volumes.
+    pub(crate) fn mount(&self, entry: &mut Section<'_>) -> Mount {
+        let volume: String = entry.required("volume");
+        if entry.has("volume") && self.volumes.iter().all(|known| known.name != volume) {
+            entry.problem("volume", format!("there is no volume `{volume}`"));
+        }
+        Mount {
+            volume,
+            path: entry.required("path"),
+            sub_path: entry.optional("sub_path"),
+            read_only: entry.or_default("read_only"),
+        }
+    }
+}
+
+/// A name and exactly one source.
+fn volume(entry: &mut Section<'_>) -> Volume {
+    let name: String = entry.required("name");
+    let sources = [
+        entry.section("nfs", nfs).map(VolumeSource::Nfs),
+        entry.section("claim", claim).map(VolumeSource::Claim),
+        entry.section("config_map", object).map(VolumeSource::ConfigMap),
+        entry.section("secret", object).map(VolumeSource::Secret),
+        entry.section("empty_dir", empty_dir).map(VolumeSource::EmptyDir),
+        entry.optional("host_path").map(VolumeSource::HostPath),
+    ];
+    let mut given = sources.into_iter().flatten();
+    match (given.next(), given.next()) {
+        (Some(source), None) => Volume::new(name, source),
+        (None, _) => {
+            entry.problem("", "needs one of nfs, claim, config_map, secret, empty_dir or host_path");
+            Volume::empty_dir(name)
+        }
+        (Some(source), Some(_)) => {
+            entry.problem("", "has more than one source; give each volume one");
+            Volume::new(name, source)
+        }
+    }
+}
+
+fn nfs(entry: &mut Section<'_>) -> NfsSource {
+    NfsSource {
+        server: entry.required("server"),
+        path: entry.required("path"),
+        read_only: entry.or_default("read_only"),
+    }
+}
+
+fn claim(entry: &mut Section<'_>) -> ClaimSource {
+    ClaimSource {
+        claim_name: entry.required("name"),
+        read_only: entry.or_default("read_only"),
+        create: entry.section("create", |create| ClaimTemplate {
+            storage_bytes: create.required_parsed("storage", quantity::bytes),
+            storage_class: create.optional("storage_class"),
+            access_modes: access_modes(create),
+            labels: Vec::new(),
+            annotations: Vec::new(),
+        }),
+    }
+}
+
+fn access_modes(entry: &mut Section<'_>) -> Vec<AccessMode> {
+    let names: Vec<String> = entry.or_default("access_modes");
+    let mode = |name: &String| match name.as_str() {
+        "ReadWriteOnce" => Some(AccessMode::ReadWriteOnce),
+        "ReadOnlyMany" => Some(AccessMode::ReadOnlyMany),
+        "ReadWriteMany" => Some(AccessMode::ReadWriteMany),
+        "ReadWriteOncePod" => Some(AccessMode::ReadWriteOncePod),
+        _ => None,
+    };
+    let modes: Vec<_> = names.iter().filter_map(mode).collect();
+    if modes.len() != names.len() {
+        entry.problem(
+            "access_modes",
+            "must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod",
+        );
+    }
+    modes
+}
+
+fn object(entry: &mut Section<'_>) -> ObjectSource {
+    ObjectSource {
+        name: entry.required("name"),
+        optional: entry.or_default("optional"),
+        items: entry.or_default::<BTreeMap<String, String>>("items").into_iter().collect(),
+        mode: entry.parsed("mode", |text| {
+            u32::from_str_radix(text, 8).map_err(|_| "must be octal, such as \"0440\"")
+        }),
+    }
+}
+
+fn empty_dir(entry: &mut Section<'_>) -> EmptyDirSource {
+    EmptyDirSource {
+        size_limit_bytes: entry.parsed("size_limit", quantity::bytes),
+        memory: entry.or_default("memory"),
+    }
+}

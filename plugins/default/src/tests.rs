@@ -1,0 +1,154 @@
+use serde_json::{Value, json};
+use wasmspawner_sdk::form::FieldKind;
+use wasmspawner_sdk::testing::TestKit;
+use wasmspawner_sdk::{Error, User, Verdict};
+
+use super::*;
+
+fn example() -> Value {
+    serde_json::from_str(include_str!("../example.json")).unwrap()
+}
+
+fn site() -> TestKit<DefaultPolicy> {
+    TestKit::new(&example()).unwrap()
+}
+
+fn problems(config: &Value) -> Vec<String> {
+    let found = TestKit::<DefaultPolicy>::new(config).err().unwrap_or_default();
+    found.into_iter().map(|problem| problem.field).collect()
+}
+
+fn ada() -> User {
+    User::named("ada").in_group("science")
+}
+
+#[test]
+fn the_form_offers_what_the_users_groups_may_have() {
+    let sizes = |user: &User| {
+        let fields = site().fields(user).unwrap();
+        let size = fields.into_iter().find(|field| field.name == "size").unwrap();
+        let FieldKind::Radio(input) = size.kind else { panic!("sizes are cards") };
+        let names: Vec<_> = input.choices.into_iter().map(|choice| choice.value).collect();
+        (names, input.default.unwrap())
+    };
+    assert_eq!(sizes(&User::named("eve")), (vec!["small".into(), "medium".into()], "small".into()));
+    assert_eq!(sizes(&ada()).0, ["small", "medium", "gpu"]);
+}
+
+#[test]
+fn a_size_describes_itself() {
+    let fields = site().fields(&ada()).unwrap();
+    let FieldKind::Radio(input) = &fields[1].kind else { panic!("sizes are cards") };
+    assert_eq!(input.choices[2].description.as_deref(), Some("8 CPU · 32 GiB memory · 1 × gpu"));
+}
+
+#[test]
+fn a_submission_becomes_complete_options() {
+    let options = site().parse(&ada(), &json!({"size": "medium", "debug": "on"})).unwrap();
+    assert_eq!(options.text("size"), Some("medium"));
+    assert_eq!(options.text("image"), Some("minimal"));
+    assert!(options.flag("debug"));
+    assert!(!options.flag("reset_user_env"));
+    let errors = site().parse(&User::named("eve"), &json!({"size": "gpu", "x": 1})).unwrap_err();
+    let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+    assert_eq!(fields, ["size", "x"]);
+}
+
+#[test]
+fn the_pod_is_what_was_chosen() {
+    let pod = site().customize(&ada(), &json!({"size": "gpu", "image": "minimal", "debug": true})).unwrap();
+    let resources = pod.resources.unwrap();
+    assert_eq!(resources.cpu_limit_millis, Some(8000));
+    assert_eq!(resources.cpu_request_millis, Some(2000));
+    assert_eq!(resources.memory_limit_bytes, Some(32 << 30));
+    assert_eq!(resources.extended, [("nvidia.com/gpu".to_owned(), 1)]);
+    assert_eq!(pod.tolerations.len(), 1);
+    let env: Vec<_> = pod.env.iter().map(|variable| variable.name.as_str()).collect();
+    assert_eq!(env, ["DOCS_URL", "DEBUG"]);
+    assert_eq!(pod.mounts[0].sub_path.as_deref(), Some("{username}"), "the host expands it");
+}
+
+#[test]
+fn what_is_not_offered_cannot_be_had_around_the_form() {
+    let refused = site().customize(&User::named("eve"), &json!({"size": "gpu"}));
+    assert!(matches!(refused, Err(Error::Invalid(fields)) if fields[0].field == "size"));
+}
+
+#[test]
+fn who_has_nothing_to_choose_from_is_told() {
+    let mut config = example();
+    config["images"][0]["groups"] = json!(["nobody"]);
+    config["images"].as_array_mut().unwrap().truncate(1);
+    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    assert!(matches!(site.fields(&ada()), Err(Error::Denied(_))));
+}
+
+#[test]
+fn a_group_raises_single_limits() {
+    let eve = site().limits(&User::named("eve")).unwrap();
+    let ada = site().limits(&ada()).unwrap();
+    assert_eq!((eve.labs, ada.labs), (Some(2), Some(2)));
+    assert_eq!((eve.memory_bytes, ada.memory_bytes), (Some(16 << 30), Some(64 << 30)));
+    assert_eq!(ada.extended, [("nvidia.com/gpu".to_owned(), 1)]);
+}
+
+#[test]
+fn denied_users_stay_out() {
+    assert_eq!(site().may_spawn(&ada()).unwrap(), Verdict::Allow);
+    assert!(matches!(site().may_spawn(&User::named("mallory")).unwrap(), Verdict::Deny(_)));
+}
+
+#[test]
+fn every_problem_of_a_configuration_is_found() {
+    let config = json!({
+        "sizes": [{"name": "s", "cpu": "lots", "memory": "2Gi"}, {"name": "s", "cpu": 1, "memory": 1, "ram": 2}],
+        "default_size": "xl",
+        "images": [{"name": "a", "reference": "a:1", "digest": "md5:1"}],
+        "volumes": [{"name": "home"}, {"name": "x", "host_path": "/x", "nfs": {"server": "s"}}],
+        "mounts": [{"volume": "hme", "path": "/home"}],
+        "init_containers": [{"name": "i", "image": "b", "profile": "root"}],
+        "quota": {"groups": {"a/b": {"labs": -1}}},
+        "options": [{"name": "size"}, {"name": "pick", "kind": "select"}],
+        "evn": {}
+    });
+    let mut found = problems(&config);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "/default_size",
+            "/evn",
+            "/images/0/digest",
+            "/init_containers/0/profile",
+            "/mounts/0/volume",
+            "/options/0/name",
+            "/options/1/choices",
+            "/quota/groups/a~1b/labs",
+            "/sizes/0/cpu",
+            "/sizes/1/name",
+            "/sizes/1/ram",
+            "/volumes/0",
+            "/volumes/1",
+            "/volumes/1/nfs/path",
+        ]
+    );
+}
+
+#[test]
+fn an_empty_configuration_is_a_site_too() {
+    let site = TestKit::<DefaultPolicy>::new(&json!({})).unwrap();
+    assert!(site.fields(&ada()).unwrap().is_empty());
+    assert_eq!(site.customize(&ada(), &json!({})).unwrap().image, None);
+}
+
+/// The schema names exactly the keys that are read: the reader lists those it knows when it meets another.
+#[test]
+fn the_schema_has_every_key() {
+    let schema: Value = serde_json::from_str(DefaultPolicy::config_schema()).unwrap();
+    let problem = TestKit::<DefaultPolicy>::new(&json!({"?": 1})).err().unwrap().remove(0);
+    let (_, known) = problem.message.split_once("there are ").unwrap();
+    let mut known: Vec<_> = known.split(", ").collect();
+    known.sort_unstable();
+    let in_schema: Vec<_> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(known, in_schema);
+}
