@@ -91,9 +91,7 @@ fn text(input: &TextInput, required: bool, submitted: Option<&Value>) -> Result<
         Some(limit) if text.chars().count() > limit as usize => {
             Err(format!("is longer than {limit} characters"))
         }
-        _ if text.chars().any(char::is_control) => {
-            Err("must be one line without control characters".into())
-        }
+        _ if text.chars().any(char::is_control) => Err("must be one line without control characters".into()),
         _ => Ok(Value::Text(text)),
     }
 }

@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Mutex;
+use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{self, AuthorizeRequest, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 
 use super::cache;
@@ -12,7 +13,7 @@ use super::engine::{Engine, EngineOptions};
 use super::errors::{Blame, CallError, EngineError, LoadError, LoadErrorKind};
 use super::loader;
 use super::policy::{LoadedPolicy, Policy};
-use super::spec::{OnFailure, PolicyName, PolicySpec};
+use super::spec::{PolicyName, PolicySpec};
 
 /// What one policy of the chain answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Answer<T> {
 
 /// Why a chain could not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum FailedPolicy {
+pub enum FailedPolicies {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -54,7 +55,7 @@ impl Policies {
     ///
     /// # Errors
     /// When one policy cannot go live, none does.
-    pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicy> {
+    pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicies> {
         if let Some(directory) = &options.cache {
             cache::open(directory)?;
         }
@@ -109,6 +110,7 @@ impl Policies {
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<Answer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
+        let answer = answer.map(|form| form.and_then(|form| policy.granted(form)));
         settled(&policy, answer)
     }
 
@@ -161,11 +163,16 @@ impl Policies {
     ///
     /// # Errors
     /// [`CallError`], naming the policy.
-    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<Answer<Customization>>, CallError> {
+    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::Answer>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.customize(&self.engine, request).await;
-            answers.extend(settled(policy, answer)?);
+            let Some(Answer { policy: name, value }) = settled(policy, answer)? else { continue };
+            answers.push(policy::Answer {
+                policy: name.into(),
+                grants: policy.spec.grants.clone(),
+                customization: value,
+            });
         }
         Ok(answers)
     }

@@ -1,10 +1,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use wasmspawner_core::policy::{FieldError, HookError};
+use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
 use super::policy::Hook;
-use super::spec::PolicyName;
+use super::spec::{DigestError, PolicyName};
 
 /// A policy that gave no answer to one call.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,9 @@ pub enum CallErrorKind {
     /// Too many calls at once: no slot became free in time.
     #[error("no slot for the call became free in {0} ms; the service is overloaded")]
     Overloaded(u64),
+    /// It answers what it has no grant for.
+    #[error(transparent)]
+    NotGranted(GrantViolation),
     /// The hook is there, with another type than this host's WIT package.
     #[error("its types are not those of wasmspawner:policy@0.1.0: {0}")]
     Incompatible(String),
@@ -83,6 +86,7 @@ impl CallErrorKind {
             | Self::Deadline(_)
             | Self::Memory { .. }
             | Self::OutputTooLarge(_)
+            | Self::NotGranted(_)
             | Self::Incompatible(_) => Blame::Policy,
             Self::Overloaded(_) | Self::Engine(_) => Blame::Host,
         }
@@ -99,6 +103,7 @@ impl CallErrorKind {
             Self::Deadline(_) => "deadline",
             Self::Memory { .. } => "memory",
             Self::OutputTooLarge(_) => "output_too_large",
+            Self::NotGranted(_) => "not_granted",
             Self::Overloaded(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
             Self::Engine(_) => "engine",
@@ -124,7 +129,6 @@ pub struct LoadError {
     /// Which policy.
     pub policy: PolicyName,
     /// Why.
-    #[source]
     pub kind: LoadErrorKind,
 }
 
@@ -135,7 +139,7 @@ pub enum LoadErrorKind {
     #[error("the name is taken by another policy; give each its own `name`")]
     DuplicateName,
     /// The file cannot be read.
-    #[error("cannot read {}", .path.display())]
+    #[error("cannot read {}: {source}", .path.display())]
     Read {
         /// What was to be read.
         path: PathBuf,
@@ -160,6 +164,9 @@ pub enum LoadErrorKind {
         /// The limit in bytes.
         limit: u64,
     },
+    /// The pin is no digest.
+    #[error(transparent)]
+    Digest(DigestError),
     /// Not what the operator pinned.
     #[error("the file's digest is sha256:{actual}, the configuration pins sha256:{pinned}")]
     DigestMismatch {
@@ -209,7 +216,7 @@ pub enum EngineError {
     #[error("the policy cache {} must belong to this user and be closed to others (0700)", .0.display())]
     CacheNotPrivate(PathBuf),
     /// The cache directory cannot be made.
-    #[error("cannot use the policy cache {}", .path.display())]
+    #[error("cannot use the policy cache {}: {source}", .path.display())]
     Cache {
         /// The directory.
         path: PathBuf,

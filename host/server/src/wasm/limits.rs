@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
 /// What one call of a policy may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Computing time in milliseconds, 10 to 10000. Waiting for a CPU does not count.
     pub deadline_ms: u64,
@@ -19,15 +18,21 @@ pub struct Limits {
     pub log_bytes: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+impl From<CallLimits> for Limits {
+    fn from(limits: CallLimits) -> Self {
         Self {
-            deadline_ms: 200,
-            memory_bytes: MEMORY_SLOT,
-            answer_bytes: 1 << 20,
+            deadline_ms: limits.deadline_ms,
+            memory_bytes: (limits.memory_mib as usize) << 20,
+            answer_bytes: limits.answer_bytes,
             log_lines: 64,
             log_bytes: 16 << 10,
         }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        CallLimits::default().into()
     }
 }
 

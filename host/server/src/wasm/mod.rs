@@ -19,9 +19,9 @@ mod loader;
 mod policy;
 mod spec;
 
-pub use chain::{Answer, FailedPolicy, Policies};
+pub use chain::{Answer, FailedPolicies, Policies};
 pub use engine::{CallRecord, EngineOptions, OnCall};
 pub use errors::{Blame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
 pub use limits::Limits;
 pub use policy::{Hook, LoadedPolicy};
-pub use spec::{Digest, OnFailure, PolicyName, PolicySpec};
+pub use spec::{Digest, DigestError, PolicyName, PolicySpec};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, FieldError, HookError, LabRequest, Options, User, Verdict,
+    AuthorizeRequest, Customization, FieldError, HookError, LabRequest, Options, User, Verdict, check_form,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
@@ -284,6 +284,14 @@ impl Policy {
         let answer = call!(self, engine, Hook::RenderForm, hook, |guest, store| guest
             .call_render(&mut store, context));
         Some(self.settle(Hook::RenderForm, answer, convert::hook_error, convert::form))
+    }
+
+    /// The form, where the operator granted what it is made of.
+    pub(super) fn granted(&self, form: Form) -> Result<Form, CallError> {
+        match check_form(self.name().as_str(), &form, &self.spec.grants) {
+            Ok(()) => Ok(form),
+            Err(violation) => Err(self.failed(Hook::RenderForm, CallErrorKind::NotGranted(violation))),
+        }
     }
 
     pub(super) async fn parse_form(

@@ -1,12 +1,14 @@
 use std::borrow::Borrow;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use wasmspawner_core::config::{OnFailure, PolicyConfig};
 use wasmspawner_core::policy::Grants;
 
+use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 
 /// The operator's name for one policy of the chain. Cheap to clone.
@@ -112,17 +114,6 @@ impl Serialize for Digest {
     }
 }
 
-/// What happens to a request when a policy that was asked fails by its own fault.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// The request fails, with the policy named.
-    #[default]
-    Deny,
-    /// The request goes on as if the policy were not there; a warning is logged.
-    Skip,
-}
-
 /// One policy of the chain, as the operator configures it.
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
@@ -156,6 +147,24 @@ impl PolicySpec {
             on_failure: OnFailure::default(),
             limits: Limits::default(),
         }
+    }
+
+    /// A policy as the configuration file has it; relative paths start at `base`.
+    ///
+    /// # Errors
+    /// When the digest is none.
+    pub fn from_config(config: PolicyConfig, base: &Path) -> Result<Self, LoadError> {
+        let name = PolicyName::from(config.name);
+        let refused = |error| LoadError { policy: name.clone(), kind: LoadErrorKind::Digest(error) };
+        Ok(Self {
+            path: base.join(config.path),
+            digest: config.digest.as_deref().map(str::parse).transpose().map_err(refused)?,
+            config: config.config.into(),
+            grants: config.grants,
+            on_failure: config.on_failure,
+            limits: config.limits.into(),
+            name,
+        })
     }
 }
 
