@@ -60,24 +60,20 @@ fn file_name(engine: &Engine, digest: &Digest) -> String {
     format!("{}-{:016x}.cwasm", digest.hex(), hasher.finish())
 }
 
+/// Into memory instead of mapped: a file that changes later must not change, or crash, what runs.
 fn read(engine: &Engine, file: &Path) -> Option<Component> {
-    if !file.exists() {
-        return None;
-    }
+    let machine_code = std::fs::read(file).ok()?;
     #[expect(
         unsafe_code,
-        reason = "the engine cannot verify machine code; `open` made sure that only this user could write it"
+        reason = "machine code cannot be verified; `open` made sure that only this user could write it"
     )]
     // SAFETY: the file is in a directory that only this user may write, was written by `write` below from
     // this engine's own output, and appears there complete or not at all.
-    let component = unsafe { Component::deserialize_file(&engine.wasm, file) };
-    match component {
-        Ok(component) => Some(component),
-        Err(error) => {
-            tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
-            None
-        }
-    }
+    let component = unsafe { Component::deserialize(&engine.wasm, machine_code) };
+    let told = |error: &wasmtime::Error| {
+        tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
+    };
+    component.inspect_err(told).ok()
 }
 
 fn write(component: &Component, file: &Path) -> std::io::Result<()> {

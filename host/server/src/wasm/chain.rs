@@ -110,7 +110,6 @@ impl Policies {
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<Answer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
-        let answer = answer.map(|form| form.and_then(|form| policy.granted(form)));
         settled(&policy, answer)
     }
 

@@ -10,9 +10,9 @@ use wasmtime::{
 };
 
 use super::errors::{CallErrorKind, EngineError};
+use super::hook::Hook;
 use super::imports::{self, CallState};
 use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
-use super::policy::Hook;
 use super::spec::PolicyName;
 
 /// How often the engine's clock ticks. A deadline is as exact as this.
@@ -144,7 +144,8 @@ impl Engine {
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             ticks = ticks.checked_sub(1).ok_or(DeadlineExceeded)?;
-            Ok(UpdateDeadline::Yield(1))
+            // Tokio's own yield lets timers and sockets have their turn too.
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
         });
         store
     }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
-use super::policy::Hook;
+use super::hook::Hook;
 use super::spec::{DigestError, PolicyName};
 
 /// A policy that gave no answer to one call.

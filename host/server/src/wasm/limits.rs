@@ -49,7 +49,7 @@ impl Limits {
     /// The longest a call may take by the clock on the wall, computing or not. Generous, because a busy
     /// machine is not the policy's fault; it ends what computes nothing and yet does not return.
     pub(super) fn wall_clock(&self) -> Duration {
-        Duration::from_millis(self.deadline_ms * 10)
+        Duration::from_millis((self.deadline_ms * 10).max(1000))
     }
 }
 

@@ -7,7 +7,7 @@ use wasmspawner_core::quota::Usage;
 
 use super::cache;
 use super::engine::Engine;
-use super::errors::{Blame, CallError, LoadError, LoadErrorKind};
+use super::errors::{Blame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::imports;
 use super::policy::Policy;
 use super::spec::{Digest, PolicySpec};
@@ -87,7 +87,10 @@ async fn check_config(engine: &Engine, policy: &Policy) -> Result<(), LoadErrorK
     if !policy.takes_config() && !empty {
         return Err(LoadErrorKind::ConfigNotTaken);
     }
-    let warnings = policy.validate(engine).await.map_err(trial)?.map_err(LoadErrorKind::Config)?;
+    let warnings = policy.validate(engine).await.map_err(|error| match error.kind {
+        CallErrorKind::Invalid(problems) => LoadErrorKind::Config(problems),
+        other => LoadErrorKind::Trial(other),
+    })?;
     for warning in warnings {
         tracing::warn!(policy = %policy.name(), warning, "the policy's configuration");
     }

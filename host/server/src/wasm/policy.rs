@@ -1,71 +1,26 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, FieldError, HookError, LabRequest, Options, User, Verdict, check_form,
+    AuthorizeRequest, Customization, LabRequest, Options, User, Verdict, check_form,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
 use wasmtime::component::{Component, Instance, InstancePre};
 
-use super::bindings::hooks;
+use super::bindings::hooks::metadata::Info;
+use super::bindings::types;
 use super::convert;
 use super::engine::{Engine, Stopwatch, WrongType};
-use super::errors::{CallError, CallErrorKind, LoadErrorKind};
+use super::errors::{Blame, CallError, CallErrorKind, LoadErrorKind};
+use super::exports::Exports;
+use super::hook::Hook;
 use super::imports::CallState;
 use super::spec::{Digest, PolicyName, PolicySpec};
 
 /// The WIT package this host speaks.
 const WIT_VERSION: &str = "wasmspawner:policy@0.1.0";
-
-/// One function of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(into = "&'static str")]
-pub enum Hook {
-    /// Who the policy is.
-    Describe,
-    /// Checks the configuration.
-    Validate,
-    /// The spawn form.
-    RenderForm,
-    /// A submission becomes options.
-    ParseForm,
-    /// How much a user may have.
-    Quota,
-    /// May this happen?
-    Authorize,
-    /// What the pod looks like.
-    BuildPod,
-}
-
-impl Hook {
-    /// The hook's interface and function in `wit/`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Describe => "metadata.describe",
-            Self::Validate => "config.validate",
-            Self::RenderForm => "form.render",
-            Self::ParseForm => "form.parse",
-            Self::Quota => "quota.limits",
-            Self::Authorize => "authorize.decide",
-            Self::BuildPod => "build-pod.customize",
-        }
-    }
-}
-
-impl From<Hook> for &'static str {
-    fn from(hook: Hook) -> Self {
-        hook.name()
-    }
-}
-
-impl fmt::Display for Hook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A live policy, for people and `GET /policies`.
 #[derive(Clone, Debug, Serialize)]
@@ -90,55 +45,6 @@ pub struct LoadedPolicy {
     pub last_error: Option<String>,
 }
 
-/// The hooks a component exports, looked up once.
-pub(super) struct Exports {
-    metadata: hooks::metadata::GuestIndices,
-    config: Option<hooks::config::GuestIndices>,
-    form: Option<hooks::form::GuestIndices>,
-    quota: Option<hooks::quota::GuestIndices>,
-    authorize: Option<hooks::authorize::GuestIndices>,
-    build_pod: Option<hooks::build_pod::GuestIndices>,
-}
-
-impl Exports {
-    /// `None` for a hook that is absent; an error for one that is there and lacks a function.
-    fn of(pre: &InstancePre<CallState>) -> Result<Self, LoadErrorKind> {
-        Ok(Self {
-            metadata: export(pre, "metadata", hooks::metadata::GuestIndices::new)?
-                .ok_or(LoadErrorKind::NoMetadata)?,
-            config: export(pre, "config", hooks::config::GuestIndices::new)?,
-            form: export(pre, "form", hooks::form::GuestIndices::new)?,
-            quota: export(pre, "quota", hooks::quota::GuestIndices::new)?,
-            authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?,
-            build_pod: export(pre, "build-pod", hooks::build_pod::GuestIndices::new)?,
-        })
-    }
-
-    fn names(&self) -> Vec<&'static str> {
-        let present = [
-            ("config", self.config.is_some()),
-            ("form", self.form.is_some()),
-            ("quota", self.quota.is_some()),
-            ("authorize", self.authorize.is_some()),
-            ("build-pod", self.build_pod.is_some()),
-        ];
-        present.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
-    }
-}
-
-fn export<T>(
-    pre: &InstancePre<CallState>,
-    interface: &str,
-    look_up: impl FnOnce(&InstancePre<CallState>) -> wasmtime::Result<T>,
-) -> Result<Option<T>, LoadErrorKind> {
-    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@0.1.0")).is_none() {
-        return Ok(None);
-    }
-    let wrong =
-        |error: wasmtime::Error| LoadErrorKind::Trial(CallErrorKind::Incompatible(format!("{error:#}")));
-    look_up(pre).map(Some).map_err(wrong)
-}
-
 /// A component that may be called: one policy of the chain.
 pub(super) struct Policy {
     pub(super) spec: PolicySpec,
@@ -159,9 +65,9 @@ pub(super) struct About {
     pub(super) description: String,
 }
 
-/// Calls one function of one exported hook on a fresh instance.
+/// Calls one function of one exported hook on a fresh instance and settles what it answers.
 macro_rules! call {
-    ($policy:ident, $engine:ident, $hook:expr, $indices:expr, |$guest:ident, $store:ident| $call:expr) => {
+    ($policy:ident, $engine:ident, $hook:expr, $indices:expr, |$guest:ident, $store:ident| $call:expr, $settle:expr) => {
         $policy
             .on_fresh_instance(
                 $engine,
@@ -173,6 +79,7 @@ macro_rules! call {
                     };
                     ($store, answer)
                 },
+                $settle,
             )
             .await
     };
@@ -235,38 +142,48 @@ impl Policy {
     /// Loads every exported hook into one instance, which checks their types.
     pub(super) async fn check_types(&self, engine: &Engine) -> Result<(), CallError> {
         let exports = &self.exports;
-        self.on_fresh_instance(engine, Hook::Describe, |mut store, instance| async move {
-            let checked = (|| {
-                exports.metadata.load(&mut store, &instance)?;
-                exports.config.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
-                exports.form.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
-                exports.quota.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
-                exports.authorize.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
-                exports.build_pod.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
-                Ok(())
-            })();
-            let checked = checked.map_err(|error: wasmtime::Error| WrongType(format!("{error:#}")).into());
-            (store, checked)
-        })
+        self.on_fresh_instance(
+            engine,
+            Hook::Describe,
+            |mut store, instance| async move {
+                let checked = (|| {
+                    exports.metadata.load(&mut store, &instance)?;
+                    exports.config.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
+                    exports.form.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
+                    exports.quota.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
+                    exports.authorize.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
+                    exports.build_pod.as_ref().map(|hook| hook.load(&mut store, &instance)).transpose()?;
+                    Ok(())
+                })();
+                let checked =
+                    checked.map_err(|error: wasmtime::Error| WrongType(format!("{error:#}")).into());
+                (store, checked)
+            },
+            Ok,
+        )
         .await
     }
 
     pub(super) async fn describe(&self, engine: &Engine) -> Result<About, CallError> {
         let hook = &self.exports.metadata;
-        let info = call!(self, engine, Hook::Describe, hook, |guest, store| guest.call_describe(&mut store))?;
-        Ok(About { title: info.name, version: info.version, description: info.description })
+        let about =
+            |info: Info| Ok(About { title: info.name, version: info.version, description: info.description });
+        call!(self, engine, Hook::Describe, hook, |guest, store| guest.call_describe(&mut store), about)
     }
 
-    /// Warnings, or every problem; nothing when the policy takes no configuration.
-    pub(super) async fn validate(
-        &self,
-        engine: &Engine,
-    ) -> Result<Result<Vec<String>, Vec<FieldError>>, CallError> {
-        let Some(hook) = &self.exports.config else { return Ok(Ok(Vec::new())) };
+    /// Warnings, or every problem as [`CallErrorKind::Invalid`]; nothing when it takes no configuration.
+    pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
+        let Some(hook) = &self.exports.config else { return Ok(Vec::new()) };
         let config = &*self.config;
-        let answer = call!(self, engine, Hook::Validate, hook, |guest, store| guest
-            .call_validate(&mut store, config))?;
-        Ok(answer.map_err(convert::field_errors))
+        let settle = |said: Result<_, _>| said.map_err(invalid);
+        call!(
+            self,
+            engine,
+            Hook::Validate,
+            hook,
+            |guest, store| guest.call_validate(&mut store, config),
+            settle
+        )
     }
 
     pub(super) fn exports_form(&self) -> bool {
@@ -281,16 +198,22 @@ impl Policy {
     ) -> Option<Result<Form, CallError>> {
         let hook = self.exports.form.as_ref()?;
         let context = &convert::form_context(context);
-        let answer = call!(self, engine, Hook::RenderForm, hook, |guest, store| guest
-            .call_render(&mut store, context));
-        Some(self.settle(Hook::RenderForm, answer, convert::hook_error, convert::form))
+        let settle = |said: Result<_, _>| self.granted(said.map(convert::form).map_err(refusal)?);
+        Some(call!(
+            self,
+            engine,
+            Hook::RenderForm,
+            hook,
+            |guest, store| guest.call_render(&mut store, context),
+            settle
+        ))
     }
 
     /// The form, where the operator granted what it is made of.
-    pub(super) fn granted(&self, form: Form) -> Result<Form, CallError> {
+    fn granted(&self, form: Form) -> Result<Form, CallErrorKind> {
         match check_form(self.name().as_str(), &form, &self.spec.grants) {
             Ok(()) => Ok(form),
-            Err(violation) => Err(self.failed(Hook::RenderForm, CallErrorKind::NotGranted(violation))),
+            Err(violation) => Err(CallErrorKind::NotGranted(violation)),
         }
     }
 
@@ -303,10 +226,15 @@ impl Policy {
         let hook = self.exports.form.as_ref()?;
         let submission = &*convert::option_entries(submission);
         let context = &convert::form_context(context);
-        let answer = call!(self, engine, Hook::ParseForm, hook, |guest, store| guest
-            .call_parse(&mut store, submission, context));
-        let invalid = |errors| HookError::Invalid(convert::field_errors(errors));
-        Some(self.settle(Hook::ParseForm, answer, invalid, convert::options))
+        let settle = |said: Result<_, _>| said.map(convert::options).map_err(invalid);
+        Some(call!(
+            self,
+            engine,
+            Hook::ParseForm,
+            hook,
+            |guest, store| guest.call_parse(&mut store, submission, context),
+            settle
+        ))
     }
 
     pub(super) async fn limits(
@@ -318,9 +246,15 @@ impl Policy {
         let hook = self.exports.quota.as_ref()?;
         let user = &convert::user(user);
         let usage = convert::usage(usage);
-        let answer =
-            call!(self, engine, Hook::Quota, hook, |guest, store| guest.call_limits(&mut store, user, usage));
-        Some(self.settle(Hook::Quota, answer, convert::hook_error, convert::quota))
+        let settle = |said: Result<_, _>| said.map(convert::quota).map_err(refusal);
+        Some(call!(
+            self,
+            engine,
+            Hook::Quota,
+            hook,
+            |guest, store| guest.call_limits(&mut store, user, usage),
+            settle
+        ))
     }
 
     pub(super) async fn authorize(
@@ -330,9 +264,15 @@ impl Policy {
     ) -> Option<Result<Verdict, CallError>> {
         let hook = self.exports.authorize.as_ref()?;
         let request = &convert::authorize_request(request);
-        let answer =
-            call!(self, engine, Hook::Authorize, hook, |guest, store| guest.call_decide(&mut store, request));
-        Some(self.settle(Hook::Authorize, answer, convert::hook_error, convert::verdict))
+        let settle = |said: Result<_, _>| said.map(convert::verdict).map_err(refusal);
+        Some(call!(
+            self,
+            engine,
+            Hook::Authorize,
+            hook,
+            |guest, store| guest.call_decide(&mut store, request),
+            settle
+        ))
     }
 
     pub(super) async fn customize(
@@ -342,40 +282,49 @@ impl Policy {
     ) -> Option<Result<Customization, CallError>> {
         let hook = self.exports.build_pod.as_ref()?;
         let request = &convert::lab_request(request);
-        let answer = call!(self, engine, Hook::BuildPod, hook, |guest, store| guest
-            .call_customize(&mut store, request));
-        Some(self.settle(Hook::BuildPod, answer, convert::hook_error, convert::customization))
+        let settle = |said: Result<_, _>| said.map(convert::customization).map_err(refusal);
+        Some(call!(
+            self,
+            engine,
+            Hook::BuildPod,
+            hook,
+            |guest, store| guest.call_customize(&mut store, request),
+            settle
+        ))
     }
 
-    async fn on_fresh_instance<T, F, Fut>(&self, engine: &Engine, hook: Hook, work: F) -> Result<T, CallError>
+    async fn on_fresh_instance<G, T, F, Fut>(
+        &self,
+        engine: &Engine,
+        hook: Hook,
+        work: F,
+        settle: impl FnOnce(G) -> Result<T, CallErrorKind>,
+    ) -> Result<T, CallError>
     where
         F: FnOnce(Store<CallState>, Instance) -> Fut,
-        Fut: Future<Output = (Store<CallState>, wasmtime::Result<T>)>,
+        Fut: Future<Output = (Store<CallState>, wasmtime::Result<G>)>,
     {
         let stopwatch = Stopwatch::start();
         let limits = &self.spec.limits;
         let state = CallState::new(self.name().clone(), self.config.clone(), limits);
-        let answer = engine.call(&self.component, state, limits, work).await;
+        let answer = engine.call(&self.component, state, limits, work).await.and_then(settle);
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(hook, kind))
     }
 
-    /// The hook's own error or its converted answer.
-    fn settle<G, E, T>(
-        &self,
-        hook: Hook,
-        answer: Result<Result<G, E>, CallError>,
-        error: impl FnOnce(E) -> HookError,
-        value: impl FnOnce(G) -> T,
-    ) -> Result<T, CallError> {
-        answer?.map(value).map_err(|refusal| self.failed(hook, error(refusal).into()))
-    }
-
     fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
-        if error.kind.blame() == super::Blame::Policy {
+        if error.kind.blame() == Blame::Policy {
             self.note_error(error.to_string());
         }
         error
     }
+}
+
+fn refusal(error: types::Error) -> CallErrorKind {
+    convert::hook_error(error).into()
+}
+
+fn invalid(errors: Vec<types::FieldError>) -> CallErrorKind {
+    CallErrorKind::Invalid(convert::field_errors(errors))
 }

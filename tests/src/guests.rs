@@ -1,0 +1,55 @@
+//! The policies that tests load, as components.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Context, bail};
+
+/// Every package that is a component: the policies of this repository and the misbehaving ones of `tests/guests`.
+const GUESTS: [&str; 5] =
+    ["policy-default", "policy-deny-group", "guest-hostile", "guest-wrong-type", "guest-foreign-import"];
+
+/// The component of a package, `policy-default` say, built by this very test run.
+///
+/// # Panics
+/// When it cannot be built: nothing that needs it can be tested.
+#[expect(clippy::panic, reason = "a test without its guest has nothing to say")]
+pub fn component(package: &str) -> PathBuf {
+    static BUILT: OnceLock<Result<Vec<PathBuf>, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    let file = format!("{}.wasm", package.replace('-', "_"));
+    let components = match built {
+        Ok(components) => components,
+        Err(error) => panic!("the guests cannot be built: {error}"),
+    };
+    match components.iter().find(|path| path.ends_with(&file)) {
+        Some(path) => path.clone(),
+        None => panic!("no guest is called {package}; there are {}", GUESTS.join(", ")),
+    }
+}
+
+/// Cargo itself knows what is up to date and takes turns with other builds, so that asking is cheap and safe
+/// from several test binaries at once.
+fn build() -> anyhow::Result<Vec<PathBuf>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args([
+        "build",
+        "--profile",
+        "guest",
+        "--target",
+        "wasm32-wasip2",
+        "--message-format=json-render-diagnostics",
+    ]);
+    build.args(GUESTS.iter().flat_map(|guest| ["--package", guest]));
+    let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().context("cargo does not run")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let messages = String::from_utf8(output.stdout).context("cargo's messages")?;
+    let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let files = artifacts.filter_map(|artifact| artifact["filenames"].as_array().cloned()).flatten();
+    let paths = files.filter_map(|file| file.as_str().map(PathBuf::from));
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "wasm")).collect())
+}

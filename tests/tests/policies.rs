@@ -1,0 +1,390 @@
+//! Policies as real components: what works, and what a hostile one cannot do.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use wasmspawner::wasm::{
+    Blame, CallError, CallErrorKind, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+};
+use wasmspawner_core::config::OnFailure;
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
+use wasmspawner_core::quota::Usage;
+use wasmspawner_tests::guests;
+
+fn user(name: &str, groups: &[&str]) -> User {
+    let group = |name: &&str| Group { name: (*name).into(), gid: None };
+    User { name: name.into(), groups: groups.iter().map(group).collect(), ..User::default() }
+}
+
+fn spec(name: &str, package: &str, config: serde_json::Value) -> PolicySpec {
+    PolicySpec { config, ..PolicySpec::new(name, guests::component(package)) }
+}
+
+fn site() -> PolicySpec {
+    let example = include_str!("../../plugins/default/example.json");
+    spec("site", "policy-default", serde_json::from_str(example).unwrap())
+}
+
+fn hostile(act: &str) -> PolicySpec {
+    spec("evil", "guest-hostile", json!({ "act": act }))
+}
+
+/// Every component is compiled once for all tests.
+fn options() -> EngineOptions {
+    let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/policy-cache");
+    EngineOptions { cache: Some(cache.into()), ..EngineOptions::default() }
+}
+
+async fn load(specs: Vec<PolicySpec>) -> Policies {
+    Policies::load(specs, options()).await.unwrap()
+}
+
+async fn refused(spec: PolicySpec) -> LoadErrorKind {
+    match Policies::load(vec![spec], options()).await {
+        Err(FailedPolicies::Load(error)) => error.kind,
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("it was loaded"),
+    }
+}
+
+async fn commit(act: &str) -> CallError {
+    let policies = load(vec![hostile(act)]).await;
+    policies.customize(&LabRequest::default()).await.unwrap_err()
+}
+
+fn spawn_request(user: User) -> AuthorizeRequest {
+    AuthorizeRequest { action: Action::Spawn, user, server: String::new(), options: Options::new() }
+}
+
+#[tokio::test]
+async fn the_default_policy_decides_a_whole_spawn() {
+    let policies = load(vec![site()]).await;
+    let ada = user("ada", &["science"]);
+    let context = FormContext { user: ada.clone(), server: String::new() };
+
+    let form = policies.render_form(&context).await.unwrap().unwrap();
+    assert_eq!(form.policy.as_str(), "site");
+    let Form::Fields(fields) = form.value else { panic!("typed fields") };
+    let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names, ["image", "size", "reset_user_env", "debug"]);
+
+    let submission = Options::from([("size".into(), Value::Text("gpu".into()))]);
+    let options = policies.parse_submission(&submission, &context).await.unwrap().unwrap().value;
+    assert_eq!(options["size"], Value::Text("gpu".into()));
+    assert_eq!(options["debug"], Value::Boolean(false));
+
+    let verdicts = policies.authorize(&spawn_request(ada.clone())).await.unwrap();
+    assert_eq!(verdicts[0].value, Verdict::Allow);
+
+    let quotas = policies.limits(&ada, Usage::default()).await.unwrap();
+    assert_eq!(quotas[0].value.memory_bytes, Some(64 << 30));
+    assert_eq!(quotas[0].value.extended["nvidia.com/gpu"], 1);
+
+    let request = LabRequest { user: ada, server: String::new(), options };
+    let pods = policies.customize(&request).await.unwrap();
+    let pod = &pods[0].customization;
+    assert_eq!(pod.resources.as_ref().unwrap().memory_limit_bytes, Some(32 << 30));
+    assert_eq!(pod.mounts[0].sub_path.as_deref(), Some("{username}"));
+    assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/jupyter/minimal-notebook:python-3.13");
+}
+
+#[tokio::test]
+async fn a_bad_submission_names_every_field() {
+    let policies = load(vec![site()]).await;
+    let context = FormContext { user: user("eve", &[]), server: String::new() };
+    let submission =
+        Options::from([("size".into(), Value::Text("gpu".into())), ("root".into(), Value::Boolean(true))]);
+    let error = policies.parse_submission(&submission, &context).await.unwrap_err();
+    let CallErrorKind::Invalid(fields) = &error.kind else { panic!("{error}") };
+    let names: Vec<_> = fields.iter().map(|field| field.field.as_str()).collect();
+    assert_eq!(names, ["size", "root"]);
+    assert_eq!(error.kind.blame(), Blame::Request);
+}
+
+#[tokio::test]
+async fn a_second_policy_changes_who_may_spawn() {
+    let policies = load(vec![site()]).await;
+    let guest = spawn_request(user("eve", &["guests"]));
+    assert!(policies.authorize(&guest).await.unwrap().iter().all(|answer| answer.value == Verdict::Allow));
+
+    let keep_out =
+        spec("door", "policy-deny-group", json!({"deny": ["guests"], "message": "Not for guests."}));
+    policies.replace(vec![keep_out, site()]).await.unwrap();
+    let verdicts = policies.authorize(&guest).await.unwrap();
+    assert_eq!(verdicts[0].value, Verdict::Deny("Not for guests.".into()));
+    assert_eq!(verdicts.len(), 1, "nobody is asked after a denial");
+    let form = policies.render_form(&FormContext::default()).await.unwrap().unwrap();
+    assert_eq!(form.policy.as_str(), "site", "the other policy has no form and stays out of it");
+}
+
+#[tokio::test]
+async fn nobody_decides_where_no_policy_has_the_hook() {
+    let policies = load(vec![spec("door", "policy-deny-group", json!({"deny": ["guests"]}))]).await;
+    assert!(policies.render_form(&FormContext::default()).await.unwrap().is_none());
+    assert!(policies.limits(&User::default(), Usage::default()).await.unwrap().is_empty());
+    assert!(policies.customize(&LabRequest::default()).await.unwrap().is_empty());
+    assert_eq!(policies.loaded()[0].hooks, ["config", "authorize"]);
+}
+
+#[tokio::test]
+async fn an_endless_loop_ends_at_its_deadline() {
+    let policies = load(vec![hostile("loop")]).await;
+    let start = Instant::now();
+    let error = policies.customize(&LabRequest::default()).await.unwrap_err();
+    assert!(matches!(error.kind, CallErrorKind::Deadline(200)), "{error}");
+    assert!(start.elapsed() >= Duration::from_millis(150));
+    assert_eq!(error.to_string(), "policy `evil`, build-pod.customize: took longer than 200 ms");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_endless_loop_lets_others_work_meanwhile() {
+    let policies = load(vec![hostile("loop")]).await;
+    let looping = tokio::spawn({
+        let policies = policies.clone();
+        async move { policies.customize(&LabRequest::default()).await }
+    });
+    let mut turns = 0;
+    while !looping.is_finished() {
+        turns += 1;
+        tokio::task::yield_now().await;
+    }
+    assert!(turns > 10, "the only thread was given back {turns} times");
+    assert!(looping.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_policy_that_sleeps_does_not_sleep_long() {
+    let mut spec = hostile("sleep");
+    spec.limits.deadline_ms = 20;
+    let policies = load(vec![spec]).await;
+    let error = policies.customize(&LabRequest::default()).await.unwrap_err();
+    assert!(matches!(error.kind, CallErrorKind::Deadline(20)), "{error}");
+}
+
+#[tokio::test]
+async fn memory_is_limited() {
+    let error = commit("memory").await;
+    assert!(matches!(error.kind, CallErrorKind::Memory { limit: 134_217_728, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_huge_answer_is_refused() {
+    for act in ["huge", "many"] {
+        let error = commit(act).await;
+        assert!(matches!(error.kind, CallErrorKind::OutputTooLarge(1_048_576)), "{act}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_crash_is_told_with_its_last_words() {
+    let panicked = commit("panic").await;
+    assert!(matches!(&panicked.kind, CallErrorKind::Trap(words) if words.contains("as asked")), "{panicked}");
+    for act in ["recurse", "abort", "exit"] {
+        let error = commit(act).await;
+        assert!(matches!(error.kind, CallErrorKind::Trap(_)), "{act}: {error}");
+        assert_eq!(error.kind.blame(), Blame::Policy);
+    }
+}
+
+#[tokio::test]
+async fn what_a_policy_says_itself_keeps_its_kind() {
+    assert!(matches!(commit("denied").await.kind, CallErrorKind::Denied(why) if why == "not for "));
+    assert!(
+        matches!(commit("invalid").await.kind, CallErrorKind::Invalid(fields) if fields[0].field == "size")
+    );
+    assert!(matches!(commit("retry").await.kind, CallErrorKind::RetryLater(7)));
+    assert!(matches!(commit("internal").await.kind, CallErrorKind::Guest(_)));
+}
+
+#[tokio::test]
+async fn nothing_of_the_machine_is_in_reach() {
+    for (act, expected) in [("read-file", "true"), ("environment", "0"), ("random", "1024")] {
+        let policies = load(vec![hostile(act)]).await;
+        let answers = policies.customize(&LabRequest::default()).await.unwrap();
+        assert_eq!(answers[0].customization.working_dir.as_deref(), Some(expected), "{act}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_flood_is_cut_off() {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).finish();
+    let _listening = tracing::subscriber::set_default(subscriber);
+    let policies = load(vec![hostile("log-flood")]).await;
+    policies.customize(&LabRequest::default()).await.unwrap();
+    let (written, dropped) = lines.count("line ", "the rest is dropped");
+    assert_eq!((written, dropped), (64, 1));
+
+    policies.replace(vec![hostile("log-huge")]).await.unwrap();
+    policies.customize(&LabRequest::default()).await.unwrap();
+    assert_eq!(lines.count("xxxx", "the rest is dropped"), (0, 2));
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn count(&self, one: &str, other: &str) -> (usize, usize) {
+        let written = self.0.lock().unwrap();
+        let text = String::from_utf8_lossy(&written);
+        let with = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+        (with(one), with(other))
+    }
+}
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tracing_subscriber::fmt::MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_skipped_policy_does_not_fail_the_request_but_its_refusals_hold() {
+    let skipped = |act| PolicySpec { on_failure: OnFailure::Skip, ..hostile(act) };
+    let policies = load(vec![skipped("panic"), site()]).await;
+    let answers = policies.customize(&LabRequest::default()).await.unwrap();
+    let names: Vec<_> = answers.iter().map(|answer| answer.policy.as_str()).collect();
+    assert_eq!(names, ["site"]);
+    assert!(policies.loaded()[0].last_error.as_ref().unwrap().contains("as asked"));
+
+    policies.replace(vec![skipped("denied"), site()]).await.unwrap();
+    assert!(policies.customize(&LabRequest::default()).await.is_err());
+}
+
+#[tokio::test]
+async fn too_many_calls_are_told_so() {
+    let options = EngineOptions { slots: 1, slot_wait: Duration::from_millis(20), ..options() };
+    let policies = Policies::load(vec![hostile("loop")], options).await.unwrap();
+    let request = LabRequest::default();
+    let (one, other) = tokio::join!(policies.customize(&request), policies.customize(&request));
+    let kinds = [one.unwrap_err().kind.name(), other.unwrap_err().kind.name()];
+    assert_eq!(kinds, ["deadline", "overloaded"]);
+}
+
+#[tokio::test]
+async fn every_call_is_counted() {
+    let heard: Arc<Mutex<Vec<(String, &str, &str)>>> = Arc::default();
+    let listener = Arc::clone(&heard);
+    let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
+        let call = (record.policy.to_string(), record.hook.name(), record.outcome);
+        listener.lock().unwrap().push(call);
+    };
+    let options = EngineOptions { on_call: Arc::new(on_call), ..options() };
+    let policies = Policies::load(vec![hostile("retry")], options).await.unwrap();
+    heard.lock().unwrap().clear();
+    policies.customize(&LabRequest::default()).await.unwrap_err();
+    assert_eq!(*heard.lock().unwrap(), [("evil".into(), "build-pod.customize", "retry_later")]);
+}
+
+#[tokio::test]
+async fn a_policy_that_is_none_is_not_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.wasm");
+    assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Read { .. }));
+    assert!(matches!(
+        refused(PolicySpec::new("p", folder.path())).await,
+        LoadErrorKind::AmbiguousDirectory { found: 0, .. }
+    ));
+    std::fs::write(&file, "(module)").unwrap();
+    assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Compile(_)));
+    let small = EngineOptions { component_bytes: 4, ..EngineOptions::default() };
+    let error = Policies::load(vec![PolicySpec::new("p", &file)], small).await.err().unwrap();
+    assert!(error.to_string().contains("a policy may have 4"), "{error}");
+}
+
+#[tokio::test]
+async fn a_hook_of_another_type_is_not_taken_for_absent() {
+    let kind = refused(PolicySpec::new("p", guests::component("guest-wrong-type"))).await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Incompatible(_))), "{kind}");
+}
+
+#[tokio::test]
+async fn foreign_imports_are_refused_by_name() {
+    let kind = refused(PolicySpec::new("p", guests::component("guest-foreign-import"))).await;
+    assert!(matches!(&kind, LoadErrorKind::Import(name) if name == "acme:greedy/disk@1.0.0"), "{kind}");
+}
+
+#[tokio::test]
+async fn a_wrong_configuration_is_told_with_every_problem() {
+    let kind = refused(spec("p", "policy-default", json!({"sizes": 1, "imags": []}))).await;
+    let LoadErrorKind::Config(problems) = kind else { panic!("{kind}") };
+    let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["/sizes", "/imags"]);
+    assert!(matches!(
+        refused(hostile("loop-at-load")).await,
+        LoadErrorKind::Trial(CallErrorKind::Deadline(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_pinned_digest_holds() {
+    let pinned = |digest: &str| PolicySpec { digest: Some(digest.parse().unwrap()), ..site() };
+    let wrong = format!("sha256:{}", "0".repeat(64));
+    assert!(matches!(refused(pinned(&wrong)).await, LoadErrorKind::DigestMismatch { .. }));
+    let right = load(vec![site()]).await.loaded()[0].digest.to_string();
+    assert_eq!(load(vec![pinned(&right)]).await.loaded()[0].digest.to_string(), right);
+}
+
+#[tokio::test]
+async fn one_name_is_for_one_policy() {
+    let error = Policies::load(vec![site(), site()], options()).await.err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "policy `site`: the name is taken by another policy; give each its own `name`"
+    );
+}
+
+#[tokio::test]
+async fn a_failed_reload_keeps_what_works_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(guests::component("policy-default"), folder.path().join("site.wasm")).unwrap();
+    let policies = load(vec![PolicySpec::new("site", folder.path())]).await;
+    std::fs::write(folder.path().join("site.wasm"), "broken").unwrap();
+    policies.reload().await.unwrap_err();
+    assert!(policies.render_form(&FormContext::default()).await.unwrap().is_some());
+    assert!(policies.loaded()[0].last_error.as_ref().unwrap().starts_with("not reloaded: "));
+
+    std::fs::copy(guests::component("guest-hostile"), folder.path().join("site.wasm")).unwrap();
+    policies.reload().await.unwrap();
+    assert_eq!(policies.loaded()[0].title, "hostile");
+    assert_eq!(policies.loaded()[0].last_error, None);
+}
+
+#[tokio::test]
+async fn compiled_policies_are_kept_where_nobody_else_writes() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let options = || EngineOptions { cache: Some(cache.clone()), ..EngineOptions::default() };
+    Policies::load(vec![site()], options()).await.unwrap();
+    let files: Vec<_> = cache.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1);
+    assert_eq!(cache.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+
+    // A second start uses it; a damaged one is replaced.
+    let policies = Policies::load(vec![site()], options()).await.unwrap();
+    assert!(policies.render_form(&FormContext::default()).await.unwrap().is_some());
+    std::fs::write(&files[0], "damaged").unwrap();
+    Policies::load(vec![site()], options()).await.unwrap();
+    assert!(files[0].metadata().unwrap().len() > 100_000);
+
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let error = Policies::load(vec![site()], options()).await.err().unwrap();
+    assert!(error.to_string().contains("0700"), "{error}");
+}
