@@ -165,8 +165,11 @@ async fn a_policy_that_sleeps_does_not_sleep_long() {
 
 #[tokio::test]
 async fn memory_is_limited() {
-    let error = commit("memory").await;
-    assert!(matches!(error.kind, CallErrorKind::Memory { limit: 134_217_728, .. }), "{error}");
+    let mut spec = hostile("memory");
+    spec.limits.memory_bytes = 16 << 20;
+    spec.limits.deadline_ms = 10_000;
+    let error = load(vec![spec]).await.customize(&LabRequest::default()).await.unwrap_err();
+    assert!(matches!(error.kind, CallErrorKind::Memory { limit: 16_777_216, .. }), "{error}");
 }
 
 #[tokio::test]
