@@ -1,0 +1,96 @@
+//! Is a form one that can be filled in?
+
+use std::collections::BTreeSet;
+
+use super::{ChoiceInput, Field, FieldKind, Form};
+use crate::policy::FieldError;
+
+/// Checks a policy's form before anybody sees it. Every name is submitted once, every choice can be told from the
+/// others, and every condition is about another field.
+pub fn check(form: &Form) -> Result<(), Vec<FieldError>> {
+    let Form::Fields(fields) = form else { return Ok(()) };
+    let mut errors = Vec::new();
+    let mut names = BTreeSet::new();
+    for (at, field) in fields.iter().enumerate() {
+        let mut refuse = |what: &str, problem: String| {
+            errors.push(FieldError::new(format!("fields[{at}].{what}"), problem));
+        };
+        if field.name.is_empty() {
+            refuse("name", "is empty".to_owned());
+        } else if !names.insert(&field.name) {
+            refuse("name", format!("{:?} is the name of another field too", field.name));
+        }
+        if field.label.is_empty() {
+            refuse("label", "is empty; people who do not see the form hear it".to_owned());
+        }
+        if let FieldKind::Select(input) | FieldKind::Radio(input) = &field.kind
+            && let Some(problem) = choices(input)
+        {
+            refuse("kind", problem);
+        }
+        if let Some(problem) = condition(field, fields) {
+            refuse("visible_when", problem);
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+fn choices(input: &ChoiceInput) -> Option<String> {
+    let mut values = BTreeSet::new();
+    if input.choices.is_empty() {
+        return Some("has no choices".to_owned());
+    }
+    if let Some(twice) = input.choices.iter().find(|choice| !values.insert(&choice.value)) {
+        return Some(format!("has the choice {:?} twice", twice.value));
+    }
+    let default = input.default.as_ref().filter(|default| !values.contains(default));
+    default.map(|default| format!("has the default {default:?}, which is none of its choices"))
+}
+
+fn condition(field: &Field, fields: &[Field]) -> Option<String> {
+    let when = field.visible_when.as_ref()?;
+    if when.field == field.name {
+        return Some("is about the field itself".to_owned());
+    }
+    let exists = fields.iter().any(|other| other.name == when.field);
+    (!exists).then(|| format!("is about {:?}, which is no field of the form", when.field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_filled_in() {
+        let form: Form = serde_saphyr::from_str(
+            r"
+fields:
+  - {name: '', label: x, kind: {checkbox: true}}
+  - {name: a, label: '', kind: {checkbox: true}}
+  - {name: a, label: A, kind: {text: {}}}
+  - {name: b, label: B, kind: {radio: {choices: []}}}
+  - {name: c, label: C, kind: {select: {choices: [{value: x, label: X}, {value: x, label: Y}]}}}
+  - {name: d, label: D, kind: {select: {choices: [{value: x, label: X}], default: y}}}
+  - {name: e, label: E, kind: {text: {}}, visible_when: {field: nope, values: [x]}}
+  - {name: f, label: F, kind: {text: {}}, visible_when: {field: f, values: [x]}}
+",
+        )
+        .unwrap();
+        let errors = check(&form).unwrap_err();
+        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(
+            fields,
+            [
+                "fields[0].name",
+                "fields[1].label",
+                "fields[2].name",
+                "fields[3].kind",
+                "fields[4].kind",
+                "fields[5].kind",
+                "fields[6].visible_when",
+                "fields[7].visible_when"
+            ]
+        );
+        assert_eq!(check(&Form::without_options()), Ok(()));
+    }
+}

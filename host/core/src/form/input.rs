@@ -1,0 +1,207 @@
+//! One field as HTML.
+
+use std::fmt::{self, Write as _};
+
+use super::escape::Escaped;
+use super::{Choice, ChoiceInput, Field, FieldKind, NumberInput, TextInput};
+
+/// Writes the field at a position of the form. Ids are made of positions, so that no name can break one.
+pub(super) fn field(at: usize, field: &Field, html: &mut String) {
+    // Writing to a String cannot fail.
+    let _ = write_field(&Input { id: format!("ws-{at}"), field }, html);
+}
+
+struct Input<'a> {
+    id: String,
+    field: &'a Field,
+}
+
+fn write_field(input: &Input<'_>, html: &mut String) -> fmt::Result {
+    match &input.field.visible_when {
+        // A fieldset can be disabled with everything in it.
+        Some(when) => {
+            let values = serde_json::to_string(&when.values).unwrap_or_default();
+            let (name, values) = (Escaped(&when.field), Escaped(&values));
+            writeln!(html, "<fieldset class=\"mb-4\" data-ws-when=\"{name}\" data-ws-values=\"{values}\">")?;
+        }
+        None => writeln!(html, "<div class=\"mb-4\">")?,
+    }
+    match &input.field.kind {
+        FieldKind::Select(choices) => input.select(choices, html)?,
+        FieldKind::Radio(choices) => input.radio(choices, html)?,
+        FieldKind::Checkbox(on) if input.field.required => input.consent(*on, html)?,
+        FieldKind::Checkbox(on) => input.yes_or_no(*on, html)?,
+        FieldKind::Text(text) => input.text(text, html)?,
+        FieldKind::Number(number) => input.number(number, html)?,
+    }
+    writeln!(html, "{}", if input.field.visible_when.is_some() { "</fieldset>" } else { "</div>" })
+}
+
+impl Input<'_> {
+    fn select(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
+        self.label(html)?;
+        writeln!(html, "<select class=\"form-select\"{}>", self.attributes())?;
+        if input.default.is_none() {
+            // Without it the browser would choose the first on its own.
+            writeln!(html, "<option value=\"\">Choose…</option>")?;
+        }
+        for choice in &input.choices {
+            let (value, label) = (Escaped(&choice.value), Escaped(&choice.label));
+            let selected = flag("selected", input.default.as_ref() == Some(&choice.value));
+            write!(html, "<option value=\"{value}\"{selected}>{label}")?;
+            if let Some(description) = &choice.description {
+                write!(html, " – {}", Escaped(description))?;
+            }
+            writeln!(html, "</option>")?;
+        }
+        writeln!(html, "</select>")?;
+        self.help(html)
+    }
+
+    /// Cards. The radio buttons are there for keyboards and screen readers; what is seen is their labels.
+    fn radio(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
+        self.open_group(html)?;
+        writeln!(html, "<div class=\"row row-cols-1 row-cols-md-2 g-2\">")?;
+        for (at, choice) in input.choices.iter().enumerate() {
+            let checked = input.default.as_ref() == Some(&choice.value);
+            self.card(at, choice, checked, html)?;
+        }
+        writeln!(html, "</div>")?;
+        self.help(html)?;
+        writeln!(html, "</div>")
+    }
+
+    fn card(&self, at: usize, choice: &Choice, checked: bool, html: &mut String) -> fmt::Result {
+        writeln!(html, "<div class=\"col\">")?;
+        self.radio_button(at, &choice.value, checked, html)?;
+        let id = &self.id;
+        write!(
+            html,
+            "<label class=\"btn btn-outline-primary w-100 h-100 p-3 text-start\" for=\"{id}-{at}\">"
+        )?;
+        write!(html, "<span class=\"d-block fw-semibold\">{}</span>", Escaped(&choice.label))?;
+        if let Some(description) = &choice.description {
+            write!(html, "<span class=\"d-block small\">{}</span>", Escaped(description))?;
+        }
+        writeln!(html, "</label>\n</div>")
+    }
+
+    /// On or off as two buttons: a checkbox that is off submits nothing, and one with a hidden twin submits two values,
+    /// but the key must have one value in either case.
+    fn yes_or_no(&self, on: bool, html: &mut String) -> fmt::Result {
+        self.open_group(html)?;
+        writeln!(html, "<div class=\"btn-group\">")?;
+        for (at, (value, label, checked)) in
+            [("true", "Yes", on), ("false", "No", !on)].into_iter().enumerate()
+        {
+            self.radio_button(at, value, checked, html)?;
+            writeln!(
+                html,
+                "<label class=\"btn btn-outline-primary px-4\" for=\"{}-{at}\">{label}</label>",
+                self.id
+            )?;
+        }
+        writeln!(html, "</div>")?;
+        self.help(html)?;
+        writeln!(html, "</div>")
+    }
+
+    /// A checkbox that must be on to go on always submits its one value.
+    fn consent(&self, on: bool, html: &mut String) -> fmt::Result {
+        let (attributes, checked) = (self.attributes(), flag("checked", on));
+        writeln!(html, "<div class=\"form-check\">")?;
+        writeln!(
+            html,
+            "<input class=\"form-check-input\" type=\"checkbox\" value=\"true\"{attributes}{checked}>"
+        )?;
+        let label = Escaped(&self.field.label);
+        writeln!(
+            html,
+            "<label class=\"form-check-label fw-semibold\" for=\"{}\">{label}</label>\n</div>",
+            self.id
+        )?;
+        self.help(html)
+    }
+
+    fn text(&self, input: &TextInput, html: &mut String) -> fmt::Result {
+        self.label(html)?;
+        let (attributes, value) = (self.attributes(), Escaped(&input.default));
+        write!(html, "<input class=\"form-control\" type=\"text\" value=\"{value}\"{attributes}")?;
+        attribute("placeholder", input.placeholder.as_deref(), html)?;
+        attribute("maxlength", input.max_length, html)?;
+        attribute("pattern", input.pattern.as_deref(), html)?;
+        writeln!(html, ">")?;
+        self.help(html)
+    }
+
+    fn number(&self, input: &NumberInput, html: &mut String) -> fmt::Result {
+        self.label(html)?;
+        let (attributes, value) = (self.attributes(), input.default);
+        write!(html, "<input class=\"form-control\" type=\"number\" value=\"{value}\"{attributes}")?;
+        attribute("min", input.minimum, html)?;
+        attribute("max", input.maximum, html)?;
+        match input.step {
+            Some(step) => attribute("step", Some(step), html)?,
+            None => write!(html, " step=\"any\"")?,
+        }
+        writeln!(html, ">")?;
+        self.help(html)
+    }
+
+    fn radio_button(&self, at: usize, value: &str, checked: bool, html: &mut String) -> fmt::Result {
+        let (id, name, value) = (&self.id, Escaped(&self.field.name), Escaped(value));
+        let state = [flag("checked", checked), flag("required", self.field.required)].concat();
+        write!(
+            html,
+            "<input class=\"btn-check\" type=\"radio\" id=\"{id}-{at}\" name=\"{name}\" value=\"{value}\""
+        )?;
+        writeln!(html, " autocomplete=\"off\"{state}>")
+    }
+
+    /// The attributes that every single input has.
+    fn attributes(&self) -> String {
+        let Self { id, field } = self;
+        let required = flag("required", field.required);
+        format!(" id=\"{id}\" name=\"{}\"{}{required}", Escaped(&field.name), self.described_by())
+    }
+
+    /// Several buttons that are one input for who hears the page.
+    fn open_group(&self, html: &mut String) -> fmt::Result {
+        let (id, described, label) = (&self.id, self.described_by(), Escaped(&self.field.label));
+        writeln!(html, "<div role=\"radiogroup\" aria-labelledby=\"{id}-label\"{described}>")?;
+        writeln!(html, "<div class=\"form-label fw-semibold\" id=\"{id}-label\">{label}</div>")
+    }
+
+    fn label(&self, html: &mut String) -> fmt::Result {
+        let label = Escaped(&self.field.label);
+        writeln!(html, "<label class=\"form-label fw-semibold\" for=\"{}\">{label}</label>", self.id)
+    }
+
+    fn help(&self, html: &mut String) -> fmt::Result {
+        match &self.field.help {
+            Some(help) => {
+                writeln!(html, "<div class=\"form-text\" id=\"{}-help\">{}</div>", self.id, Escaped(help))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn described_by(&self) -> String {
+        if self.field.help.is_some() {
+            format!(" aria-describedby=\"{}-help\"", self.id)
+        } else {
+            String::new()
+        }
+    }
+}
+
+fn flag(name: &str, on: bool) -> String {
+    if on { format!(" {name}") } else { String::new() }
+}
+
+fn attribute(name: &str, value: Option<impl fmt::Display>, html: &mut String) -> fmt::Result {
+    match value {
+        Some(value) => write!(html, " {name}=\"{}\"", Escaped(&value.to_string())),
+        None => Ok(()),
+    }
+}
