@@ -1,0 +1,268 @@
+//! Counters of the service, in the `OpenMetrics` text format.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::stage::Stage;
+
+/// Everything the service counts. A clone counts into the same numbers; counting never waits.
+///
+/// No label holds a user's name or an error's text: both would grow without bound.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    spawns: Family<OutcomeLabel, Counter>,
+    stages: Family<StageLabel, Histogram, fn() -> Histogram>,
+    labs: Family<StatusLabel, Gauge>,
+    kubernetes: Family<KubernetesLabels, Counter>,
+    policy_calls: Family<PolicyLabels, Counter>,
+    policy_seconds: Family<HookLabels, Histogram, fn() -> Histogram>,
+    sse_readers: Gauge,
+    http: Family<HttpLabels, Counter>,
+}
+
+/// How a spawn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpawnOutcome {
+    /// The lab answers.
+    Complete,
+    /// It failed, by the cluster's or the service's fault.
+    Failed,
+    /// A policy refused it.
+    Denied,
+    /// It was stopped before it was up.
+    Cancelled,
+}
+
+impl SpawnOutcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabel {
+    stage: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabel {
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KubernetesLabels {
+    verb: &'static str,
+    code: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PolicyLabels {
+    policy: String,
+    hook: &'static str,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HookLabels {
+    policy: String,
+    hook: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HttpLabels {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+impl Metrics {
+    /// All numbers at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("wasmspawner");
+        let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
+        let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
+        let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
+        registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
+        registry.register_with_unit("stage", "Time labs spent in a stage", Unit::Seconds, Family::clone(&stages));
+        registry.register("labs", "Labs, by status", Family::clone(&labs));
+        registry.register(
+            "kubernetes_requests",
+            "Requests to the Kubernetes API, by verb and class of the answer",
+            Family::clone(&kubernetes),
+        );
+        registry.register("policy_calls", "Calls of policy hooks, by result", Family::clone(&policy_calls));
+        let help = "Time policy hooks took";
+        registry.register_with_unit("policy_call", help, Unit::Seconds, Family::clone(&policy_seconds));
+        registry.register("sse_readers", "Open event streams", Gauge::clone(&sse_readers));
+        registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
+        Self {
+            registry: Arc::new(registry),
+            spawns,
+            stages,
+            labs,
+            kubernetes,
+            policy_calls,
+            policy_seconds,
+            sse_readers,
+            http,
+        }
+    }
+
+    /// A spawn ended.
+    pub fn spawn_ended(&self, outcome: SpawnOutcome) {
+        self.spawns.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// A lab left a stage after so long.
+    pub fn stage_left(&self, stage: Stage, after: Duration) {
+        self.stages.get_or_create(&StageLabel { stage: stage.as_str() }).observe(after.as_secs_f64());
+    }
+
+    /// So many labs have this status now.
+    pub fn set_labs(&self, status: LabStatus, count: usize) {
+        let status = match status {
+            LabStatus::Starting => "starting",
+            LabStatus::Running => "running",
+            LabStatus::Terminating => "terminating",
+            LabStatus::Failed => "failed",
+        };
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.labs.get_or_create(&StatusLabel { status }).set(count);
+    }
+
+    /// The Kubernetes API was asked; no status means that it did not answer.
+    pub fn kubernetes_request(&self, verb: &'static str, status: Option<u16>) {
+        let code = match status {
+            Some(100..=199) => "1xx",
+            Some(200..=299) => "2xx",
+            Some(300..=399) => "3xx",
+            Some(400..=499) => "4xx",
+            Some(_) => "5xx",
+            None => "none",
+        };
+        self.kubernetes.get_or_create(&KubernetesLabels { verb, code }).inc();
+    }
+
+    /// A hook was called. `kind` is `ok` or the kind of its error, never an error's text.
+    pub fn policy_called(&self, policy: &str, hook: &'static str, kind: &'static str, took: Duration) {
+        let labels = PolicyLabels { policy: policy.to_owned(), hook, kind };
+        self.policy_calls.get_or_create(&labels).inc();
+        let labels = HookLabels { policy: policy.to_owned(), hook };
+        self.policy_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A reader of an event stream came; it is gone when the answer is dropped.
+    pub fn sse_reader(&self) -> SseReader {
+        self.sse_readers.inc();
+        SseReader(self.sse_readers.clone())
+    }
+
+    /// A request was answered. `route` is the router's pattern, never the path.
+    pub fn http_request(&self, method: &http::Method, route: &str, status: StatusCode) {
+        let labels = HttpLabels { method: known(method), route: route.to_owned(), status: status.as_u16() };
+        self.http.get_or_create(&labels).inc();
+    }
+
+    /// All numbers as text for a Prometheus server.
+    pub fn encode(&self) -> Result<String, fmt::Error> {
+        let mut body = String::with_capacity(4096);
+        text::encode(&mut body, &self.registry)?;
+        Ok(body)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+/// One open event stream, counted until it is dropped.
+#[derive(Debug)]
+pub struct SseReader(Gauge);
+
+impl Drop for SseReader {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// A method as a label: a client may invent methods, and must not make labels with them.
+fn known(method: &http::Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}
+
+fn stage_histogram() -> Histogram {
+    Histogram::new([0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0])
+}
+
+fn call_histogram() -> Histogram {
+    Histogram::new([25e-6, 50e-6, 100e-6, 250e-6, 1e-3, 5e-3, 25e-3, 100e-3, 200e-3, 1.0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_in_the_text() {
+        let metrics = Metrics::new();
+        metrics.spawn_ended(SpawnOutcome::Complete);
+        metrics.stage_left(Stage::Pulling, Duration::from_secs(3));
+        metrics.kubernetes_request("patch", Some(409));
+        metrics.policy_called("rubin", "build-pod", "ok", Duration::from_micros(30));
+        metrics.http_request(&"BREW".parse().unwrap(), "/labs", StatusCode::METHOD_NOT_ALLOWED);
+        metrics.set_labs(LabStatus::Running, 2);
+        let reader = metrics.sse_reader();
+        let text = metrics.encode().unwrap();
+        for line in [
+            r#"wasmspawner_spawns_total{outcome="complete"} 1"#,
+            r#"wasmspawner_stage_seconds_bucket{le="5.0",stage="Pulling"} 1"#,
+            r#"wasmspawner_kubernetes_requests_total{verb="patch",code="4xx"} 1"#,
+            r#"wasmspawner_policy_calls_total{policy="rubin",hook="build-pod",kind="ok"} 1"#,
+            r#"wasmspawner_http_requests_total{method="other",route="/labs",status="405"} 1"#,
+            r#"wasmspawner_labs{status="running"} 2"#,
+            "wasmspawner_sse_readers 1",
+            "# EOF",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        drop(reader);
+        assert!(metrics.encode().unwrap().contains("wasmspawner_sse_readers 0"));
+    }
+}
