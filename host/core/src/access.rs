@@ -74,6 +74,15 @@ pub enum Action<'a> {
     ManagePolicies,
 }
 
+/// By what right something may be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permit {
+    /// It is the caller's own lab.
+    Owner,
+    /// The caller may do it to everyone's.
+    Administrator,
+}
+
 /// The action is not allowed, and what would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
@@ -88,8 +97,8 @@ pub enum Forbidden {
 const ADMINS: &[Scope] = &[Scope::AdminJupyterhub, Scope::AdminNotebook];
 const ADMIN: &[Scope] = &[Scope::AdminNotebook];
 
-/// May `caller`, holding `scopes`, do this?
-pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<(), Forbidden> {
+/// May `caller`, holding `scopes`, do this, and by what right?
+pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<Permit, Forbidden> {
     let (owner, admins) = match action {
         Action::ListLabs => (None, ADMINS),
         Action::ManagePolicies => (None, ADMIN),
@@ -97,10 +106,10 @@ pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Resul
         Action::Spawn(owner) => (Some(owner), ADMIN),
     };
     if admins.iter().any(|scope| scopes.contains(scope)) {
-        return Ok(());
+        return Ok(Permit::Administrator);
     }
     match owner {
-        Some(owner) if owner == caller && scopes.contains(&Scope::ExecNotebook) => Ok(()),
+        Some(owner) if owner == caller && scopes.contains(&Scope::ExecNotebook) => Ok(Permit::Owner),
         Some(owner) if owner == caller => Err(Forbidden::Scope(&[Scope::ExecNotebook, Scope::AdminNotebook])),
         Some(_) => Err(Forbidden::AnotherUser(admins)),
         None => Err(Forbidden::Scope(admins)),

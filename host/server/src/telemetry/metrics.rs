@@ -103,7 +103,12 @@ impl Metrics {
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
         registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
-        registry.register_with_unit("stage", "Time labs spent in a stage", Unit::Seconds, Family::clone(&stages));
+        registry.register_with_unit(
+            "stage",
+            "Time labs spent in a stage",
+            Unit::Seconds,
+            Family::clone(&stages),
+        );
         registry.register("labs", "Labs, by status", Family::clone(&labs));
         registry.register(
             "kubernetes_requests",

@@ -4,5 +4,5 @@ mod log;
 mod metrics;
 mod writer;
 
-pub use log::{LogConfig, LogError, LogFormat, init, lab_span};
+pub use log::{LogError, init, lab_span};
 pub use metrics::{Metrics, SpawnOutcome, SseReader};

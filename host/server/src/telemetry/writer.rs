@@ -29,7 +29,9 @@ impl NonBlocking {
         let (lines, waiting) = sync_channel(WAITING);
         let dropped = Arc::<AtomicU64>::default();
         let counter = Arc::clone(&dropped);
-        std::thread::Builder::new().name("log".into()).spawn(move || write_all(target, &waiting, &counter))?;
+        std::thread::Builder::new()
+            .name("log".into())
+            .spawn(move || write_all(target, &waiting, &counter))?;
         Ok(Self { lines, dropped })
     }
 }
@@ -40,7 +42,8 @@ fn write_all(mut target: impl Write, lines: &Receiver<Vec<u8>>, dropped: &Atomic
         let _ = target.write_all(&line);
         let missed = dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
-            let _ = writeln!(target, "{{\"level\":\"WARN\",\"message\":\"{missed} log lines were dropped\"}}");
+            let _ =
+                writeln!(target, "{{\"level\":\"WARN\",\"message\":\"{missed} log lines were dropped\"}}");
         }
     }
 }
@@ -79,7 +82,9 @@ mod tests {
 
     /// Blocks every write until it is opened, and keeps what was written.
     #[derive(Clone, Default)]
-    struct Gate(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
+    struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+    type State = (bool, Vec<u8>);
 
     impl Gate {
         fn open(&self) {
@@ -89,7 +94,7 @@ mod tests {
 
         fn wait_for(&self, text: &str) {
             let state = self.0.0.lock().unwrap();
-            let seen = |state: &mut (bool, Vec<u8>)| !String::from_utf8_lossy(&state.1).contains(text);
+            let seen = |state: &mut State| !String::from_utf8_lossy(&state.1).contains(text);
             let bound = std::time::Duration::from_secs(10);
             let (_state, timeout) = self.0.1.wait_timeout_while(state, bound, seen).unwrap();
             assert!(!timeout.timed_out(), "never wrote {text:?}");

@@ -1,0 +1,89 @@
+//! What happens around every request, whatever its route: its id, its span, limits on its head, its count, and the
+//! shape of its errors.
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, Method, StatusCode};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::problem::{Problem, render};
+use super::request_id::{self, RequestId};
+use crate::telemetry::Metrics;
+
+/// The most that a request's headers may hold in all, in bytes.
+const HEADERS_SIZE: usize = 32 * 1024;
+/// The most headers a request may have.
+const HEADERS_COUNT: usize = 100;
+/// The longest path and query, in bytes.
+const TARGET_LENGTH: usize = 8 * 1024;
+
+/// The outermost layer.
+pub(super) async fn every_request(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
+    let id = RequestId::of(request.headers());
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let route = route.unwrap_or_else(|| "unknown".to_owned());
+    let span = tracing::info_span!("request", request_id = id.as_str(), %method, route, caller = tracing::field::Empty);
+    async {
+        let began = Instant::now();
+        let answer = match refuse_head(&request) {
+            Some(problem) => problem.into_response(),
+            None => next.run(request).await,
+        };
+        let mut response = render(answer, &id);
+        finish(response.headers_mut(), &id);
+        log(&method, response.status(), began);
+        metrics.http_request(&method, &route, response.status());
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// Answers for a handler that panicked. The message is in the log: what it says is nobody else's business.
+#[expect(clippy::needless_pass_by_value, reason = "the signature is tower-http's")]
+pub(super) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    tracing::error!(panic = message.as_deref().unwrap_or("(no message)"), "a handler panicked");
+    Problem::internal().into_response()
+}
+
+fn refuse_head(request: &Request) -> Option<Problem> {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target > TARGET_LENGTH {
+        let msg = format!("path and query have {target} bytes; at most {TARGET_LENGTH} are allowed");
+        return Some(Problem::new(StatusCode::URI_TOO_LONG, "uri_too_long", msg));
+    }
+    let size: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if size > HEADERS_SIZE || request.headers().len() > HEADERS_COUNT {
+        let msg = format!("at most {HEADERS_COUNT} headers and {HEADERS_SIZE} bytes of headers are allowed");
+        return Some(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", msg));
+    }
+    None
+}
+
+fn finish(headers: &mut HeaderMap, id: &RequestId) {
+    if let Some(id) = id.to_header() {
+        headers.insert(request_id::HEADER, id);
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// Reads are many and boring, changes are few, and failures are what somebody will look for.
+fn log(method: &Method, status: StatusCode, began: Instant) {
+    let (status_code, took_ms) = (status.as_u16(), began.elapsed().as_millis());
+    if status.is_server_error() {
+        tracing::warn!(status = status_code, took_ms, "answered");
+    } else if matches!(*method, Method::GET | Method::HEAD) {
+        tracing::debug!(status = status_code, took_ms, "answered");
+    } else {
+        tracing::info!(status = status_code, took_ms, "answered");
+    }
+}

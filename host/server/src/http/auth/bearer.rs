@@ -1,0 +1,59 @@
+//! The token in a request's head.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use wasmspawner_core::secret::SecretString;
+
+use super::AuthError;
+
+/// The longest token looked at, in bytes; JWTs of large sites have a few thousand.
+const LONGEST: usize = 16 * 1024;
+
+/// The token of `Authorization: Bearer TOKEN`, or JupyterHub's own `Authorization: token TOKEN`.
+pub(super) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let header = given.next().ok_or(AuthError::Missing)?;
+    let (scheme, token) =
+        header.to_str().ok().and_then(|header| header.split_once(' ')).ok_or(AuthError::Malformed)?;
+    let known = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("token");
+    let token = token.trim();
+    if given.next().is_some() || !known || token.is_empty() || token.len() > LONGEST || token.contains(' ') {
+        return Err(AuthError::Malformed);
+    }
+    Ok(SecretString::new(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_schemes_are_understood_and_nothing_else() {
+        for (header, expected) in [
+            ("Bearer abc", Ok("abc")),
+            ("bearer  abc ", Ok("abc")),
+            ("token abc", Ok("abc")),
+            ("Basic abc", Err(AuthError::Malformed)),
+            ("Bearer", Err(AuthError::Malformed)),
+            ("Bearer ", Err(AuthError::Malformed)),
+            ("Bearer a b", Err(AuthError::Malformed)),
+        ] {
+            let headers = [(AUTHORIZATION, header.parse().unwrap())].into_iter().collect();
+            let actual = token(&headers);
+            assert_eq!(
+                actual.as_ref().map(SecretString::expose).map_err(Clone::clone),
+                expected,
+                "{header:?}"
+            );
+        }
+        assert_eq!(token(&HeaderMap::new()), Err(AuthError::Missing));
+    }
+
+    #[test]
+    fn two_tokens_are_none() {
+        let mut headers = HeaderMap::new();
+        headers.append(AUTHORIZATION, "Bearer a".parse().unwrap());
+        headers.append(AUTHORIZATION, "Bearer b".parse().unwrap());
+        assert_eq!(token(&headers), Err(AuthError::Malformed));
+    }
+}

@@ -1,0 +1,147 @@
+//! Answers about tokens: each token is asked about once at a time, and the answer is believed for a while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use wasmspawner_core::token::TokenDigest;
+
+use super::AuthError;
+
+/// Answers by token. Whoever asks about a token that is being looked up waits for that look-up; other tokens do not
+/// wait. Only good answers are kept: a token that was refused or could not be checked is looked up again next time.
+pub(super) struct Lookups<V> {
+    believed: Duration,
+    entries: Mutex<HashMap<TokenDigest, Arc<Lookup<V>>>>,
+}
+
+type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
+
+/// Entries beyond this are looked through for old ones when another is added.
+const MANY: usize = 1024;
+
+impl<V: Clone> Lookups<V> {
+    /// Answers are believed for so long.
+    pub(super) fn new(believed: Duration) -> Self {
+        Self { believed, entries: Mutex::default() }
+    }
+
+    /// The answer about `token`: the one that is known, the one that is on its way, or `ask`'s.
+    pub(super) async fn get<A>(&self, token: TokenDigest, ask: A) -> Result<V, AuthError>
+    where
+        A: Future<Output = Result<V, AuthError>>,
+    {
+        let lookup = self.current(token);
+        let (_, answer) = lookup.get_or_init(|| async { (Instant::now(), ask.await) }).await;
+        if answer.is_err() {
+            self.forget(token, &lookup);
+        }
+        answer.clone()
+    }
+
+    /// The look-up to join: the present one unless it is too old.
+    fn current(&self, token: TokenDigest) -> Arc<Lookup<V>> {
+        let mut entries = self.lock();
+        if let Some(lookup) = entries.get(&token).filter(|lookup| self.is_current(lookup)) {
+            return Arc::clone(lookup);
+        }
+        if entries.len() >= MANY {
+            entries.retain(|_, lookup| self.is_current(lookup));
+        }
+        let lookup = Arc::<Lookup<V>>::default();
+        entries.insert(token, Arc::clone(&lookup));
+        lookup
+    }
+
+    fn is_current(&self, lookup: &Lookup<V>) -> bool {
+        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.believed)
+    }
+
+    fn forget(&self, token: TokenDigest, lookup: &Arc<Lookup<V>>) {
+        let mut entries = self.lock();
+        if entries.get(&token).is_some_and(|present| Arc::ptr_eq(present, lookup)) {
+            entries.remove(&token);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TokenDigest, Arc<Lookup<V>>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use futures::future::join_all;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::sync::Notify;
+
+    const LONG: Duration = Duration::from_hours(1);
+
+    fn lookups(believed: Duration) -> Lookups<usize> {
+        Lookups::new(believed)
+    }
+
+    /// Counts how often somebody was asked; the answer is the count.
+    #[derive(Default)]
+    struct Oracle(AtomicUsize);
+
+    impl Oracle {
+        async fn ask(&self) -> Result<usize, AuthError> {
+            let count = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            Ok(count)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hundred_at_once_ask_once() {
+        let (lookups, oracle) = (lookups(LONG), Oracle::default());
+        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), oracle.ask()))).await;
+        assert!(answers.iter().all(|answer| *answer == Ok(1)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_believed_for_a_while_only() {
+        for (believed, second) in [(LONG, 1), (Duration::ZERO, 2)] {
+            let (lookups, oracle) = (lookups(believed), Oracle::default());
+            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(1));
+            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{believed:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_does_not_wait_for_another() {
+        let (lookups, never) = (lookups(LONG), Notify::new());
+        let stuck = lookups.get(TokenDigest::of("stuck"), async {
+            never.notified().await;
+            Ok(0)
+        });
+        let quick = lookups.get(TokenDigest::of("quick"), async { Ok(7) });
+        tokio::select! {
+            _ = stuck => unreachable!(),
+            answer = quick => assert_eq!(answer, Ok(7)),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_asked_about_again() {
+        let lookups = lookups(LONG);
+        let ask = |answer| lookups.get(TokenDigest::of("a"), async move { answer });
+        assert_eq!(ask(Err(AuthError::UnknownToken)).await, Err(AuthError::UnknownToken));
+        assert_eq!(ask(Ok(3)).await, Ok(3));
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_leaves_does_not_take_the_answer_along() {
+        let (lookups, oracle) = (lookups(LONG), Oracle::default());
+        let leaves = lookups.get(TokenDigest::of("a"), oracle.ask());
+        assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
+        assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(2));
+    }
+}

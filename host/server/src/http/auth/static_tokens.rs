@@ -1,0 +1,232 @@
+//! Tokens listed in a file, which may change while the service runs.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use subtle::ConstantTimeEq;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use wasmspawner_core::config::auth::Identities;
+use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::token::{TokenDigest, TokenEntry};
+
+use super::{AuthError, AuthSetupError, Caller};
+
+/// How long a removed token may go on working.
+const RECHECK: Duration = Duration::from_secs(1);
+/// The largest token file, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// The tokens of a file: looked at again when a token is unknown (it may just have been added), and once a second.
+pub(super) struct StaticTokens {
+    path: PathBuf,
+    identities: Arc<Identities>,
+    recheck: Duration,
+    tokens: ArcSwap<Vec<TokenEntry>>,
+    seen: Mutex<Seen>,
+}
+
+/// Which version of the file was read, and when it was last compared with the one on disk.
+struct Seen {
+    version: Version,
+    checked: Instant,
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+struct Version {
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    mode: u32,
+}
+
+impl StaticTokens {
+    /// Reads the file.
+    pub(super) async fn open(path: PathBuf, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
+        let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
+        let version = Version::of(&tokio::fs::metadata(&path).await.map_err(unreadable)?);
+        let tokens = read(&path, version).await?;
+        let seen = Mutex::new(Seen { version, checked: Instant::now() });
+        Ok(Self { path, identities, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), seen })
+    }
+
+    pub(super) async fn caller(&self, token: &SecretString) -> Result<Caller, AuthError> {
+        self.refresh(self.recheck).await;
+        let digest = TokenDigest::of(token.expose());
+        if let Some(entry) = self.find(digest) {
+            return Ok(self.described(entry, token));
+        }
+        self.refresh(Duration::ZERO).await;
+        self.find(digest).map(|entry| self.described(entry, token)).ok_or(AuthError::UnknownToken)
+    }
+
+    /// Every entry is compared, each in constant time.
+    fn find(&self, digest: TokenDigest) -> Option<TokenEntry> {
+        let mut found = None;
+        for entry in self.tokens.load().iter() {
+            if bool::from(entry.sha256.as_bytes().ct_eq(digest.as_bytes())) {
+                found = Some(entry.clone());
+            }
+        }
+        found
+    }
+
+    fn described(&self, entry: TokenEntry, token: &SecretString) -> Caller {
+        Caller {
+            identity: entry.identity().or_else(|| self.identities.get(&entry.user)),
+            username: entry.user,
+            scopes: entry.scopes,
+            token: token.clone(),
+        }
+    }
+
+    /// Reads the file again if it changed and was not looked at within `younger`. A file that cannot be read leaves
+    /// the tokens as they were: somebody is editing it, and nobody should be locked out by that.
+    async fn refresh(&self, younger: Duration) {
+        let mut seen = self.seen.lock().await;
+        if seen.checked.elapsed() < younger {
+            return;
+        }
+        seen.checked = Instant::now();
+        let version = match tokio::fs::metadata(&self.path).await {
+            Ok(metadata) => Version::of(&metadata),
+            Err(error) => {
+                tracing::warn!(path = %self.path.display(), %error, "cannot look at the token file");
+                return;
+            }
+        };
+        if version == seen.version {
+            return;
+        }
+        seen.version = version;
+        match read(&self.path, version).await {
+            Ok(tokens) => self.tokens.store(Arc::new(tokens)),
+            Err(error) => {
+                tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
+            }
+        }
+    }
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            mode: metadata.mode(),
+        }
+    }
+}
+
+async fn read(path: &PathBuf, version: Version) -> Result<Vec<TokenEntry>, AuthSetupError> {
+    let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
+    let mode = version.mode & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(AuthSetupError::Exposed { path: path.clone(), mode });
+    }
+    if version.length > LARGEST {
+        return Err(unreadable(io::Error::other("it is larger than 16 MiB")));
+    }
+    let text = tokio::fs::read_to_string(path).await.map_err(unreadable)?;
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Vec::new());
+    }
+    serde_saphyr::from_str(&text).map_err(|error| {
+        // Only the first line: what follows quotes the file.
+        let problem = error.to_string().lines().next().unwrap_or_default().to_owned();
+        AuthSetupError::Malformed { path: path.clone(), problem }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+    use wasmspawner_core::access::Scope;
+    use wasmspawner_core::names::Username;
+
+    fn line(token: &str, user: &str) -> String {
+        let entry = TokenEntry {
+            sha256: TokenDigest::of(token),
+            user: Username::parse(user).unwrap(),
+            scopes: [Scope::ExecNotebook].into(),
+            uid: None,
+            gid: None,
+            groups: vec![],
+        };
+        entry.to_line().unwrap()
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    async fn open(path: &Path) -> Result<StaticTokens, AuthSetupError> {
+        StaticTokens::open(path.to_owned(), Arc::default()).await
+    }
+
+    async fn user(tokens: &StaticTokens, token: &str) -> Result<String, AuthError> {
+        tokens.caller(&SecretString::new(token)).await.map(|caller| caller.username.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_token_works_as_soon_as_it_is_appended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, "# none yet\n");
+        let tokens = open(&path).await.unwrap();
+        assert_eq!(user(&tokens, "one").await, Err(AuthError::UnknownToken));
+        append(&path, &line("one", "ada"));
+        assert_eq!(user(&tokens, "one").await.unwrap(), "ada");
+        append(&path, &line("two", "bob"));
+        assert_eq!(user(&tokens, "two").await.unwrap(), "bob");
+    }
+
+    #[tokio::test]
+    async fn a_removed_token_stops_working_at_the_next_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, &line("one", "ada"));
+        let mut tokens = open(&path).await.unwrap();
+        assert_eq!(user(&tokens, "one").await.unwrap(), "ada");
+        std::fs::write(&path, line("two", "bob")).unwrap();
+        tokens.recheck = Duration::ZERO;
+        assert_eq!(user(&tokens, "one").await, Err(AuthError::UnknownToken));
+    }
+
+    #[tokio::test]
+    async fn a_broken_edit_locks_nobody_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, &line("one", "ada"));
+        let tokens = open(&path).await.unwrap();
+        append(&path, "- {half");
+        assert_eq!(user(&tokens, "nobody's").await, Err(AuthError::UnknownToken));
+        assert_eq!(user(&tokens, "one").await.unwrap(), "ada");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.yaml");
+        append(&path, &line("one", "ada"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let error = open(&path).await.err().unwrap().to_string();
+        assert!(error.contains("has mode 0640") && error.contains("chmod 600"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_named() {
+        let error = open(Path::new("/nonexistent/tokens")).await.err().unwrap().to_string();
+        assert!(error.starts_with("auth.static.tokens_file: cannot read /nonexistent/tokens"), "{error}");
+    }
+}

@@ -1,0 +1,43 @@
+//! A JSON body as bytes: of the right type, and not too large.
+
+use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+
+use super::problem::Problem;
+
+/// The bytes of a body that says it is JSON.
+#[derive(Debug)]
+pub(super) struct JsonBytes(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        if !is_json(request.headers()) {
+            let msg = "the body must be JSON: send the header `Content-Type: application/json`";
+            let loc = &["header", "content-type"];
+            return Err(Problem::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, loc, "unsupported_media_type", msg));
+        }
+        Bytes::from_request(request, state).await.map(Self).map_err(|rejection| refusal(&rejection))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let essence =
+        types.next().and_then(|header| header.to_str().ok()).and_then(|header| header.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+        && types.next().is_none()
+}
+
+fn refusal(rejection: &BytesRejection) -> Problem {
+    match rejection {
+        BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
+            Problem::at(StatusCode::PAYLOAD_TOO_LARGE, &["body"], "body_too_large", "the body is too large")
+        }
+        _ => Problem::at(StatusCode::BAD_REQUEST, &["body"], "incomplete_body", "the body ended early"),
+    }
+}

@@ -1,0 +1,82 @@
+//! `/labs/{username}/events`: server-sent events.
+
+mod frame;
+mod stream;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::access::Action;
+use wasmspawner_core::progress::EventId;
+
+use super::auth::Caller;
+use super::path::LabPath;
+use super::problem::Problem;
+use crate::spawner::Labs;
+use crate::telemetry::Metrics;
+
+/// Tells nginx not to hold events back.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// The events of the operation under way, or of the last one: from the beginning, or after the id given.
+///
+/// Types: `info` and `error` (text), `progress` (0 to 100), `stage` (JSON: `stage`, `reason`, `message`, `progress`,
+/// `at`), and at the end `complete` or `failed`, after which the stream closes.
+#[utoipa::path(
+    get, path = "/labs/{username}/events", tag = "labs", operation_id = "follow_events",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "The last event already seen; the stream goes on after it. An event of an older operation starts the present one from its beginning."),
+        ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot send headers"),
+    ),
+    responses(
+        (status = 200, description = "Events", body = String, content_type = "text/event-stream"),
+        (status = 404, description = "No record of such a lab", body = super::problem::ErrorBody),
+    )
+)]
+pub(super) async fn follow_events(
+    State(labs): State<Labs>,
+    State(metrics): State<Metrics>,
+    State(shutdown): State<CancellationToken>,
+    caller: Caller,
+    LabPath(key): LabPath,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.may(Action::ReadOrStop(&key.user))?;
+    let last_seen = last_seen(&headers, query.as_deref().unwrap_or_default());
+    let reader = labs
+        .events(&key, last_seen)
+        .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store"), (BUFFERING, "no")];
+    let stream = stream::follow(reader, metrics.sse_reader(), shutdown);
+    Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+/// The header wins: a browser that reconnects sends it to the address it began with. An id that is none of ours
+/// starts from the beginning, as one of an older operation does.
+fn last_seen(headers: &HeaderMap, query: &str) -> Option<EventId> {
+    let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let param = query.split('&').find_map(|pair| pair.strip_prefix("last_event_id="));
+    header.or(param)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_id_comes_from_the_header_or_the_query() {
+        let (one, two) = ("01890a5d-ac96-774b-bcce-b302099a8057-1", "01890a5d-ac96-774b-bcce-b302099a8057-2");
+        let with = |id: &str| -> HeaderMap {
+            [(HeaderName::from_static("last-event-id"), id.parse().unwrap())].into_iter().collect()
+        };
+        let number = |id: Option<EventId>| id.map(|id| id.number);
+        assert_eq!(number(last_seen(&with(one), &format!("last_event_id={two}"))), Some(1));
+        assert_eq!(number(last_seen(&HeaderMap::new(), &format!("x=1&last_event_id={two}"))), Some(2));
+        assert_eq!(number(last_seen(&with("nonsense"), "")), None);
+        assert_eq!(number(last_seen(&HeaderMap::new(), "")), None);
+    }
+}

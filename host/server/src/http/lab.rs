@@ -1,0 +1,53 @@
+//! `/labs/{username}`
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use wasmspawner_core::access::{Action, Permit};
+
+use super::auth::{Authenticator, Caller};
+use super::path::LabPath;
+use super::problem::Problem;
+use super::wire;
+use crate::spawner::Labs;
+
+/// A lab, or what is left of one that failed.
+#[utoipa::path(
+    get, path = "/labs/{username}", tag = "labs", operation_id = "get_lab",
+    responses(
+        (status = 200, description = "The lab", body = wire::Lab),
+        (status = 404, description = "No such lab", body = super::problem::ErrorBody),
+    )
+)]
+pub(super) async fn get_lab(
+    State(labs): State<Labs>,
+    caller: Caller,
+    LabPath(key): LabPath,
+) -> Result<Json<wire::Lab>, Problem> {
+    caller.may(Action::ReadOrStop(&key.user))?;
+    let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
+    Ok(Json(wire::Lab::from(&*lab)))
+}
+
+/// Stops a lab. Its events tell how that goes.
+#[utoipa::path(
+    delete, path = "/labs/{username}", tag = "labs", operation_id = "stop_lab",
+    responses(
+        (status = 202, description = "The lab is being stopped"),
+        (status = 403, description = "A policy does not allow it", body = super::problem::ErrorBody),
+        (status = 404, description = "No lab to stop", body = super::problem::ErrorBody),
+    )
+)]
+pub(super) async fn stop_lab(
+    State(labs): State<Labs>,
+    State(authenticator): State<Authenticator>,
+    caller: Caller,
+    LabPath(key): LabPath,
+) -> Result<StatusCode, Problem> {
+    let owner = match caller.may(Action::ReadOrStop(&key.user))? {
+        Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
+        Permit::Administrator => None,
+    };
+    labs.stop(&key, owner.as_ref()).await?;
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,49 @@
+//! Paths of labs.
+
+use std::fmt::Write as _;
+
+use wasmspawner_core::lab::LabKey;
+
+use super::prefix::Prefix;
+
+/// The path of a lab.
+pub(super) fn of_lab(prefix: &Prefix, key: &LabKey) -> String {
+    let mut path = format!("{}/labs/{}", prefix.as_str(), segment(key.user.as_str()));
+    if !key.server.is_default() {
+        path.push_str("/servers/");
+        path.push_str(&segment(key.server.as_str()));
+    }
+    path
+}
+
+/// One segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.
+fn segment(name: &str) -> String {
+    name.bytes().fold(String::with_capacity(name.len()), |mut path, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+        path
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmspawner_core::names::{ServerName, Username};
+
+    #[test]
+    fn names_are_encoded() {
+        let key = |user: &str, server: &str| {
+            LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap())
+        };
+        let prefix = Prefix::of(&wasmspawner_core::config::HttpConfig::default());
+        assert_eq!(
+            of_lab(&prefix, &key("ada.lovelace@example.org", "")),
+            "/spawner/v1/labs/ada.lovelace@example.org"
+        );
+        assert_eq!(of_lab(&prefix, &key("a b%ü", "x?y")), "/spawner/v1/labs/a%20b%25%C3%BC/servers/x%3Fy");
+    }
+}

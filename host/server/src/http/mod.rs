@@ -1,0 +1,31 @@
+//! The REST API and its event streams: parse, call the spawner, map what it says. Nothing is decided here.
+
+mod around;
+pub mod auth;
+mod body;
+mod events;
+mod history;
+mod lab;
+mod labs;
+mod location;
+mod openapi;
+mod path;
+mod policies;
+mod prefix;
+mod probes;
+mod problem;
+mod ready;
+mod refused;
+mod request_id;
+mod router;
+mod server;
+mod spawn;
+mod spawn_form;
+mod state;
+mod wire;
+
+pub use prefix::Prefix;
+pub use probes::probes;
+pub use router::router;
+pub use server::serve;
+pub use state::Api;

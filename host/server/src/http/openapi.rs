@@ -1,0 +1,237 @@
+//! The API's description: derived from the handlers, and a page to read it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{Html, IntoResponse};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    ContentBuilder, ObjectBuilder, Ref, Required, Response, ResponseBuilder, SecurityRequirement,
+    ServerBuilder, Type,
+};
+use utoipa::{Modify, OpenApi};
+
+use super::prefix::Prefix;
+use super::problem::{Detail, ErrorBody};
+use super::wire;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "wasmspawner",
+        description = "Starts, watches and stops Jupyter labs on Kubernetes. Every answer with a 4xx or 5xx status has an `ErrorBody`; every answer has the header `x-request-id`. JupyterHub's named servers have the same routes below `/servers/{server}`.",
+        license(name = "Apache-2.0"),
+    ),
+    paths(
+        super::labs::list_labs, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
+        super::events::follow_events, super::history::get_history, super::spawn_form::get_spawn_form,
+        super::policies::list_policies, super::policies::reload_policies, get_openapi, browse,
+    ),
+    components(schemas(wire::Lab, wire::Operation, wire::Policy, wire::SpawnBody, ErrorBody, Detail)),
+    modifiers(&Credentials, &Names, &NamedServers, &CommonErrors),
+    tags((name = "labs", description = "Labs of users"), (name = "policies", description = "The site's rules"), (name = "document", description = "This description")),
+)]
+struct Document;
+
+/// The document of an API below `prefix`.
+fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
+    let mut document = Document::openapi();
+    document.servers = Some(vec![ServerBuilder::new().url(prefix.as_str()).build()]);
+    document
+}
+
+/// This API as an OpenAPI 3.1 document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "document", operation_id = "get_openapi", security(()),
+    responses((status = 200, description = "The document", body = Object))
+)]
+pub(super) async fn get_openapi(State(prefix): State<Prefix>) -> impl IntoResponse {
+    ([(CACHE_CONTROL, "max-age=300")], Json(document(&prefix)))
+}
+
+/// A page to read this API's description.
+#[utoipa::path(
+    get, path = "/docs", tag = "document", operation_id = "browse", security(()),
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"))
+)]
+pub(super) async fn browse() -> impl IntoResponse {
+    let own_only =
+        "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+    ([(CONTENT_SECURITY_POLICY, own_only)], Html(include_str!("browse.html")))
+}
+
+/// How callers prove who they are.
+struct Credentials;
+
+impl Modify for Credentials {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(bearer));
+        document.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>("token", [])]);
+    }
+}
+
+/// The parameter `username` of every path that has it.
+struct Names;
+
+impl Modify for Names {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        for (path, item) in &mut document.paths.paths {
+            if path.contains("{username}") {
+                let parameter = name("username", "Whose lab, as the Hub writes it; percent-encoded");
+                item.parameters.get_or_insert_default().push(parameter.into());
+            }
+        }
+    }
+}
+
+/// The paths of named servers: the same operations, with one parameter more.
+struct NamedServers;
+
+impl Modify for NamedServers {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let named: Vec<(String, PathItem)> = document.paths.paths.iter().filter_map(named_server).collect();
+        document.paths.paths.extend(named);
+    }
+}
+
+fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)> {
+    let (before, after) = path.split_once("/{username}")?;
+    let mut item = item.clone();
+    item.parameters
+        .get_or_insert_default()
+        .push(name("server", "Which of the user's named servers; percent-encoded").into());
+    for operation in operations(&mut item) {
+        if let Some(id) = &mut operation.operation_id {
+            id.push_str("_of_server");
+        }
+    }
+    Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
+}
+
+/// The answers that every route with credentials may give.
+struct CommonErrors;
+
+impl Modify for CommonErrors {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        for item in document.paths.paths.values_mut() {
+            let has_names = item.parameters.is_some();
+            for operation in operations(item).filter(|operation| operation.security.is_none()) {
+                let mut add = |status: &str, description| {
+                    let response = || error(description).into();
+                    operation.responses.responses.entry(status.to_owned()).or_insert_with(response);
+                };
+                add("401", "No valid credential");
+                add("403", "The credential is not good for this");
+                add("503", "Not ready, or the identity provider does not answer");
+                if has_names {
+                    add("422", "A name in the path is invalid");
+                }
+            }
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten()
+}
+
+fn name(name: &str, description: &str) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255)),
+        ))
+        .build()
+}
+
+fn error(description: &str) -> Response {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    ResponseBuilder::new().description(description).content("application/json", body).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::router::routes;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn json() -> Value {
+        serde_json::to_value(document(&Prefix::of(&wasmspawner_core::config::HttpConfig::default()))).unwrap()
+    }
+
+    #[test]
+    fn every_route_is_in_the_document_and_the_other_way_round() {
+        let documented: BTreeSet<(String, String)> = json()["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().unwrap().keys().filter(|key| *key != "parameters");
+                methods.map(|method| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
+            })
+            .collect();
+        let routed: BTreeSet<_> =
+            routes().into_iter().map(|route| (route.method.to_owned(), route.path)).collect();
+        assert_eq!(documented, routed);
+    }
+
+    #[test]
+    fn it_is_openapi_3_1_and_below_the_prefix() {
+        let json = json();
+        assert_eq!(json["openapi"], "3.1.0");
+        assert_eq!(json["servers"][0]["url"], "/spawner/v1");
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let json = json();
+        let mut references = Vec::new();
+        collect(&json, &mut references);
+        assert!(!references.is_empty());
+        for reference in references {
+            let target = reference.strip_prefix('#').and_then(|pointer| json.pointer(pointer));
+            assert!(target.is_some(), "{reference} leads nowhere");
+        }
+    }
+
+    fn collect(value: &Value, references: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                references.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|field| collect(field, references));
+            }
+            Value::Array(list) => list.iter().for_each(|element| collect(element, references)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn operations_have_names_of_their_own_and_declare_their_path() {
+        let json = json();
+        let mut ids = BTreeSet::new();
+        for (path, item) in json["paths"].as_object().unwrap() {
+            let declared: Vec<&str> = item["parameters"]
+                .as_array()
+                .map(|list| list.iter().filter_map(|parameter| parameter["name"].as_str()).collect())
+                .unwrap_or_default();
+            let used: Vec<&str> =
+                path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}')).collect();
+            assert_eq!(declared, used, "{path}");
+            for (method, operation) in
+                item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters")
+            {
+                let id = operation["operationId"].as_str().unwrap();
+                assert!(ids.insert(id.to_owned()), "{id} is there twice");
+                let answers = operation["responses"].as_object().unwrap();
+                assert!(answers.keys().any(|status| status.starts_with(['2', '3'])), "{method} {path}");
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Names in paths, parsed before anything else looks at them.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use http::StatusCode;
+use http::request::Parts;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::{InvalidName, ServerName, Username};
+
+use super::problem::{Detail, Problem};
+
+/// The lab that `/labs/{username}` or `/labs/{username}/servers/{server}` names.
+#[derive(Debug)]
+pub(super) struct LabPath(pub(super) LabKey);
+
+impl<S: Send + Sync> FromRequestParts<S> for LabPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+        let param = |name| params.iter().find(|(key, _)| *key == name).map(|(_, value)| value);
+        let user = Username::parse(param("username").unwrap_or_default());
+        let server = match param("server") {
+            Some("") => Err(InvalidName {
+                kind: "server name",
+                value: String::new(),
+                problem: wasmspawner_core::names::Problem::Empty,
+            }),
+            Some(server) => ServerName::parse(server),
+            None => Ok(ServerName::default()),
+        };
+        match (user, server) {
+            (Ok(user), Ok(server)) => Ok(Self(LabKey::new(user, server))),
+            (user, server) => {
+                let invalid = |name: &str, error: InvalidName| {
+                    Detail::new(["path", name], "invalid_name", error.to_string())
+                };
+                let wrong = user.err().map(|error| invalid("username", error)).into_iter();
+                let wrong = wrong.chain(server.err().map(|error| invalid("server", error))).collect();
+                Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong))
+            }
+        }
+    }
+}
+
+fn not_utf8() -> Problem {
+    let msg = "names in a path are percent-encoded UTF-8";
+    Problem::at(StatusCode::BAD_REQUEST, &["path"], "not_utf8", msg)
+}

@@ -1,0 +1,21 @@
+//! The path that the API is below.
+
+use std::sync::Arc;
+
+use wasmspawner_core::config::HttpConfig;
+
+/// A path such as `/spawner/v1`: begins with a slash and does not end with one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefix(Arc<str>);
+
+impl Prefix {
+    /// The prefix of a checked configuration.
+    pub fn of(config: &HttpConfig) -> Self {
+        Self(config.prefix.as_str().into())
+    }
+
+    /// The prefix.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

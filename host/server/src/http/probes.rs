@@ -1,0 +1,42 @@
+//! `/healthz`, `/readyz`, `/metrics`: for the cluster, on a listener of their own.
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use crate::spawner::Labs;
+use crate::telemetry::Metrics;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The routes of the probes' listener.
+pub fn probes(labs: Labs, metrics: Metrics) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready).with_state(labs))
+        .route("/metrics", get(numbers).with_state(metrics))
+}
+
+async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
+    if labs.is_ready() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not ready: the policies or the first list of labs are not loaded yet\n",
+        )
+    }
+}
+
+async fn numbers(State(metrics): State<Metrics>) -> Response {
+    match metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Errors as clients see them: `{"detail": [{"loc", "msg", "type"}], "request_id"}`, one entry a problem.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::request_id::RequestId;
+
+/// Why a request is refused. It becomes a body in [`render`], which knows the request's id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    status: StatusCode,
+    details: Vec<Detail>,
+    retry_after: Option<u64>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct Detail {
+    /// Where: `["path", "username"]`, `["body", "env", "PATH"]`; empty when it is nowhere in particular.
+    loc: Vec<String>,
+    /// What is wrong, for people.
+    msg: String,
+    /// What is wrong, for programs: a stable word.
+    #[serde(rename = "type")]
+    #[schema(rename = "type", value_type = String)]
+    kind: &'static str,
+}
+
+/// The body of every answer with a 4xx or 5xx status.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ErrorBody {
+    /// What is wrong, one entry a problem; never empty.
+    detail: Vec<Detail>,
+    /// Ties the answer to the service's log; also the header `x-request-id`.
+    request_id: String,
+}
+
+impl Detail {
+    /// Something wrong at `loc`.
+    pub(super) fn new<L: Into<String>>(
+        loc: impl IntoIterator<Item = L>,
+        kind: &'static str,
+        msg: impl Into<String>,
+    ) -> Self {
+        Self { loc: loc.into_iter().map(Into::into).collect(), msg: msg.into(), kind }
+    }
+}
+
+impl Problem {
+    /// One problem that is nowhere in particular.
+    pub(super) fn new(status: StatusCode, kind: &'static str, msg: impl Into<String>) -> Self {
+        Self::of(status, vec![Detail::new([""; 0], kind, msg)])
+    }
+
+    /// One problem, and where it is.
+    pub(super) fn at(status: StatusCode, loc: &[&str], kind: &'static str, msg: impl Into<String>) -> Self {
+        Self::of(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
+    }
+
+    /// Several problems at once; there must be one at least.
+    pub(super) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
+        Self { status, details, retry_after: None }
+    }
+
+    /// The request was right and the service is at fault; the log knows more.
+    pub(super) fn internal() -> Self {
+        let msg = "something went wrong in the service; its log has the details under this request_id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", msg)
+    }
+
+    /// 404: no lab, or no record of one.
+    pub(super) fn unknown_lab(msg: impl Into<String>) -> Self {
+        Self::at(StatusCode::NOT_FOUND, &["path", "username"], "unknown_lab", msg)
+    }
+
+    /// Says after how many seconds another attempt makes sense.
+    pub(super) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// What to say about an answer that some layer below gave without saying more than its status.
+    fn of_status(status: StatusCode) -> Self {
+        let (kind, msg) = match status {
+            StatusCode::NOT_FOUND => ("unknown_route", "there is no such route"),
+            StatusCode::METHOD_NOT_ALLOWED => (
+                "method_not_allowed",
+                "this route does not know that method; the header Allow lists those it knows",
+            ),
+            StatusCode::PAYLOAD_TOO_LARGE => ("body_too_large", "the body is too large"),
+            status if status.is_client_error() => ("bad_request", "the request cannot be understood"),
+            _ => return Self { status, ..Self::internal() },
+        };
+        Self::new(status, kind, msg)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Gives an answer that is an error its body. Whatever layer refused the request, the shape is the same.
+pub(super) fn render(response: Response, request_id: &RequestId) -> Response {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response;
+    }
+    let problem =
+        response.extensions().get::<Problem>().cloned().unwrap_or_else(|| Problem::of_status(status));
+    let headers = headers(&problem, response.headers());
+    let body = ErrorBody { detail: problem.details, request_id: request_id.as_str().to_owned() };
+    // Strings and lists of strings always become JSON; an empty body would still carry the status.
+    let body = serde_json::to_vec(&body).unwrap_or_default();
+    (problem.status, headers, Body::from(body)).into_response()
+}
+
+fn headers(problem: &Problem, given: &HeaderMap) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(allow) = given.get(ALLOW) {
+        headers.insert(ALLOW, allow.clone());
+    }
+    if let Some(seconds) = problem.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if problem.status == StatusCode::PAYLOAD_TOO_LARGE {
+        // The rest of the body is not read, so that the connection cannot be used again.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+
+    async fn body(response: Response) -> serde_json::Value {
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_problem_says_where_and_what() {
+        let problem =
+            Problem::at(StatusCode::TOO_MANY_REQUESTS, &["path", "username"], "busy", "later").retry_after(3);
+        let response = render(problem.into_response(), &RequestId::from_static("r1"));
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()[RETRY_AFTER], "3");
+        let expected = serde_json::json!({
+            "detail": [{"loc": ["path", "username"], "msg": "later", "type": "busy"}],
+            "request_id": "r1",
+        });
+        assert_eq!(body(response).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_bare_status_gets_a_body_too() {
+        for status in 400..600 {
+            let bare = StatusCode::from_u16(status).unwrap().into_response();
+            let response = render(bare, &RequestId::from_static("r1"));
+            assert_eq!(response.status().as_u16(), status);
+            assert!(body(response).await["detail"][0]["type"].is_string());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Nothing is said about labs before all of them are known: a Hub that heard 404 would believe them dead.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::problem::Problem;
+use crate::spawner::Labs;
+
+/// 503 until the service is ready.
+pub(super) async fn when_ready(State(labs): State<Labs>, request: Request, next: Next) -> Response {
+    if labs.is_ready() { next.run(request).await } else { Problem::not_ready().into_response() }
+}

@@ -1,0 +1,69 @@
+//! What the spawner says no with, as answers.
+
+use http::StatusCode;
+use wasmspawner_core::lifecycle::Refusal;
+use wasmspawner_core::policy::FieldError;
+
+use super::problem::{Detail, Problem};
+use crate::spawner::SpawnError;
+
+/// After how many seconds a refused spawn may be tried again.
+const SPAWN_PAUSE: u64 = 5;
+
+impl From<SpawnError> for Problem {
+    fn from(error: SpawnError) -> Self {
+        let msg = error.to_string();
+        match error {
+            SpawnError::Refused(refusal) => refusal.into(),
+            SpawnError::Denied { .. } => Self::new(StatusCode::FORBIDDEN, "permission_denied", msg),
+            SpawnError::Invalid(errors) => invalid(&errors),
+            SpawnError::Name(_) => {
+                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", "username"], "invalid_name", msg)
+            }
+            SpawnError::RetryLater(seconds) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "retry_later", msg).retry_after(seconds.into())
+            }
+            SpawnError::PolicyFailed { reason, .. } => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
+            }
+            SpawnError::NotReady => Self::not_ready(),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let msg = refusal.to_string();
+        let path = &["path", "username"];
+        match refusal {
+            Refusal::LabExists => Self::at(StatusCode::CONFLICT, path, "lab_exists", msg),
+            Refusal::SpawnInProgress => Self::at(StatusCode::CONFLICT, path, "spawn_in_progress", msg),
+            Refusal::StopInProgress => Self::at(StatusCode::CONFLICT, path, "stop_in_progress", msg),
+            Refusal::TooManySpawns => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_spawns", msg).retry_after(SPAWN_PAUSE)
+            }
+            Refusal::NoLab => Self::unknown_lab(msg),
+        }
+    }
+}
+
+impl Problem {
+    /// 503: the service does not know its labs yet, and must not seem to know that there are none.
+    pub(super) fn not_ready() -> Self {
+        let msg = "the service has just started and does not know its labs yet; try again in a moment";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", msg).retry_after(1)
+    }
+}
+
+fn invalid(errors: &[FieldError]) -> Problem {
+    let details = errors.iter().map(|error| {
+        let loc = ["body", "options"].into_iter().map(str::to_owned).chain(path(&error.field));
+        Detail::new(loc, "invalid_option", error.message.clone())
+    });
+    Problem::of(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
+}
+
+/// `volumes[3].name` is `volumes`, `3`, `name`.
+fn path(field: &str) -> impl Iterator<Item = String> {
+    field.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,60 @@
+//! The name of one request, in its answer and in every log line about it.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
+
+/// Where it travels.
+pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id taken over from a caller, in characters.
+const LONGEST: usize = 64;
+
+/// Visible ASCII without anything that means something in a log or a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestId(String);
+
+impl RequestId {
+    /// The id that a proxy gave the request, when it is a plain word; otherwise a new one.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+        headers
+            .get(HEADER)
+            .map(HeaderValue::as_bytes)
+            .filter(|id| (1..=LONGEST).contains(&id.len()) && id.iter().copied().all(plain))
+            .map_or_else(
+                || Self(Uuid::now_v7().to_string()),
+                |id| Self(String::from_utf8_lossy(id).into_owned()),
+            )
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As a header's value; an id is one always.
+    pub(super) fn to_header(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&self.0).ok()
+    }
+
+    #[cfg(test)]
+    pub(super) fn from_static(id: &'static str) -> Self {
+        Self(id.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_word_is_taken_over() {
+        let long = "x".repeat(65);
+        for (given, taken) in
+            [("abc-1.2_3", true), ("", false), ("a b", false), ("a\"b", false), (&long, false)]
+        {
+            let headers = [(HEADER, HeaderValue::from_str(given).unwrap())].into_iter().collect();
+            assert_eq!(RequestId::of(&headers).as_str() == given, taken, "{given:?}");
+        }
+        assert_ne!(RequestId::of(&HeaderMap::new()), RequestId::of(&HeaderMap::new()));
+    }
+}

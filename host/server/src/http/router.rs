@@ -1,0 +1,89 @@
+//! The index of the API: every route, the handler named after it, nothing else.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post};
+use http::StatusCode;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::around::{every_request, panicked};
+use super::events::follow_events;
+use super::history::get_history;
+use super::lab::{get_lab, stop_lab};
+use super::labs::list_labs;
+use super::openapi::{browse, get_openapi};
+use super::policies::{list_policies, reload_policies};
+use super::ready::when_ready;
+use super::spawn::spawn_lab;
+use super::spawn_form::get_spawn_form;
+use super::state::Api;
+
+/// A route below the prefix.
+pub(super) struct Route {
+    pub(super) method: &'static str,
+    pub(super) path: String,
+    handler: MethodRouter<Api>,
+}
+
+/// Everything about labs.
+fn lab_routes() -> Vec<Route> {
+    let single = [
+        route("GET", "/labs", get(list_labs)),
+        route("GET", "/policies", get(list_policies)),
+        route("POST", "/policies/reload", post(reload_policies)),
+    ];
+    let of_servers = [
+        of_server("GET", "/labs/{username}", "", get(get_lab)),
+        of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
+        of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
+        of_server("GET", "/labs/{username}", "/events", get(follow_events)),
+        of_server("GET", "/labs/{username}", "/history", get(get_history)),
+        of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
+    ];
+    single.into_iter().chain(of_servers.into_iter().flatten()).collect()
+}
+
+/// What is open to everyone.
+fn public_routes() -> Vec<Route> {
+    vec![route("GET", "/openapi.json", get(get_openapi)), route("GET", "/docs", get(browse))]
+}
+
+/// All routes, for comparing them with the document.
+#[cfg(test)]
+pub(super) fn routes() -> Vec<Route> {
+    lab_routes().into_iter().chain(public_routes()).collect()
+}
+
+/// The API below its prefix. `body_limit` is the most bytes that a body may have.
+pub fn router(api: Api, body_limit: usize) -> Router {
+    let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
+    let routes = labs.merge(collect(public_routes()));
+    Router::new()
+        .nest(api.prefix.as_str(), routes)
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .method_not_allowed_fallback(|| async { StatusCode::METHOD_NOT_ALLOWED })
+        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(api.metrics.clone(), every_request))
+        .with_state(api)
+}
+
+fn route(method: &'static str, path: &str, handler: MethodRouter<Api>) -> Route {
+    Route { method, path: path.to_owned(), handler }
+}
+
+/// The same handler for the user's default server and for a named one.
+fn of_server(method: &'static str, lab: &str, rest: &str, handler: MethodRouter<Api>) -> [Route; 2] {
+    [
+        Route { method, path: format!("{lab}{rest}"), handler: handler.clone() },
+        Route { method, path: format!("{lab}/servers/{{server}}{rest}"), handler },
+    ]
+}
+
+fn collect(routes: Vec<Route>) -> Router<Api> {
+    routes.into_iter().fold(Router::new(), |router, Route { method, path, handler }| {
+        tracing::debug!(method, path, "serves");
+        router.route(&path, handler)
+    })
+}

@@ -1,0 +1,51 @@
+//! `/labs/{username}/spawn`
+
+use axum::extract::{FromRequest, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::LOCATION;
+use wasmspawner_core::access::Action;
+use wasmspawner_core::spawn::SpawnRequest;
+
+use super::auth::{Authenticator, Caller};
+use super::body::JsonBytes;
+use super::location;
+use super::path::LabPath;
+use super::prefix::Prefix;
+use super::problem::Problem;
+use super::wire;
+use crate::spawner::Labs;
+
+/// Starts a lab. Answers as soon as the site's policies have agreed; the lab's events tell how it goes on.
+#[utoipa::path(
+    post, path = "/labs/{username}/spawn", tag = "labs", operation_id = "spawn_lab",
+    request_body = wire::SpawnBody,
+    responses(
+        (status = 303, description = "The lab is being started", headers(("location" = String, description = "The lab"))),
+        (status = 400, description = "The body is not JSON", body = super::problem::ErrorBody),
+        (status = 403, description = "A policy does not allow it", body = super::problem::ErrorBody),
+        (status = 409, description = "There is a lab, or an operation on it is under way", body = super::problem::ErrorBody),
+        (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
+        (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),
+        (status = 422, description = "An option or an environment variable is invalid", body = super::problem::ErrorBody),
+        (status = 429, description = "Too many labs are being started, or a policy asks for patience", body = super::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
+    )
+)]
+pub(super) async fn spawn_lab(
+    State(labs): State<Labs>,
+    State(authenticator): State<Authenticator>,
+    State(prefix): State<Prefix>,
+    caller: Caller,
+    LabPath(key): LabPath,
+    request: Request,
+) -> Result<Response, Problem> {
+    caller.may(Action::Spawn(&key.user))?;
+    let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
+    let parsed = wire::parse_spawn(&body)?;
+    let identity = authenticator.identity_of(&caller, &key.user).await?;
+    let token = caller.token_for(&key.user);
+    let lab = location::of_lab(&prefix, &key);
+    labs.spawn(SpawnRequest { key, identity, options: parsed.options, env: parsed.env, token }).await?;
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, lab)]).into_response())
+}

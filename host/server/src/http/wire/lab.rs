@@ -1,0 +1,172 @@
+//! A lab.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use wasmspawner_core::identity;
+use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
+use wasmspawner_core::policy::{self, Value};
+
+use crate::spawner::{About, LabSnapshot, PolicyRef, Quotas, Share};
+
+/// A lab.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct Lab {
+    /// Whose it is.
+    #[schema(example = "rra")]
+    username: String,
+    /// Which of the user's servers; empty for the default one.
+    server: String,
+    /// `starting`, `running`, `terminating` or `failed`.
+    #[schema(example = "starting")]
+    status: &'static str,
+    /// Whether the pod exists: `present` or `missing`.
+    #[schema(example = "present")]
+    pod: &'static str,
+    /// What was chosen in the spawn form.
+    #[schema(value_type = Object)]
+    options: BTreeMap<String, Value>,
+    /// The lab's environment; credentials are `<redacted>`.
+    env: BTreeMap<String, String>,
+    /// The user that the lab's processes run as.
+    uid: u32,
+    /// Their primary group.
+    gid: u32,
+    /// The user's groups.
+    groups: Vec<Group>,
+    /// What the lab may use; null when there is no limit.
+    quotas: Option<Quota>,
+    /// Where the Hub reaches the lab; present before its `complete` event is sent.
+    url: Option<String>,
+    /// The stage the pod is in.
+    stage: Option<&'static str>,
+    /// Why, for programs: `CamelCase`.
+    reason: Option<String>,
+    /// Why, for people.
+    message: Option<String>,
+    /// How far the operation is, 0 to 100.
+    progress: u8,
+    /// The operation under way, or the last one.
+    job_id: Option<String>,
+    /// The image that the lab runs.
+    image: Option<Image>,
+    /// When the spawn began, RFC 3339.
+    started_at: Option<String>,
+    /// The policies that decided about the lab.
+    policy: Vec<DecidedBy>,
+}
+
+/// A group of a user.
+#[derive(Debug, Serialize, ToSchema)]
+struct Group {
+    name: String,
+    /// The group's number; a group may have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u32>,
+}
+
+/// What a lab may use, and what is set aside for it.
+#[derive(Debug, Serialize, ToSchema)]
+struct Quota {
+    limits: Amounts,
+    requests: Amounts,
+}
+
+/// CPUs and bytes.
+#[derive(Debug, Serialize, ToSchema)]
+struct Amounts {
+    /// CPUs.
+    cpu: Option<f64>,
+    /// Bytes.
+    memory: Option<u64>,
+}
+
+/// A container image.
+#[derive(Debug, Serialize, ToSchema)]
+struct Image {
+    reference: String,
+    digest: Option<String>,
+    description: Option<String>,
+}
+
+/// A policy, as it was when it decided.
+#[derive(Debug, Serialize, ToSchema)]
+struct DecidedBy {
+    name: String,
+    digest: String,
+}
+
+impl From<&LabSnapshot> for Lab {
+    fn from(lab: &LabSnapshot) -> Self {
+        let LabSnapshot { key, about, .. } = lab.clone();
+        let About { options, env, uid, gid, groups, quotas, image, started_at, policy } = about;
+        Self {
+            username: key.user.into(),
+            server: key.server.into(),
+            status: status(lab.status),
+            pod: pod(lab.pod),
+            options,
+            env,
+            uid,
+            gid,
+            groups: groups.into_iter().map(Group::from).collect(),
+            quotas: quotas.map(Quota::from),
+            url: lab.url.clone(),
+            stage: lab.stage.map(wasmspawner_core::stage::Stage::as_str),
+            reason: lab.reason.clone(),
+            message: lab.message.clone(),
+            progress: lab.progress,
+            job_id: lab.job_id.map(|id| id.to_string()),
+            image: image.map(Image::from),
+            started_at: started_at.map(|at| at.to_string()),
+            policy: policy.into_iter().map(DecidedBy::from).collect(),
+        }
+    }
+}
+
+fn status(status: LabStatus) -> &'static str {
+    match status {
+        LabStatus::Starting => "starting",
+        LabStatus::Running => "running",
+        LabStatus::Terminating => "terminating",
+        LabStatus::Failed => "failed",
+    }
+}
+
+fn pod(pod: PodPresence) -> &'static str {
+    match pod {
+        PodPresence::Present => "present",
+        PodPresence::Missing => "missing",
+    }
+}
+
+impl From<identity::Group> for Group {
+    fn from(group: identity::Group) -> Self {
+        Self { name: group.name, id: group.gid }
+    }
+}
+
+impl From<Quotas> for Quota {
+    fn from(quotas: Quotas) -> Self {
+        Self { limits: quotas.limits.into(), requests: quotas.requests.into() }
+    }
+}
+
+impl From<Share> for Amounts {
+    fn from(share: Share) -> Self {
+        Self { cpu: share.cpu, memory: share.memory }
+    }
+}
+
+impl From<policy::Image> for Image {
+    fn from(image: policy::Image) -> Self {
+        Self { reference: image.reference, digest: image.digest, description: image.description }
+    }
+}
+
+impl From<PolicyRef> for DecidedBy {
+    fn from(policy: PolicyRef) -> Self {
+        Self { name: policy.name, digest: policy.digest }
+    }
+}

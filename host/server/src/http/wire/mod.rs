@@ -1,0 +1,11 @@
+//! Bodies as they travel. Nothing outside `http` knows them, so that the inside can change without the API.
+
+mod lab;
+mod operation;
+mod policy;
+mod spawn;
+
+pub(super) use lab::Lab;
+pub(super) use operation::Operation;
+pub(super) use policy::Policy;
+pub(super) use spawn::{SpawnBody, parse_spawn};

@@ -1,0 +1,216 @@
+//! The body of a spawn: parsed by hand, so that every mistake in it is answered with its place.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+use utoipa::ToSchema;
+use wasmspawner_core::names::EnvName;
+use wasmspawner_core::policy::{Options, Value};
+
+use crate::http::problem::{Detail, Problem};
+
+/// What to start. Both parts may be left out.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct SpawnBody {
+    /// The submission of the spawn form: single values. A list of one counts as its element; the texts `true` and
+    /// `false` count as booleans. The site's policy decides which keys exist.
+    #[schema(value_type = Option<Object>, example = json!({"image": "sciplat/sciplat-lab:w_2022_37", "size": "large", "debug": true}))]
+    options: Option<Options>,
+    /// Environment variables. Names are letters, digits and `_`, not starting with a digit.
+    #[schema(example = json!({"JUPYTERHUB_API_URL": "http://hub:8081/hub/api"}))]
+    env: Option<BTreeMap<String, String>>,
+}
+
+/// The parts of a spawn body.
+#[derive(Debug, PartialEq)]
+pub(in crate::http) struct ParsedSpawn {
+    pub(in crate::http) options: Options,
+    pub(in crate::http) env: BTreeMap<EnvName, String>,
+}
+
+/// Parses a body. 400 when it is not JSON; 422 with every mistake when it is.
+pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
+    let json: Json = serde_json::from_slice(body).map_err(|error| {
+        Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string())
+    })?;
+    let mut wrong = Vec::new();
+    let mut fields = object(&["body"], json, &mut wrong);
+    let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut wrong);
+    let (options, env) = (part("options"), part("env"));
+    let parsed = ParsedSpawn { options: parse_options(options, &mut wrong), env: parse_env(env, &mut wrong) };
+    for key in fields.keys() {
+        wrong.push(Detail::new(
+            ["body", key],
+            "unknown_field",
+            "a spawn has `options` and `env` and nothing else",
+        ));
+    }
+    if wrong.is_empty() { Ok(parsed) } else { Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong)) }
+}
+
+fn empty() -> Json {
+    Json::Object(Map::new())
+}
+
+fn object(loc: &[&str], value: Json, wrong: &mut Vec<Detail>) -> Map<String, Json> {
+    match value {
+        Json::Object(fields) => fields,
+        other => {
+            let msg = format!("must be an object, not {}", kind(&other));
+            wrong.push(Detail::new(loc.iter().copied(), "wrong_type", msg));
+            Map::new()
+        }
+    }
+}
+
+fn parse_options(options: Map<String, Json>, wrong: &mut Vec<Detail>) -> Options {
+    let mut parsed = Options::new();
+    for (key, value) in options {
+        match single(value) {
+            Ok(value) => drop(parsed.insert(key, value)),
+            Err(msg) => wrong.push(Detail::new(["body", "options", key.as_str()], "invalid_option", msg)),
+        }
+    }
+    parsed
+}
+
+/// The single value of an option, as JupyterHub's forms submit them.
+fn single(value: Json) -> Result<Value, String> {
+    match value {
+        Json::Array(mut list) if list.len() == 1 => match list.pop() {
+            Some(Json::Array(_)) | None => Err("must be a single value, not a list of lists".to_owned()),
+            Some(element) => single(element),
+        },
+        Json::Array(list) => Err(format!("must be a single value, not {} of them", list.len())),
+        Json::String(text) => Ok(match text.as_str() {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            _ => Value::Text(text),
+        }),
+        Json::Bool(value) => Ok(Value::Boolean(value)),
+        Json::Number(number) => number
+            .as_i64()
+            .map(Value::Integer)
+            .or_else(|| number.as_f64().map(Value::Number))
+            .ok_or_else(|| "is out of range".to_owned()),
+        other @ (Json::Null | Json::Object(_)) => {
+            Err(format!("must be a single value, not {}", kind(&other)))
+        }
+    }
+}
+
+fn parse_env(env: Map<String, Json>, wrong: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
+    let mut parsed = BTreeMap::new();
+    for (name, value) in env {
+        match (env_name(&name), env_value(value)) {
+            (Ok(name), Ok(value)) => drop(parsed.insert(name, value)),
+            (Err(msg), _) | (_, Err(msg)) => {
+                wrong.push(Detail::new(["body", "env", name.as_str()], "invalid_env", msg));
+            }
+        }
+    }
+    parsed
+}
+
+/// Stricter than Kubernetes: a name that no shell can use was never meant.
+fn env_name(name: &str) -> Result<EnvName, String> {
+    let parsed = EnvName::parse(name).ok().filter(|_| !name.contains(['-', '.']));
+    parsed.ok_or_else(|| {
+        "a name is 1 to 256 letters, digits and '_', and does not start with a digit".to_owned()
+    })
+}
+
+fn env_value(value: Json) -> Result<String, String> {
+    match value {
+        Json::String(text) if text.contains('\0') => {
+            Err("contains NUL, which no environment can hold".to_owned())
+        }
+        Json::String(text) => Ok(text),
+        other => Err(format!("must be a string, not {}", kind(&other))),
+    }
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(body: &Json) -> Result<ParsedSpawn, Problem> {
+        parse_spawn(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn form_submissions_become_single_values() {
+        let body =
+            json!({"options": {"size": ["large"], "debug": ["true"], "reset": "false", "n": 3, "x": 0.5}});
+        let options = parse(&body).unwrap().options;
+        let expected = [
+            ("debug", Value::Boolean(true)),
+            ("n", Value::Integer(3)),
+            ("reset", Value::Boolean(false)),
+            ("size", Value::Text("large".into())),
+            ("x", Value::Number(0.5)),
+        ];
+        assert_eq!(options, expected.map(|(key, value)| (key.to_owned(), value)).into());
+    }
+
+    #[test]
+    fn everything_may_be_left_out() {
+        assert_eq!(parse(&json!({})).unwrap(), ParsedSpawn { options: Options::new(), env: BTreeMap::new() });
+    }
+
+    #[test]
+    fn every_mistake_is_answered_with_its_place() {
+        let body = json!({
+            "options": {"a": [], "b": null, "c": [["x"]], "d": {"e": 1}, "ok": 1},
+            "env": {"1A": "", "A-B": "", "N": 1, "Z": "a\u{0}b", "": "", "OK": ""},
+            "more": 1,
+        });
+        let problem = format!("{:?}", parse(&body).unwrap_err());
+        for place in [
+            r#"["body", "options", "a"]"#,
+            r#"["body", "options", "b"]"#,
+            r#"["body", "options", "c"]"#,
+            r#"["body", "options", "d"]"#,
+            r#"["body", "env", "1A"]"#,
+            r#"["body", "env", "A-B"]"#,
+            r#"["body", "env", "N"]"#,
+            r#"["body", "env", "Z"]"#,
+            r#"["body", "env", ""]"#,
+            r#"["body", "more"]"#,
+        ] {
+            assert!(problem.contains(place), "{place} is not in {problem}");
+        }
+        assert!(!problem.contains("ok") && !problem.contains("OK"), "{problem}");
+    }
+
+    #[test]
+    fn what_is_not_json_is_malformed() {
+        for body in ["", "{", "\u{0}", "{\"options\": {}} x", &"[".repeat(1000)] {
+            let problem = format!("{:?}", parse_spawn(body.as_bytes()).unwrap_err());
+            assert!(problem.contains("malformed_json") && problem.contains("400"), "{problem}");
+        }
+        let problem = format!("{:?}", parse_spawn(b"[]").unwrap_err());
+        assert!(problem.contains("must be an object, not a list"), "{problem}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_body_is_too_odd(body: Vec<u8>) {
+            let _ = parse_spawn(&body);
+        }
+    }
+}
