@@ -1,1 +1,108 @@
 //! Takes pods through their life against any Kubernetes API.
+//!
+//! A [`Kubelet`] is a node of one machine and everything around it that pods need: it registers its Node, binds pods to
+//! it (the scheduler's part), binds claims (a provisioner's part), gives each pod a loopback address of its own, runs
+//! containers, and writes the statuses and events that a real kubelet writes. What runs the containers is a
+//! [`Runtime`]: local processes, or nothing at all.
+
+mod addresses;
+mod claims;
+mod clock;
+mod env;
+mod event;
+mod failure;
+mod image;
+mod known;
+mod logs;
+mod node;
+mod options;
+mod pod;
+mod probe;
+mod process;
+mod quantity;
+mod restart;
+mod runtime;
+mod scheduling;
+mod simulated;
+mod status;
+mod volume;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::{io, sync::Arc, time::Duration};
+
+use kube::Client;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+pub use addresses::{AddressRange, AddressRangeError};
+pub use image::{ImageCommand, PodCommand};
+pub use logs::KubeletLogs;
+pub use options::{KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
+pub use process::{LeftoverError, kill_leftovers};
+pub use restart::BackoffOptions;
+
+use known::Known;
+use node::{Node, NodeRuntime};
+
+/// How often logs are looked at for their size.
+const LOG_PERIOD: Duration = Duration::from_secs(30);
+
+/// A kubelet that is not running yet.
+#[derive(Debug)]
+pub struct Kubelet {
+    node: Arc<Node>,
+    known: Arc<Known>,
+}
+
+/// Why a kubelet cannot begin.
+#[derive(Debug, Error)]
+pub enum KubeletError {
+    /// The state directory cannot be created.
+    #[error("the kubelet's state directory cannot be created: choose one that this program may write to")]
+    StateDirectory(#[source] io::Error),
+}
+
+impl Kubelet {
+    /// A kubelet for the API server behind `client`.
+    pub fn new(client: Client, options: KubeletOptions) -> Result<Self, KubeletError> {
+        let node = Node::new(client, options).map_err(KubeletError::StateDirectory)?;
+        Ok(Self { node: Arc::new(node), known: Arc::default() })
+    }
+
+    /// The logs of its pods, for [`ApiServer::set_pod_logs`](crate::apiserver::ApiServer::set_pod_logs).
+    pub fn logs(&self) -> Arc<KubeletLogs> {
+        Arc::new(KubeletLogs { node: self.node.clone(), known: self.known.clone() })
+    }
+
+    /// Takes care of pods until `shutdown`, then of their end or not ([`OnShutdown`]); that takes at most 15 s.
+    ///
+    /// Pods that an earlier kubelet of the same node has left are taken over; processes that still run are adopted.
+    pub async fn run(self, shutdown: CancellationToken) {
+        tokio::join!(
+            node::keep_registered(self.node.clone(), shutdown.clone()),
+            claims::provision(self.node.clone(), shutdown.clone()),
+            watch::watch_pods(self.node.clone(), self.known.clone(), shutdown.clone()),
+            cut_logs(self.node.clone(), shutdown),
+        );
+    }
+}
+
+async fn cut_logs(node: Arc<Node>, shutdown: CancellationToken) {
+    let NodeRuntime::Process { options, state } = &node.runtime else { return };
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOG_PERIOD) => {}
+            () = shutdown.cancelled() => return,
+        }
+        let (state, limit) = (state.clone(), options.log_limit);
+        match tokio::task::spawn_blocking(move || process::cut_logs(&state, limit)).await {
+            Ok(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "logs were not cut");
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Addresses of pods out of 127.0.0.0/8, all of which Linux answers on the loopback interface.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    net::Ipv4Addr,
+    str::FromStr,
+};
+
+use thiserror::Error;
+
+/// A range such as `127.101.0.0/16`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressRange {
+    network: u32,
+    bits: u32,
+}
+
+/// Why a text is no range of pod addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{text:?} is no range of pod addresses: write an IPv4 network of 8 to 30 bits such as 127.101.0.0/16"
+)]
+pub struct AddressRangeError {
+    text: String,
+}
+
+impl Default for AddressRange {
+    fn default() -> Self {
+        Self { network: u32::from(Ipv4Addr::new(127, 101, 0, 0)), bits: 16 }
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = AddressRangeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (address, bits) = text.split_once('/')?;
+            let address: Ipv4Addr = address.parse().ok()?;
+            let bits: u32 = bits.parse().ok().filter(|bits| (8..=30).contains(bits))?;
+            Some(Self { network: u32::from(address) & (u32::MAX << (32 - bits)), bits })
+        };
+        parse().ok_or_else(|| AddressRangeError { text: text.to_owned() })
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.network), self.bits)
+    }
+}
+
+impl AddressRange {
+    fn contains(self, address: Ipv4Addr) -> bool {
+        u32::from(address) >> (32 - self.bits) == self.network >> (32 - self.bits)
+    }
+
+    /// Addresses without the first two (network, a gateway elsewhere) and the last (broadcast elsewhere).
+    fn usable(self) -> u32 {
+        (1_u32 << (32 - self.bits)) - 3
+    }
+}
+
+/// Which pod has which address. Freed addresses are reused as late as possible, so that a proxy which still knows an
+/// old lab does not reach somebody else's.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    range: AddressRange,
+    next: u32,
+    by_pod: HashMap<String, Ipv4Addr>,
+    taken: HashSet<Ipv4Addr>,
+}
+
+impl Addresses {
+    pub(crate) fn new(range: AddressRange) -> Self {
+        Self { range, next: 0, by_pod: HashMap::new(), taken: HashSet::new() }
+    }
+
+    /// Keeps the address that a pod's status already names. False when it is outside the range or another pod's.
+    pub(crate) fn restore(&mut self, uid: &str, address: Ipv4Addr) -> bool {
+        if let Some(own) = self.by_pod.get(uid) {
+            return *own == address;
+        }
+        if !self.range.contains(address) || !self.taken.insert(address) {
+            return false;
+        }
+        let offset = u32::from(address) - self.range.network;
+        self.next = self.next.max(offset.saturating_sub(1) % self.range.usable());
+        self.by_pod.insert(uid.to_owned(), address);
+        true
+    }
+
+    /// The pod's address, a new one if it has none. `None` when the range is used up.
+    pub(crate) fn assign(&mut self, uid: &str) -> Option<Ipv4Addr> {
+        if let Some(address) = self.by_pod.get(uid) {
+            return Some(*address);
+        }
+        let usable = self.range.usable();
+        let address = (0..usable)
+            .map(|step| Ipv4Addr::from(self.range.network + 2 + (self.next + step) % usable))
+            .find(|address| !self.taken.contains(address))?;
+        self.next = (u32::from(address) - self.range.network - 1) % usable;
+        self.taken.insert(address);
+        self.by_pod.insert(uid.to_owned(), address);
+        Some(address)
+    }
+
+    /// Gives the pod's address back.
+    pub(crate) fn free(&mut self, uid: &str) {
+        if let Some(address) = self.by_pod.remove(uid) {
+            self.taken.remove(&address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(range: &str) -> Addresses {
+        Addresses::new(range.parse().unwrap())
+    }
+
+    fn ip(text: &str) -> Ipv4Addr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn ranges_are_checked() {
+        for good in ["127.101.0.0/16", "127.0.0.0/8", "10.1.2.0/30"] {
+            assert_eq!(good.parse::<AddressRange>().unwrap().to_string(), good);
+        }
+        for bad in ["", "127.101.0.0", "127.101.0.0/31", "127.101.0.0/7", "x/16", "127.101.0.0/x"] {
+            assert!(bad.parse::<AddressRange>().unwrap_err().to_string().contains("127.101.0.0/16"), "{bad}");
+        }
+        assert_eq!("127.101.9.9/16".parse::<AddressRange>().unwrap(), AddressRange::default());
+    }
+
+    #[test]
+    fn a_pod_keeps_its_address_and_others_differ() {
+        let mut addresses = addresses("127.101.0.0/16");
+        let first = addresses.assign("a").unwrap();
+        assert_eq!(first, ip("127.101.0.2"));
+        assert_eq!(addresses.assign("a"), Some(first));
+        assert_eq!(addresses.assign("b"), Some(ip("127.101.0.3")));
+    }
+
+    #[test]
+    fn a_freed_address_is_reused_last() {
+        let mut addresses = addresses("127.101.0.0/29");
+        let all: Vec<_> = ["a", "b", "c", "d"].iter().map(|uid| addresses.assign(uid).unwrap()).collect();
+        addresses.free("b");
+        assert_eq!(addresses.assign("e"), Some(ip("127.101.0.6")));
+        assert_eq!(addresses.assign("f"), Some(all[1]));
+        assert_eq!(addresses.assign("g"), None);
+        addresses.free("never");
+    }
+
+    #[test]
+    fn restored_addresses_are_kept_when_they_fit() {
+        let mut addresses = addresses("127.101.0.0/16");
+        assert!(addresses.restore("a", ip("127.101.0.7")));
+        assert!(addresses.restore("a", ip("127.101.0.7")));
+        assert!(!addresses.restore("b", ip("127.101.0.7")));
+        assert!(!addresses.restore("c", ip("127.9.0.7")));
+        assert_eq!(addresses.assign("a"), Some(ip("127.101.0.7")));
+        assert_eq!(addresses.assign("b"), Some(ip("127.101.0.8")));
+    }
+}

@@ -1,0 +1,197 @@
+//! Images as local commands.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use k8s_openapi::api::core::v1::Container;
+use serde::Deserialize;
+
+use super::env::expand;
+
+/// What an image means on this machine.
+///
+/// Texts may contain `{mount:/path}` (the directory that is mounted at `/path`, or the path itself when nothing is),
+/// `{home}` (the container's home directory), `{pod_ip}` and `{port}` (its first port).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageCommand {
+    /// Image references this holds for; `*` stands for any characters. The first match of the list wins.
+    #[serde(rename = "match")]
+    pub pattern: String,
+    /// The image's entrypoint.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The image's default arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// The image's environment; the pod's wins.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The image's working directory; the pod's wins. Default: the home directory.
+    #[serde(default)]
+    pub working_dir: Option<PathBuf>,
+    /// What becomes of the pod's own command and arguments.
+    #[serde(default)]
+    pub pod_command: PodCommand,
+}
+
+/// What becomes of the command and arguments in the pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PodCommand {
+    /// As in Kubernetes: the pod's command replaces the image's command and arguments, the pod's arguments the image's.
+    #[default]
+    Wins,
+    /// The pod's are not used: its paths mean nothing on this machine.
+    Ignored,
+}
+
+/// The mapping that an image has, if any.
+pub(crate) fn find<'a>(mappings: &'a [ImageCommand], image: &str) -> Option<&'a ImageCommand> {
+    mappings.iter().find(|mapping| glob(&mapping.pattern, image))
+}
+
+/// The message of an image without a mapping.
+pub(crate) fn unmapped(image: &str) -> String {
+    format!(
+        "no local command is configured for image {image:?}: add an entry with `match: {image:?}` and a `command` to \
+         the kubelet's images"
+    )
+}
+
+/// `*` matches any run of characters, everything else itself.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut parts: Vec<_> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    let mut rest = rest;
+    for part in parts {
+        let Some(found) = rest.find(part) else { return false };
+        rest = &rest[found + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Program and arguments of a container, by Kubernetes' table of command, args, entrypoint and cmd.
+///
+/// `placeholder` resolves `{...}` of the mapping. Empty when neither side names a program.
+pub(crate) fn command_line(
+    mapping: &ImageCommand,
+    container: &Container,
+    env: &BTreeMap<String, String>,
+    placeholder: impl Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let own = |words: &[String]| words.iter().map(|word| fill(word, &placeholder)).collect::<Vec<_>>();
+    let pods = |words: &[String]| {
+        words.iter().map(|word| expand(word, |name| env.get(name).map(String::as_str))).collect::<Vec<_>>()
+    };
+    let (command, args) = match mapping.pod_command {
+        PodCommand::Wins => (container.command.as_deref(), container.args.as_deref()),
+        PodCommand::Ignored => (None, None),
+    };
+    let command = command.filter(|words| !words.is_empty());
+    let args = args.filter(|words| !words.is_empty());
+    match (command, args) {
+        (Some(command), args) => [pods(command), pods(args.unwrap_or_default())].concat(),
+        (None, Some(args)) => [own(&mapping.command), pods(args)].concat(),
+        (None, None) => [own(&mapping.command), own(&mapping.args)].concat(),
+    }
+}
+
+/// Replaces the placeholders that are known; other braces stay.
+pub(crate) fn fill(text: &str, placeholder: impl Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        out.push_str(&rest[..open]);
+        let inner = &rest[open + 1..];
+        let known = inner.split_once('}').and_then(|(name, tail)| Some((placeholder(name)?, tail)));
+        if let Some((value, tail)) = known {
+            out.push_str(&value);
+            rest = tail;
+        } else {
+            out.push('{');
+            rest = inner;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, image, expect) in [
+            ("*", "anything:1", true),
+            ("lab:1", "lab:1", true),
+            ("lab:1", "lab:12", false),
+            ("lab:*", "lab:12", true),
+            ("*/lab:*", "registry.example/team/lab:12", true),
+            ("*/lab:*", "lab:12", false),
+            ("*lab*", "my-lab:1", true),
+            ("a*a", "a", false),
+            ("a*b*c", "aXbYc", true),
+            ("", "lab", false),
+        ] {
+            assert_eq!(glob(pattern, image), expect, "{pattern} {image}");
+        }
+    }
+
+    #[test]
+    fn the_first_match_wins_and_unknown_keys_are_refused() {
+        let mappings: Vec<ImageCommand> = serde_json::from_value(json!([
+            {"match": "lab:special", "command": ["special"]},
+            {"match": "lab:*", "command": ["lab"], "pod_command": "ignored"},
+        ]))
+        .unwrap();
+        assert_eq!(find(&mappings, "lab:special").unwrap().command, ["special"]);
+        assert_eq!(find(&mappings, "lab:2").unwrap().pod_command, PodCommand::Ignored);
+        assert!(find(&mappings, "other").is_none());
+        assert!(unmapped("other").contains("match: \"other\""));
+        assert!(serde_json::from_value::<ImageCommand>(json!({"match": "x", "cmd": []})).is_err());
+    }
+
+    #[test]
+    fn command_and_arguments() {
+        use PodCommand::{Ignored, Wins};
+        let line = |pod_command, container: serde_json::Value| {
+            let mapping = ImageCommand {
+                command: vec!["jupyter".into(), "--ip={pod_ip}".into()],
+                args: vec!["lab".into(), "{mount:/home/x}/{keep}".into()],
+                pod_command,
+                ..ImageCommand::default()
+            };
+            let mut container = container;
+            container["name"] = json!("n");
+            let env = [("USER".to_owned(), "alice".to_owned())].into();
+            let placeholder = |name: &str| match name {
+                "pod_ip" => Some("127.101.0.2".to_owned()),
+                "mount:/home/x" => Some("/s/home".to_owned()),
+                _ => None,
+            };
+            command_line(&mapping, &serde_json::from_value(container).unwrap(), &env, placeholder).join(" ")
+        };
+        for (mode, container, expect) in [
+            (Wins, json!({}), "jupyter --ip=127.101.0.2 lab /s/home/{keep}"),
+            (
+                Wins,
+                json!({"args": ["--user=$(USER)", "{pod_ip}"]}),
+                "jupyter --ip=127.101.0.2 --user=alice {pod_ip}",
+            ),
+            (Wins, json!({"command": ["sh"]}), "sh"),
+            (Wins, json!({"command": ["sh"], "args": ["-c", "x"]}), "sh -c x"),
+            (
+                Ignored,
+                json!({"command": ["sh"], "args": ["-c"]}),
+                "jupyter --ip=127.101.0.2 lab /s/home/{keep}",
+            ),
+        ] {
+            assert_eq!(line(mode, container.clone()), expect, "{mode:?} {container}");
+        }
+    }
+}

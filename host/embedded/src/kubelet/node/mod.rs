@@ -1,0 +1,107 @@
+//! The node: what all its pods share.
+
+mod capacity;
+mod object;
+mod register;
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use kube::Client;
+
+pub(crate) use capacity::Capacity;
+pub(crate) use register::keep_registered;
+
+use super::{
+    BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions,
+    addresses::Addresses,
+    claims::Claims,
+    clock::Clock,
+    process::{StateDirectory, create_private},
+    restart::Backoff,
+};
+
+/// The one node.
+pub(crate) struct Node {
+    pub(crate) client: Client,
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) host_ip: IpAddr,
+    pub(crate) capacity: Capacity,
+    pub(crate) clock: Clock,
+    pub(crate) heartbeat: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) backoff: BackoffOptions,
+    pub(crate) on_shutdown: OnShutdown,
+    pub(crate) claims: Claims,
+    pub(crate) runtime: NodeRuntime,
+    addresses: Mutex<Addresses>,
+}
+
+/// What runs this node's containers.
+#[derive(Debug)]
+pub(crate) enum NodeRuntime {
+    Process { options: Arc<ProcessOptions>, state: StateDirectory },
+    Simulated(SimulatedOptions),
+}
+
+impl Node {
+    pub(crate) fn new(client: Client, options: KubeletOptions) -> io::Result<Self> {
+        let mut labels = options.node_labels;
+        for (key, value) in object::own_labels(&options.node_name) {
+            labels.entry(key).or_insert(value);
+        }
+        let (runtime, clock, on_shutdown, capacity) = match options.runtime {
+            Runtime::Process(process) => {
+                let state = StateDirectory::new(&process.state_dir);
+                create_private(state.path())?;
+                let on_shutdown = process.on_shutdown;
+                let runtime = NodeRuntime::Process { options: Arc::new(process), state };
+                (runtime, Clock::Wall, on_shutdown, Capacity::of_machine())
+            }
+            // There is nothing that could be left running.
+            Runtime::Simulated(simulated) => {
+                let runtime = NodeRuntime::Simulated(simulated);
+                (runtime, Clock::following_tokio(), OnShutdown::Keep, Capacity::simulated())
+            }
+        };
+        Ok(Self {
+            client,
+            name: options.node_name,
+            labels,
+            host_ip: options.host_ip,
+            capacity,
+            clock,
+            heartbeat: options.heartbeat,
+            retry: options.retry,
+            backoff: options.backoff,
+            on_shutdown,
+            claims: Claims::new(options.provision_claims),
+            runtime,
+            addresses: Mutex::new(Addresses::new(options.pod_addresses)),
+        })
+    }
+
+    pub(crate) fn addresses(&self) -> MutexGuard<'_, Addresses> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The waits between attempts to reach an API server that is away.
+    pub(crate) fn transient() -> Backoff {
+        Backoff::new(BackoffOptions { base: Duration::from_millis(200), max: Duration::from_secs(10) })
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name)
+            .field("runtime", &self.runtime)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! What a kubelet is told.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use super::{AddressRange, BackoffOptions, ImageCommand};
+
+/// The options of a [`Kubelet`](super::Kubelet). [`KubeletOptions::new`] has the defaults.
+#[derive(Debug, Clone)]
+pub struct KubeletOptions {
+    /// The name of its Node object and the `spec.nodeName` of its pods.
+    pub node_name: String,
+    /// Labels of the node besides `kubernetes.io/{hostname,os,arch}`.
+    pub node_labels: BTreeMap<String, String>,
+    /// The node's address, `status.hostIP` of its pods.
+    pub host_ip: IpAddr,
+    /// Where pods get their addresses from. Default `127.101.0.0/16`.
+    pub pod_addresses: AddressRange,
+    /// How often the node reports that it is alive. Default 30 s.
+    pub heartbeat: Duration,
+    /// Waits between restarts of a container and between attempts to pull an image.
+    pub backoff: BackoffOptions,
+    /// How long until a container that could not be configured, a volume that could not be mounted or a pod that
+    /// could not be scheduled is tried again. Default 10 s.
+    pub retry: Duration,
+    /// Whether unbound claims are bound at once. Switch off where something else provisions volumes. Default true.
+    pub provision_claims: bool,
+    /// What runs the containers.
+    pub runtime: Runtime,
+}
+
+impl KubeletOptions {
+    /// The defaults for a node of this name.
+    pub fn new(node_name: impl Into<String>, runtime: Runtime) -> Self {
+        Self {
+            node_name: node_name.into(),
+            node_labels: BTreeMap::new(),
+            host_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            pod_addresses: AddressRange::default(),
+            heartbeat: Duration::from_secs(30),
+            backoff: BackoffOptions::default(),
+            retry: Duration::from_secs(10),
+            provision_claims: true,
+            runtime,
+        }
+    }
+}
+
+/// What runs the containers.
+#[derive(Debug, Clone)]
+pub enum Runtime {
+    /// Local processes.
+    Process(ProcessOptions),
+    /// Nothing: containers only look as if they ran, see `README.md` for the faults that annotations choose.
+    Simulated(SimulatedOptions),
+}
+
+/// Options of the process runtime.
+#[derive(Debug, Clone)]
+pub struct ProcessOptions {
+    /// Directory for volumes, claims, logs and process records. Created with mode 0700.
+    pub state_dir: PathBuf,
+    /// What images mean here; the first match wins.
+    pub images: Vec<ImageCommand>,
+    /// Variables of this program's environment that processes get as well. Default: `PATH LANG LC_ALL TZ`.
+    pub inherit_env: Vec<String>,
+    /// What becomes of the processes when the kubelet is shut down. Default [`OnShutdown::Kill`].
+    pub on_shutdown: OnShutdown,
+    /// Directories that stand for NFS exports, by `server:/path`.
+    pub nfs: BTreeMap<String, PathBuf>,
+    /// Honour `runAsUser` and `runAsGroup`; needs root. Default false: everything runs as this program's user.
+    pub switch_user: bool,
+    /// A container's log is cut when it is longer than this many bytes; one older part is kept. Default 10 MiB.
+    pub log_limit: u64,
+}
+
+impl ProcessOptions {
+    /// The defaults with this state directory.
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            images: Vec::new(),
+            inherit_env: ["PATH", "LANG", "LC_ALL", "TZ"].map(str::to_owned).to_vec(),
+            on_shutdown: OnShutdown::default(),
+            nfs: BTreeMap::new(),
+            switch_user: false,
+            log_limit: 10 << 20,
+        }
+    }
+}
+
+/// What becomes of the processes when the kubelet is shut down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnShutdown {
+    /// They end (TERM, at most 10 s, KILL) and their pods fail with reason `Terminated`, as when a node shuts down.
+    #[default]
+    Kill,
+    /// They stay; the next kubelet with the same state directory adopts them.
+    Keep,
+}
+
+/// Durations of the simulated runtime, all zero by default; a pod's annotations override them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SimulatedOptions {
+    /// From the pod's creation to its binding.
+    pub schedule: Duration,
+    /// Pulling an image that the node does not have; zero means that every image is present.
+    pub pull: Duration,
+    /// The run of an init container.
+    pub init: Duration,
+    /// From the start of a container to its readiness.
+    pub ready: Duration,
+    /// From the TERM signal to the end of a container.
+    pub stop: Duration,
+}

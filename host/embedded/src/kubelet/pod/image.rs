@@ -1,0 +1,88 @@
+//! Getting a container's image, with the events and waiting reasons of a kubelet.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Container;
+
+use super::Worker;
+use crate::kubelet::{
+    event::{Happening, container_field},
+    restart::Backoff,
+    runtime::{ImageState, Role},
+};
+
+/// How long `ErrImagePull` is shown before it becomes `ImagePullBackOff`.
+const ERROR_SHOWN: Duration = Duration::from_secs(2);
+
+impl Worker {
+    /// Until the image is there.
+    pub(super) async fn pull(&self, container: &Container, role: Role) {
+        let image = container.image.as_deref().unwrap_or_default();
+        let field = container_field(&container.name, role != Role::Main);
+        let say = |happening: Happening| self.journal.write(happening.of_field(&field));
+        let pulling = || say(Happening::normal("Pulling", format!("Pulling image {image:?}")));
+        let mut backoff = Backoff::new(self.node.backoff);
+        loop {
+            match self.runtime.image(container) {
+                ImageState::Present => {
+                    say(Happening::normal(
+                        "Pulled",
+                        format!("Container image {image:?} already present on machine"),
+                    ));
+                    return;
+                }
+                ImageState::Pulls { after } => {
+                    pulling();
+                    self.sleep(after).await;
+                    let took = format!("{after:?} ({after:?} including waiting)");
+                    say(Happening::normal(
+                        "Pulled",
+                        format!("Successfully pulled image {image:?} in {took}"),
+                    ));
+                    return;
+                }
+                ImageState::Unavailable { after, message } => {
+                    pulling();
+                    self.sleep(after).await;
+                    say(Happening::warning("Failed", format!("Failed to pull image {image:?}: {message}")));
+                    say(Happening::warning("Failed", "Error: ErrImagePull"));
+                    self.board.waits(&container.name, "ErrImagePull", message.clone());
+                    let wait = backoff.advance();
+                    let shown = ERROR_SHOWN.min(wait / 2);
+                    self.sleep(shown).await;
+                    say(Happening::normal("BackOff", format!("Back-off pulling image {image:?}")));
+                    say(Happening::warning("Failed", "Error: ImagePullBackOff"));
+                    let message = format!("Back-off pulling image {image:?}: ErrImagePull: {message}");
+                    self.board.waits(&container.name, "ImagePullBackOff", message);
+                    self.sleep(wait.saturating_sub(shown)).await;
+                }
+                ImageState::Invalid => {
+                    let message = format!(
+                        "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid \
+                         reference format"
+                    );
+                    say(Happening::warning("InspectFailed", message.clone()));
+                    say(Happening::warning("Failed", "Error: InvalidImageName"));
+                    self.board.waits(&container.name, "InvalidImageName", message);
+                    self.sleep(self.node.retry).await;
+                }
+                ImageState::NeverPull => {
+                    let message =
+                        format!("Container image {image:?} is not present with pull policy of Never");
+                    say(Happening::warning("ErrImageNeverPull", message.clone()));
+                    say(Happening::warning("Failed", "Error: ErrImageNeverPull"));
+                    self.board.waits(&container.name, "ErrImageNeverPull", message);
+                    self.sleep(self.node.retry).await;
+                }
+            }
+        }
+    }
+
+    /// A sleep that is none when there is nothing to wait for, so that what follows becomes visible together with what
+    /// was before.
+    pub(super) async fn sleep(&self, duration: Duration) {
+        if !duration.is_zero() {
+            tokio::time::sleep(duration).await;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Where everything lies below the state directory.
+//!
+//! ```text
+//! pods/<uid>/home/                      home directory of the pod's containers, gone with the pod
+//! pods/<uid>/volumes/<volume>/          emptyDir, configMap, secret, projected, downwardAPI
+//! pods/<uid>/containers/<name>/         process.json, exit, 0.log, 1.log ...
+//! claims/<namespace>/<claim>/           persistent volume claims; never deleted
+//! ```
+
+use std::{
+    fs::DirBuilder,
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+/// The kubelet's state directory.
+#[derive(Debug, Clone)]
+pub(crate) struct StateDirectory(PathBuf);
+
+impl StateDirectory {
+    pub(crate) fn new(path: &Path) -> Self {
+        // Processes have other working directories.
+        Self(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn claims(&self) -> PathBuf {
+        self.0.join("claims")
+    }
+
+    pub(crate) fn pods(&self) -> PathBuf {
+        self.0.join("pods")
+    }
+
+    pub(crate) fn pod(&self, uid: &str) -> PodDirectory {
+        PodDirectory(self.pods().join(uid))
+    }
+
+    pub(crate) fn claim(&self, namespace: &str, claim: &str) -> PathBuf {
+        self.claims().join(namespace).join(claim)
+    }
+
+    /// Every pod that has a directory.
+    pub(crate) fn all_pods(&self) -> io::Result<Vec<(String, PodDirectory)>> {
+        let names = names(&self.pods())?;
+        Ok(names.into_iter().map(|uid| (uid.clone(), self.pod(&uid))).collect())
+    }
+}
+
+/// One pod's directory.
+#[derive(Debug, Clone)]
+pub(crate) struct PodDirectory(PathBuf);
+
+impl PodDirectory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    pub(crate) fn volume(&self, name: &str) -> PathBuf {
+        self.0.join("volumes").join(name)
+    }
+
+    pub(crate) fn container(&self, name: &str) -> ContainerDirectory {
+        ContainerDirectory(self.0.join("containers").join(name))
+    }
+
+    pub(crate) fn all_containers(&self) -> io::Result<Vec<ContainerDirectory>> {
+        let names = names(&self.0.join("containers"))?;
+        Ok(names.into_iter().map(|name| self.container(&name)).collect())
+    }
+}
+
+/// One container's directory.
+#[derive(Debug, Clone)]
+pub(crate) struct ContainerDirectory(PathBuf);
+
+impl ContainerDirectory {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn record(&self) -> PathBuf {
+        self.0.join("process.json")
+    }
+
+    /// Where the exit code of the newest run is written.
+    pub(crate) fn exit(&self) -> PathBuf {
+        self.0.join("exit")
+    }
+
+    pub(crate) fn log(&self, restarts: u32) -> PathBuf {
+        self.0.join(format!("{restarts}.log"))
+    }
+
+    /// The part of a log that was cut off.
+    pub(crate) fn cut_log(&self, restarts: u32) -> PathBuf {
+        self.0.join(format!("{restarts}.log.1"))
+    }
+}
+
+/// Creates a directory that only its owner may enter, and its parents.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}

@@ -1,0 +1,25 @@
+//! The process runtime: a container is a local process in its own process group.
+//!
+//! There are no namespaces: a process sees the machine's file system and network, and listens on its pod's own
+//! loopback address. See `README.md` for what a process is told about its pod.
+
+mod adopt;
+mod directory;
+mod fetch;
+mod group;
+mod launch;
+mod leftovers;
+mod logs;
+mod owner;
+mod pod;
+mod record;
+mod run;
+
+pub use leftovers::{LeftoverError, kill_leftovers};
+
+pub(crate) use directory::{StateDirectory, create_private};
+pub(crate) use launch::Launch;
+pub(crate) use leftovers::kill_pod;
+pub(crate) use logs::{Ended, LogPart, cut_logs, open_log};
+pub(crate) use pod::PodProcess;
+pub(crate) use run::ProcessRun;

@@ -1,0 +1,96 @@
+//! A running process: noticed when it ends, whoever started it.
+
+use std::{fs, os::fd::OwnedFd, os::unix::process::ExitStatusExt, process::ExitStatus};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use tokio::{io::unix::AsyncFd, process::Child};
+
+use super::{
+    directory::ContainerDirectory,
+    group::{kill_marked, signal_group},
+    record::ProcessRecord,
+};
+use crate::kubelet::runtime::Exit;
+
+/// The exit code of a process whose end nobody has seen.
+const UNKNOWN: i32 = 255;
+
+/// A process that is (or was) running.
+#[derive(Debug)]
+pub(crate) struct ProcessRun {
+    leader: Pid,
+    mark: String,
+    directory: ContainerDirectory,
+    watched: Watched,
+}
+
+#[derive(Debug)]
+enum Watched {
+    Child(Box<Child>),
+    /// Not our child: a pidfd becomes readable when the process ends.
+    Adopted(AsyncFd<OwnedFd>),
+}
+
+impl ProcessRun {
+    pub(crate) fn started(
+        child: Child,
+        leader: Pid,
+        record: &ProcessRecord,
+        directory: ContainerDirectory,
+    ) -> Self {
+        Self { leader, mark: record.mark.clone(), directory, watched: Watched::Child(Box::new(child)) }
+    }
+
+    /// A process of an earlier life of this program. `None` when it has just ended.
+    #[expect(
+        deprecated,
+        reason = "its replacement is unsafe, and an OwnedFd is what it asks for: open until it is dropped"
+    )]
+    pub(crate) fn adopted(
+        leader: Pid,
+        record: &ProcessRecord,
+        directory: ContainerDirectory,
+    ) -> Option<Self> {
+        let descriptor = pidfd_open(leader, PidfdFlags::NONBLOCK).ok()?;
+        // Between the look at its start time and the pidfd, the pid may have changed hands.
+        record.alive()?;
+        let watched = Watched::Adopted(AsyncFd::new(descriptor).ok()?);
+        Some(Self { leader, mark: record.mark.clone(), directory, watched })
+    }
+
+    /// Until it ends; whatever it leaves behind is killed, as in a container.
+    pub(crate) async fn wait(&mut self) -> Exit {
+        let status = match &mut self.watched {
+            Watched::Child(child) => child.wait().await.ok(),
+            Watched::Adopted(descriptor) => {
+                let _ = descriptor.readable().await;
+                None
+            }
+        };
+        let (leader, mark) = (self.leader, self.mark.clone());
+        let swept = tokio::task::spawn_blocking(move || {
+            signal_group(leader, Signal::KILL);
+            kill_marked(&mark);
+        });
+        let _ = swept.await;
+        Exit::of_code(exit_code(&self.directory, status))
+    }
+
+    pub(crate) fn terminate(&mut self) {
+        signal_group(self.leader, Signal::TERM);
+    }
+
+    pub(crate) fn kill(&mut self) {
+        signal_group(self.leader, Signal::KILL);
+    }
+}
+
+/// The code that the launcher wrote down, else what the system says, else unknown.
+pub(super) fn exit_code(directory: &ContainerDirectory, status: Option<ExitStatus>) -> i32 {
+    let written = fs::read_to_string(directory.exit()).ok().and_then(|code| code.trim().parse().ok());
+    written
+        .or_else(|| {
+            status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)))
+        })
+        .unwrap_or(UNKNOWN)
+}

@@ -1,0 +1,145 @@
+//! Whether and when an ended container runs again.
+//!
+//! Source: the Kubernetes documentation, "Container restarts": the first restart is immediate, later ones wait 10 s,
+//! 20 s, 40 s ... up to 5 minutes; a container that ran long enough starts over.
+
+use std::time::Duration;
+
+/// `restartPolicy` of a pod or of a sidecar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RestartPolicy {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl RestartPolicy {
+    /// The policy of a spec field; absent or unknown means the API's default.
+    pub(crate) fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("OnFailure") => Self::OnFailure,
+            Some("Never") => Self::Never,
+            _ => Self::Always,
+        }
+    }
+
+    /// The policy that holds for a plain init container: run to success, so `Always` means `OnFailure`.
+    pub(crate) fn for_init(self) -> Self {
+        if self == Self::Never { Self::Never } else { Self::OnFailure }
+    }
+
+    pub(crate) fn restarts(self, exit_code: i32) -> bool {
+        match self {
+            Self::Always => true,
+            Self::OnFailure => exit_code != 0,
+            Self::Never => false,
+        }
+    }
+}
+
+/// How long to wait between attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackoffOptions {
+    /// The first wait; doubles with every attempt. Kubernetes: 10 s.
+    pub base: Duration,
+    /// The longest wait. Kubernetes: 5 min.
+    pub max: Duration,
+}
+
+impl Default for BackoffOptions {
+    fn default() -> Self {
+        Self { base: Duration::from_secs(10), max: Duration::from_mins(5) }
+    }
+}
+
+/// The waits of one container (or of one image pull).
+#[derive(Debug, Clone)]
+pub(crate) struct Backoff {
+    options: BackoffOptions,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(options: BackoffOptions) -> Self {
+        Self { options, next: options.base }
+    }
+
+    /// A back-off for restarts, in which the first one is free.
+    pub(crate) fn for_restarts(options: BackoffOptions) -> Self {
+        Self { options, next: Duration::ZERO }
+    }
+
+    /// The state in which `restarts` restarts have happened already (an adopted pod).
+    pub(crate) fn after_restarts(options: BackoffOptions, restarts: u32) -> Self {
+        let mut backoff = Self::for_restarts(options);
+        for _ in 0..restarts.min(32) {
+            backoff.advance();
+        }
+        backoff
+    }
+
+    /// The wait before the next attempt; the one after that is longer.
+    pub(crate) fn advance(&mut self) -> Duration {
+        let wait = self.next.min(self.options.max);
+        self.next = if self.next.is_zero() { self.options.base } else { (wait * 2).min(self.options.max) };
+        wait
+    }
+
+    /// A container that ran for twice the longest wait is healthy: its next restart is free again.
+    pub(crate) fn ran_for(&mut self, duration: Duration) {
+        if duration > self.options.max * 2 {
+            self.next = Duration::ZERO;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(backoff: &mut Backoff, count: usize) -> Vec<u64> {
+        (0..count).map(|_| backoff.advance().as_secs()).collect()
+    }
+
+    #[test]
+    fn restarts_follow_the_policy() {
+        use RestartPolicy::{Always, Never, OnFailure};
+        for (policy, code, expect) in [
+            (Always, 0, true),
+            (Always, 1, true),
+            (OnFailure, 0, false),
+            (OnFailure, 137, true),
+            (Never, 0, false),
+            (Never, 1, false),
+        ] {
+            assert_eq!(policy.restarts(code), expect, "{policy:?} {code}");
+        }
+        assert_eq!(Always.for_init(), OnFailure);
+        assert_eq!(Never.for_init(), Never);
+        assert_eq!(RestartPolicy::parse(None), Always);
+    }
+
+    #[test]
+    fn waits_double_up_to_the_maximum() {
+        let options = BackoffOptions::default();
+        assert_eq!(seconds(&mut Backoff::for_restarts(options), 8), [0, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(seconds(&mut Backoff::new(options), 3), [10, 20, 40]);
+        assert_eq!(seconds(&mut Backoff::after_restarts(options, 2), 2), [20, 40]);
+    }
+
+    #[test]
+    fn a_long_run_starts_over() {
+        let mut backoff = Backoff::for_restarts(BackoffOptions::default());
+        seconds(&mut backoff, 4);
+        backoff.ran_for(Duration::from_mins(10));
+        assert_eq!(seconds(&mut backoff, 1), [80]);
+        backoff.ran_for(Duration::from_secs(601));
+        assert_eq!(seconds(&mut backoff, 2), [0, 10]);
+    }
+
+    #[test]
+    fn a_zero_base_never_waits() {
+        let options = BackoffOptions { base: Duration::ZERO, max: Duration::ZERO };
+        assert_eq!(seconds(&mut Backoff::for_restarts(options), 3), [0, 0, 0]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Pods through their lives, against the API server in process. Nothing here sleeps: tests wait for conditions.
+
+mod cluster;
+mod faults;
+mod load;
+mod process;
+mod scheduling;

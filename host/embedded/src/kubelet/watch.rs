@@ -1,0 +1,167 @@
+//! One watch for all pods: it starts a task for each of ours and tells it what is seen.
+
+use std::{collections::HashMap, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    runtime::{WatchStreamExt, watcher},
+};
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    known::Known,
+    node::{Node, NodeRuntime},
+    pod::{Sighting, live},
+    process::kill_pod,
+    status::PodRecord,
+};
+
+/// How long pods may take to end when the kubelet does: their grace, and the requests after it.
+const SHUTDOWN: Duration = Duration::from_secs(15);
+
+/// Takes care of all pods until the shutdown.
+pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: CancellationToken) {
+    let api: Api<Pod> = Api::all(node.client.clone());
+    let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
+    let mut pods = Pods {
+        node,
+        known,
+        shutdown: shutdown.clone(),
+        tasks: JoinSet::new(),
+        seen: HashMap::new(),
+        first: true,
+    };
+    let mut listed = Vec::new();
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            Some(_) = pods.tasks.join_next() => continue,
+            () = shutdown.cancelled() => break,
+        };
+        match event {
+            Some(Ok(watcher::Event::Apply(pod))) => pods.see(pod),
+            Some(Ok(watcher::Event::Delete(pod))) => pods.lose(uid(&pod), Some(pod.clone())),
+            Some(Ok(watcher::Event::Init)) => listed.clear(),
+            Some(Ok(watcher::Event::InitApply(pod))) => listed.push(pod),
+            Some(Ok(watcher::Event::InitDone)) => pods.relist(std::mem::take(&mut listed)),
+            Some(Err(error)) => tracing::warn!(%error, "the watch of pods failed, it goes on"),
+            None => break,
+        }
+    }
+    let ended = async { while pods.tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(SHUTDOWN, ended).await.is_err() {
+        tracing::warn!("some pods did not end in time");
+    }
+}
+
+/// The pods that have a task.
+struct Pods {
+    node: Arc<Node>,
+    known: Arc<Known>,
+    shutdown: CancellationToken,
+    tasks: JoinSet<()>,
+    seen: HashMap<String, watch::Sender<Sighting>>,
+    first: bool,
+}
+
+impl Pods {
+    /// A whole list: what is not in it is gone.
+    fn relist(&mut self, listed: Vec<Pod>) {
+        // Addresses that are in use come before new ones are given out.
+        for pod in listed.iter().filter(|pod| self.is_ours(pod)) {
+            let address =
+                pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()?.parse::<Ipv4Addr>().ok());
+            if let Some(address) = address {
+                self.node.addresses().restore(uid(pod), address);
+            }
+        }
+        if std::mem::take(&mut self.first) {
+            self.forget_strangers(&listed);
+        }
+        let present: std::collections::HashSet<_> = listed.iter().map(|pod| uid(pod).to_owned()).collect();
+        let vanished: Vec<_> = self.seen.keys().filter(|uid| !present.contains(*uid)).cloned().collect();
+        for uid in vanished {
+            self.lose(&uid, None);
+        }
+        for pod in listed {
+            self.see(pod);
+        }
+    }
+
+    fn is_ours(&self, pod: &Pod) -> bool {
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+        node.is_none_or(|node| node == self.node.name)
+    }
+
+    fn see(&mut self, pod: Pod) {
+        let uid = uid(&pod).to_owned();
+        if let Some(sightings) = self.seen.get(&uid) {
+            sightings.send_replace(Sighting { pod: Arc::new(pod), gone: false });
+            return;
+        }
+        if !self.is_ours(&pod) {
+            return;
+        }
+        let record = PodRecord::of(&pod, self.node.host_ip.to_string());
+        let (record, changes) = watch::channel(record);
+        self.known.add(&pod, changes);
+        let (sender, sightings) = watch::channel(Sighting { pod: Arc::new(pod), gone: false });
+        self.seen.insert(uid.clone(), sender);
+        let (node, known, shutdown) = (self.node.clone(), self.known.clone(), self.shutdown.clone());
+        self.tasks.spawn(async move {
+            live(node.clone(), sightings.clone(), record, shutdown.clone()).await;
+            let sighting = sightings.borrow().clone();
+            if !shutdown.is_cancelled() || sighting.gone {
+                known.remove(&sighting.pod);
+                clean_up(&node, &uid);
+            }
+        });
+    }
+
+    fn lose(&mut self, uid: &str, last: Option<Pod>) {
+        if let Some(sightings) = self.seen.remove(uid) {
+            sightings.send_modify(|sighting| {
+                if let Some(pod) = last {
+                    sighting.pod = Arc::new(pod);
+                }
+                sighting.gone = true;
+            });
+        }
+    }
+
+    /// Directories of pods that were deleted while this program was away, and what still runs in them.
+    fn forget_strangers(&self, listed: &[Pod]) {
+        let NodeRuntime::Process { state, .. } = &self.node.runtime else { return };
+        for (stranger, directory) in state.all_pods().unwrap_or_default() {
+            if listed.iter().any(|pod| uid(pod) == stranger) {
+                continue;
+            }
+            let _ = kill_pod(&stranger, &directory);
+            remove(directory.path());
+        }
+    }
+}
+
+/// Gives back what a pod had.
+fn clean_up(node: &Node, uid: &str) {
+    node.addresses().free(uid);
+    if let NodeRuntime::Process { state, .. } = &node.runtime {
+        remove(state.pod(uid).path());
+    }
+}
+
+fn remove(directory: &std::path::Path) {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(directory = %directory.display(), %error, "a pod's directory was not removed");
+        }
+        _ => {}
+    }
+}
+
+fn uid(pod: &Pod) -> &str {
+    pod.metadata.uid.as_deref().unwrap_or_default()
+}
