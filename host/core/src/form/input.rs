@@ -58,7 +58,7 @@ impl Input<'_> {
         self.help(html)
     }
 
-    /// Cards. The radio buttons are there for keyboards and screen readers; what is seen is their labels.
+    /// Cards, each a radio button whose label reaches over all of it.
     fn radio(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
         writeln!(html, "<div class=\"row row-cols-1 row-cols-md-2 g-2\">")?;
@@ -72,36 +72,41 @@ impl Input<'_> {
     }
 
     fn card(&self, at: usize, choice: &Choice, checked: bool, html: &mut String) -> fmt::Result {
-        writeln!(html, "<div class=\"col\">")?;
-        self.radio_button(at, &choice.value, checked, html)?;
-        let id = &self.id;
+        let (id, label) = (&self.id, Escaped(&choice.label));
+        writeln!(
+            html,
+            "<div class=\"col\">\n<div class=\"form-check position-relative border rounded h-100 p-3 ps-5\">"
+        )?;
+        self.radio_button(at, choice.description.is_some(), &choice.value, checked, html)?;
         write!(
             html,
-            "<label class=\"btn btn-outline-primary w-100 h-100 p-3 text-start\" for=\"{id}-{at}\">"
+            "<label class=\"form-check-label stretched-link fw-semibold\" for=\"{id}-{at}\">{label}</label>"
         )?;
-        write!(html, "<span class=\"d-block fw-semibold\">{}</span>", Escaped(&choice.label))?;
         if let Some(description) = &choice.description {
-            write!(html, "<span class=\"d-block small\">{}</span>", Escaped(description))?;
+            let description = Escaped(description);
+            write!(
+                html,
+                "\n<div class=\"small text-body-secondary\" id=\"{id}-{at}-more\">{description}</div>"
+            )?;
         }
-        writeln!(html, "</label>\n</div>")
+        writeln!(html, "\n</div>\n</div>")
     }
 
-    /// On or off as two buttons: a checkbox that is off submits nothing, and one with a hidden twin submits two values,
+    /// On or off as two choices: a checkbox that is off submits nothing, and one with a hidden twin submits two values,
     /// but the key must have one value in either case.
     fn yes_or_no(&self, on: bool, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
-        writeln!(html, "<div class=\"btn-group\">")?;
         for (at, (value, label, checked)) in
             [("true", "Yes", on), ("false", "No", !on)].into_iter().enumerate()
         {
-            self.radio_button(at, value, checked, html)?;
+            writeln!(html, "<div class=\"form-check form-check-inline\">")?;
+            self.radio_button(at, false, value, checked, html)?;
             writeln!(
                 html,
-                "<label class=\"btn btn-outline-primary px-4\" for=\"{}-{at}\">{label}</label>",
+                "<label class=\"form-check-label\" for=\"{}-{at}\">{label}</label>\n</div>",
                 self.id
             )?;
         }
-        writeln!(html, "</div>")?;
         self.help(html)?;
         writeln!(html, "</div>")
     }
@@ -148,14 +153,22 @@ impl Input<'_> {
         self.help(html)
     }
 
-    fn radio_button(&self, at: usize, value: &str, checked: bool, html: &mut String) -> fmt::Result {
+    fn radio_button(
+        &self,
+        at: usize,
+        described: bool,
+        value: &str,
+        checked: bool,
+        html: &mut String,
+    ) -> fmt::Result {
         let (id, name, value) = (&self.id, Escaped(&self.field.name), Escaped(value));
         let state = [flag("checked", checked), flag("required", self.field.required)].concat();
-        write!(
-            html,
-            "<input class=\"btn-check\" type=\"radio\" id=\"{id}-{at}\" name=\"{name}\" value=\"{value}\""
-        )?;
-        writeln!(html, " autocomplete=\"off\"{state}>")
+        write!(html, "<input class=\"form-check-input\" type=\"radio\" id=\"{id}-{at}\" name=\"{name}\"")?;
+        if described {
+            write!(html, " aria-describedby=\"{id}-{at}-more\"")?;
+        }
+        // Off, because a browser that restores an older choice would not show what is the default now.
+        writeln!(html, " value=\"{value}\" autocomplete=\"off\"{state}>")
     }
 
     /// The attributes that every single input has.

@@ -1,10 +1,13 @@
 use super::layout::layout;
-use super::{Form, input, script};
+use super::{FieldKind, Form, input, script};
+
+/// Shows which card is chosen. Where a page forbids inline styles the radio buttons still do.
+const CARDS: &str = "<style>\n#wasmspawner-form .border:has(> :checked) { border-color: var(--bs-primary) !important; \
+background-color: var(--bs-primary-bg-subtle); }\n</style>\n";
 
 /// The form as an HTML fragment for JupyterHub's spawn page, which supplies the `<form>` and the button.
 ///
-/// It uses the classes of Bootstrap 5.3 that the page has and brings no style of its own, so it follows the page in
-/// light and dark. Every text is escaped, every input has a label, and every key is submitted with one value at most.
+/// It uses the classes and colours of Bootstrap 5.3 that the page has, so it follows the page in light and dark. Every text is escaped, every input has a label, and every key is submitted with one value at most.
 /// Without scripts all fields are visible and everything else works.
 pub fn render(form: &Form) -> String {
     let fields = match form {
@@ -13,6 +16,9 @@ pub fn render(form: &Form) -> String {
         Form::Fields(fields) => fields,
     };
     let mut html = String::from("<div id=\"wasmspawner-form\">\n");
+    if fields.iter().any(|field| matches!(field.kind, FieldKind::Radio(_))) {
+        html.push_str(CARDS);
+    }
     for section in layout(fields) {
         section.open(&mut html);
         for (at, field) in &section.fields {

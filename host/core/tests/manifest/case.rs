@@ -69,6 +69,8 @@ impl Case {
             grants: answer.grants,
             customization: answer.customization,
         });
+        let quotas = self.quotas.into_iter().enumerate();
+        let quotas = quotas.map(|(at, quota)| (Source::Policy(format!("quota-{at}")), quota)).collect();
         let mut site_secrets = SiteSecretData::new();
         for (name, keys) in self.secrets {
             for (key, value) in keys {
@@ -86,11 +88,7 @@ impl Case {
             job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
             names,
             answers: answers.collect(),
-            quotas: self
-                .quotas
-                .into_iter()
-                .map(|quota| (Source::Policy("quota".to_owned()), quota))
-                .collect(),
+            quotas,
             site: &site,
             site_secrets,
             provisioned: self.provisioned,

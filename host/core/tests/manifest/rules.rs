@@ -79,6 +79,21 @@ fn the_ledger_knows_who_won_and_who_lost() {
 }
 
 #[test]
+fn the_ledger_knows_whose_limit_holds() {
+    let ledger = Case::read(include_str!("../golden/manifest/quotas.case.yaml")).compose().unwrap().ledger;
+    for (field, policy) in [
+        ("cpu", "quota-1"),
+        ("memory", "quota-0"),
+        ("storage", "quota-1"),
+        ("pods", "quota-0"),
+        ("nvidia.com/gpu", "quota-1"),
+    ] {
+        let source = Source::Policy(policy.to_owned());
+        assert_eq!(ledger.sources.get(&format!("quota.{field}")), Some(&source), "{field}");
+    }
+}
+
+#[test]
 fn secrets_are_in_secrets_only() {
     let case = ada("env: {JUPYTERHUB_API_TOKEN: hub-secret, token: user-secret}
 lab:

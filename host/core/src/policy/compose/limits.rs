@@ -1,10 +1,32 @@
 //! What the operator's and the user's limits leave of what was asked.
 
 use super::merge::Merged;
-use super::{Ledger, SpawnRejected};
+use super::{Ledger, Source, SpawnRejected};
 use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
 use crate::quota::{Quantity, Quota};
+
+/// The smallest of every limit, and whose it is.
+pub(super) fn quota(quotas: &[(Source, Quota)], ledger: &mut Ledger) -> Quota {
+    quotas.iter().fold(Quota::default(), |so_far, (source, other)| {
+        let both = so_far.clone().and(other.clone());
+        let fields = [
+            ("cpu", so_far.cpu_millis != both.cpu_millis),
+            ("memory", so_far.memory_bytes != both.memory_bytes),
+            ("storage", so_far.storage_bytes != both.storage_bytes),
+            ("pods", so_far.pods != both.pods),
+            ("labs", so_far.labs != both.labs),
+        ];
+        let extended = both
+            .extended
+            .iter()
+            .map(|(name, limit)| (name.as_str(), so_far.extended.get(name) != Some(limit)));
+        for (field, _) in fields.into_iter().chain(extended).filter(|(_, smaller)| *smaller) {
+            ledger.set(format!("quota.{field}"), source);
+        }
+        both
+    })
+}
 
 /// A lab that alone is above the user's quota would wait for ever: the request is refused with what would fit.
 pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRejected> {

@@ -27,7 +27,6 @@ use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, pod
 use crate::config::lab::LabSite;
 use crate::identity::Identity;
 use crate::names::LabelValue;
-use crate::quota::Quota;
 
 /// Decides a spawn: everything that can be wrong with it is found here, and said with who has to mend it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
@@ -40,7 +39,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let mut merged = merge(answers, &inputs, &mut ledger);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
     check_storage(&merged, &inputs, &ledger)?;
-    let quota = quota(&inputs);
+    let quota = limits::quota(&inputs.quotas, &mut ledger);
     limits::check_quota(&merged, &quota)?;
     let image = image(&mut merged, &inputs, &mut ledger)?;
     let env = env::lab_env(&inputs, &merged, &mut ledger)?;
@@ -173,10 +172,6 @@ fn check_storage(merged: &Merged, inputs: &SpawnInputs<'_>, ledger: &Ledger) -> 
         }
     }
     Ok(())
-}
-
-fn quota(inputs: &SpawnInputs<'_>) -> Quota {
-    inputs.quotas.iter().fold(Quota::default(), |quota, (_, other)| quota.and(other.clone()))
 }
 
 /// The policies' image or the site's. It becomes part of `merged` because the environment tells the lab about it.
