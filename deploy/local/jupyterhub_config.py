@@ -23,4 +23,3 @@ c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{os.environ['HUB_PROXY_PORT
 c.ConfigurableHTTPProxy.command = [sys.executable, str(here / "proxy.py")]
 
 c.JupyterHub.cleanup_servers = not os.environ.get("KEEP_LABS")
-c.JupyterHub.tornado_settings = {"slow_spawn_timeout": 0}  # to the progress page at once

@@ -1,17 +1,20 @@
 """JupyterHub's proxy for one machine: PyPI's `configurable-http-proxy` (no Node needed) with answers passed on as they come.
 
 Version 0.4.0 reads an answer to its end before it sends the first byte, so a spawn's progress would show when it is
-over; it allows ten requests at a time for all users; and it sends `/user/ada@example.org/` on as `/user/ada%40...`,
-which the lab does not know. Here the request's own path is used, and aiohttp carries it.
+over; it allows ten requests at a time for all users; it sends `/user/ada@example.org/` on as `/user/ada%40...`, which
+the lab does not know; and it does not pass on a web socket's subprotocol. Here the request's own path is used, and
+aiohttp carries it.
 """
 
 import asyncio
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import aiohttp
 from configurable_http_proxy import cli, configproxy
 from configurable_http_proxy.handlers import ProxyHandler
 from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 from yarl import URL
 
 # RFC 9110, section 7.6.1: these concern one connection only.
@@ -46,6 +49,13 @@ class StreamingProxyHandler(ProxyHandler):
     def select_subprotocol(self, subprotocols):
         """What the lab chose: JupyterLab speaks to kernels in the subprotocol it is told."""
         return self.ws_client.selected_subprotocol if self.ws_client else None
+
+    def on_message(self, message):
+        """From the browser to the lab; what came as bytes stays bytes."""
+        if self.ws_client:
+            self.proxy.update_last_activity(self.target["prefix"])
+            with suppress(WebSocketClosedError):
+                self.ws_client.write_message(message, binary=isinstance(message, bytes))
 
     async def call_proxy(self, path=None):
         """Send the request on and the answer back, piece by piece."""

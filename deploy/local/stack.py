@@ -11,10 +11,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+import site_config
 from toolchain import LOCAL, ROOT
 
 
@@ -24,7 +26,7 @@ class NotReady(Exception):
 
 @dataclass
 class Settings:
-    """Where everything is. `extra_serve` are further arguments of `wasmspawner serve`."""
+    """Where everything is. `adapt` may change the service's configuration before it is written."""
 
     state: Path
     program: Path
@@ -33,7 +35,7 @@ class Settings:
     spawner_port: int = 8090
     runtime: str = "process"
     keep_labs: bool = False
-    extra_serve: list[str] = field(default_factory=list)
+    adapt: Callable[[dict], None] = lambda config: None
     hub_config: Path = LOCAL / "jupyterhub_config.py"
 
     @property
@@ -108,32 +110,22 @@ def answers(url: str, token: str = "") -> bool:
         return False
 
 
-def lab_images(settings: Settings) -> list[dict]:
-    """What a lab's image means on this machine: any is the JupyterLab of the virtual environment."""
-    arguments = ["--ip={pod_ip}"]
-    if os.geteuid() == 0:
-        arguments.append("--allow-root")
-    command = [str(settings.venv / "jupyterhub-singleuser")]
-    path = f"{settings.venv}:{os.environ.get('PATH', os.defpath)}"
-    return [{"match": "*", "command": command, "args": arguments, "env": {"PATH": path}, "pod_command": "ignored"}]
-
-
 def serve_command(settings: Settings) -> list[str | Path]:
-    """The service's command line."""
-    images = settings.state / "images.json"
-    images.write_text(json.dumps(lab_images(settings), indent=2) + "\n")
-    return [
-        settings.program,
-        "serve",
-        "--local",
-        "--state-dir",
-        settings.state,
-        "--runtime",
-        settings.runtime,
-        "--listen",
-        f"127.0.0.1:{settings.spawner_port}",
-        *settings.extra_serve,
-    ]
+    """The service's command line, and its configuration where it says."""
+    near = settings.spawner_port
+    config = site_config.service_config(
+        state=settings.state,
+        venv=settings.venv,
+        port=near,
+        health_port=_remembered_port(settings.state / "health.port", near + 1),
+        cluster_port=_remembered_port(settings.state / "cluster.port", near + 2),
+        runtime=settings.runtime,
+        keep_labs=settings.keep_labs,
+    )
+    settings.adapt(config)
+    (settings.state / "homes").mkdir(mode=0o700, exist_ok=True)
+    file = site_config.write(config, settings.state / "wasmspawner.yaml")
+    return [settings.program, "serve", "--local", "--config", file]
 
 
 def token(settings: Settings, *who: str) -> str:
@@ -188,6 +180,8 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
         env,
     )
     try:
+        # The Hub itself first: the proxy answers earlier, and logs an error for each question about the Hub.
+        hub.wait_until(lambda: answers(f"http://127.0.0.1:{env['HUB_INTERNAL_PORT']}/hub/health"), 60)
         hub.wait_until(lambda: answers(f"{settings.hub_url}/hub/health"), 60)
     except BaseException:
         hub.stop(15)
@@ -195,13 +189,15 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
     return hub
 
 
-def _remembered_port(file: Path) -> int:
+def _remembered_port(file: Path, preferred: int = 0) -> int:
     """A free port, the same as last time where possible: labs that outlive the Hub know it."""
-    if file.exists() and is_free(known := int(file.read_text())):
-        return known
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    known = int(file.read_text()) if file.exists() else preferred
+    if known and is_free(known):
+        port = known
+    else:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
     file.write_text(str(port))
     return port
 
@@ -226,9 +222,11 @@ def stop_all_labs(settings: Settings, seconds: float) -> None:
         with urllib.request.urlopen(request, timeout=5) as response:
             return json.loads(response.read() or b"null")
 
+    stopping = set()
+    for user in ask("GET", "/labs?status=running&status=starting"):
+        with suppress(urllib.error.HTTPError):  # on its way out, or named servers only
+            ask("DELETE", f"/labs/{urllib.parse.quote(user, safe='')}")
+            stopping.add(user)
     give_up = time.monotonic() + seconds
-    while time.monotonic() < give_up and (users := ask("GET", "/labs?status=running&status=starting")):
-        for user in users:
-            with suppress(urllib.error.HTTPError):  # on its way out
-                ask("DELETE", f"/labs/{urllib.parse.quote(user, safe='')}")
+    while stopping.intersection(ask("GET", "/labs?status=all")) and time.monotonic() < give_up:
         time.sleep(0.2)

@@ -71,7 +71,8 @@ def serve_stub(port):
     app.router.add_get("/spawner/v1/labs/{user}/events", an_event_stream)
     app.router.add_get("/spawner/v1/labs/{user}", state)
     app.router.add_delete(
-        "/spawner/v1/labs/{user}", lambda r: web.json_response({"detail": [{"msg": "none"}]}, status=404)
+        "/spawner/v1/labs/{user}",
+        lambda r: web.json_response({"detail": [{"msg": "none", "type": "unknown_lab"}]}, status=404),
     )
     app.router.add_get("/{tail:.*}", a_lab)
     web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None, backlog=1024)

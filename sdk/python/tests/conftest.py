@@ -41,7 +41,11 @@ class Script:
 
 def problem(status, msg, *loc, **headers):
     # A function: a response object can be sent once only.
-    return web.json_response({"detail": [{"loc": list(loc), "msg": msg, "type": "t"}]}, status=status, headers=headers)
+    return web.json_response(
+        {"detail": [{"loc": list(loc), "msg": msg, "type": "unknown_lab" if status == 404 else "t"}]},
+        status=status,
+        headers=headers,
+    )
 
 
 def refuse(status, msg, *loc, **headers):

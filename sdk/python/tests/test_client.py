@@ -126,6 +126,10 @@ async def test_no_lab_is_none_but_an_unknown_page_is_not(client, service):
     service.on("GET /labs/ada", lambda: web.Response(status=404, text="<html>wrong door</html>"))
     with pytest.raises(Refused):
         await client.lab(ADA, "t")
+    unknown_route = {"detail": [{"loc": [], "msg": "there is no such route", "type": "unknown_route"}]}
+    service.on("GET /labs/ada", lambda: web.json_response(unknown_route, status=404))
+    with pytest.raises(Refused):
+        await client.lab(ADA, "t")
     service.on("GET /labs/ada", lambda: web.Response(text="[]"))
     with pytest.raises(Unreachable):
         await client.lab(ADA, "t")

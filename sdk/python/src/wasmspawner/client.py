@@ -127,7 +127,7 @@ class ServiceClient:
         try:
             answer = await ask("GET", lab.path, token)
         except Refused as error:
-            if error.status == 404 and error.detail:
+            if error.no_lab:
                 return None
             raise
         try:
@@ -143,7 +143,7 @@ class ServiceClient:
         try:
             await self._patiently("DELETE", lab.path, token)
         except Refused as error:
-            if error.status == 404 and error.detail:
+            if error.no_lab:
                 return False
             raise
         return True

@@ -39,6 +39,11 @@ class Refused(ServiceError):
         self.types = frozenset(str(entry.get("type", "")) for entry in self.detail)
         super().__init__(f"{status}: {'; '.join(_line(*problem) for problem in self.problems) or 'no detail given'}")
 
+    @property
+    def no_lab(self) -> bool:
+        """The service itself says that there is no such lab; not just any 404 of a proxy or a wrong `api_url`."""
+        return self.status == 404 and "unknown_lab" in self.types
+
 
 def _detail(body: bytes) -> list[dict[str, Any]]:
     try:

@@ -220,7 +220,7 @@ class WasmSpawner(Spawner):
                 if await self._client.delete(self._lab, self._hub_token()):
                     await self._follow(log)
         except Refused as error:
-            if error.status != 404:  # the record went with the lab before the stream was opened
+            if not error.no_lab:  # the record went with the lab before the stream was opened
                 raise
         except TimeoutError as error:
             raise LabError(504, f"The lab did not stop within {self.stop_timeout:.0f} seconds.") from error

@@ -1,0 +1,103 @@
+"""The site that `make run` shows: its images, sizes and policies, as the service's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from toolchain import policy
+
+# The same JupyterLab, whatever the image is called: one machine has one.
+IMAGES = [
+    {
+        "name": "minimal",
+        "label": "Minimal",
+        "description": "Python and JupyterLab, nothing else",
+        "reference": "quay.io/jupyter/minimal-notebook:python-3.13",
+    },
+    {
+        "name": "scipy",
+        "label": "Scientific Python",
+        "description": "NumPy, SciPy and pandas on top",
+        "reference": "quay.io/jupyter/scipy-notebook:python-3.13",
+    },
+]
+SIZES = [
+    {"name": "small", "label": "Small", "cpu": "500m", "memory": "1Gi"},
+    {"name": "medium", "label": "Medium", "cpu": 1, "memory": "2Gi"},
+    {"name": "large", "label": "Large", "cpu": 2, "memory": "4Gi"},
+]
+OPTIONS = [
+    {
+        "name": "reset_user_env",
+        "label": "Reset my environment",
+        "help": "Moves your own Python packages and settings aside, for a lab that no longer starts",
+        "env": {"RESET_USER_ENV": "T"},
+    },
+    {"name": "debug", "label": "Verbose logs", "env": {"DEBUG": "T"}},
+]
+
+
+def service_config(
+    *, state: Path, venv: Path, port: int, health_port: int, cluster_port: int, runtime: str, keep_labs: bool
+) -> dict[str, Any]:
+    """The configuration of the service on this machine."""
+    homes = state / "homes"
+    return {
+        "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
+        "auth": {"mode": "static", "static": {"tokens_file": str(state / "tokens.yaml")}},
+        "embedded": {
+            "listen": f"127.0.0.1:{cluster_port}",
+            "runtime": runtime,
+            "images": [jupyterlab(venv)],
+            "keep_labs": keep_labs,
+        },
+        "lab": {
+            "env": {"HOME": "/home/{username}"},
+            "working_dir": "/home/{username}",
+            "termination_grace_period_seconds": 10,
+        },
+        "policies": [
+            {
+                "name": "default",
+                "path": str(policy("policy-default")),
+                "grants": {"host-path": [str(homes)]},
+                "config": {
+                    "images": IMAGES,
+                    "sizes": SIZES,
+                    "options": OPTIONS,
+                    # Files stay: the home is a folder of this machine, one for each user.
+                    "volumes": [{"name": "home", "host_path": str(homes)}],
+                    "mounts": [{"volume": "home", "path": "/home/{username}", "sub_path": "{username}"}],
+                },
+            },
+            {
+                "name": "suspended",
+                "path": str(policy("policy-deny-group")),
+                "config": {"deny": ["suspended"], "message": "Your account is suspended. Please ask for help."},
+            },
+        ],
+        "state_dir": str(state),
+    }
+
+
+def jupyterlab(venv: Path) -> dict[str, Any]:
+    """What an image means here: any is the JupyterLab of the virtual environment, at the pod's address."""
+    # Jupyter refuses root without being told; here everything runs as whoever called `make`.
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    return {
+        "match": "*",
+        "command": [str(venv / "jupyterhub-singleuser")],
+        "args": ["--ip={pod_ip}", *root],
+        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"},
+        "working_dir": "{home}",
+        "pod_command": "ignored",
+    }
+
+
+def write(config: dict[str, Any], file: Path) -> Path:
+    """The configuration as a file; JSON is YAML."""
+    file.write_text(json.dumps(config, indent=2) + "\n")
+    return file

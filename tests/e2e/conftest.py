@@ -1,0 +1,14 @@
+import pytest
+from world import World
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """Service and Hub, for all tests of the session: they differ by the users they use."""
+    world = World.at(tmp_path_factory.mktemp("state"))
+    try:
+        world.start_service()
+        world.start_hub()
+        yield world
+    finally:
+        world.close()

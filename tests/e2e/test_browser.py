@@ -1,0 +1,139 @@
+"""The same in a browser: the form is usable, the bar moves, the lab opens and runs code. Screenshots stay."""
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="no browser: Debian's packages are chromium and chromium-driver"
+)
+
+
+@pytest.fixture(scope="session")
+def screenshots():
+    """Where the screenshots go: outside the clone."""
+    folder = Path(os.environ.get("SCREENSHOTS") or Path(tempfile.gettempdir()) / "wasmspawner-screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def browser(request, screenshots):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    # No sandbox: root in a container, and only pages of this machine.
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1280,1000",
+    ):
+        options.add_argument(argument)
+    if getattr(request, "param", "light") == "dark":
+        options.add_argument("--blink-settings=preferredColorScheme=0")
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.save_screenshot(str(screenshots / f"{request.node.name}-end.png"))
+    driver.quit()
+
+
+def wait(driver, seconds, condition):
+    return WebDriverWait(driver, seconds, poll_frequency=0.1).until(condition)
+
+
+def log_in(driver, world, name):
+    driver.get(f"{world.url}/hub/login")
+    driver.find_element(By.ID, "username_input").send_keys(name)
+    driver.find_element(By.ID, "login_submit").click()
+    wait(driver, 20, lambda d: "/hub/spawn" in d.current_url)
+    wait(driver, 20, lambda d: d.find_elements(By.ID, "spawn_form"))
+
+
+def test_from_login_to_a_running_cell(world, browser, screenshots):
+    log_in(browser, world, "ada.byron@example.org")
+    form = browser.find_element(By.ID, "spawn_form")
+    browser.save_screenshot(str(screenshots / "form.png"))
+    # Every field has a label a reader can hear, and a label's text can be clicked.
+    for control in form.find_elements(By.CSS_SELECTOR, "input:not([type=hidden]), select, textarea"):
+        assert browser.execute_script("return arguments[0].labels.length", control) > 0, control.get_attribute("name")
+    medium = form.find_element(By.CSS_SELECTOR, "input[name=size][value=medium]")
+    browser.execute_script("arguments[0].labels[0].click()", medium)
+    assert medium.is_selected()
+    form.find_element(By.CSS_SELECTOR, "button[type=submit]").click()
+
+    wait(browser, 20, lambda d: "/spawn-pending/" in d.current_url)
+    seen = set()
+
+    def moved(driver):
+        if "/spawn-pending/" in driver.current_url:
+            value = driver.execute_script(
+                "return document.getElementById('progress-bar')?.getAttribute('aria-valuenow')"
+            )
+            if value and value not in seen:
+                seen.add(value)
+                driver.save_screenshot(str(screenshots / f"progress-{int(value):03}.png"))
+        return "/lab" in driver.current_url
+
+    wait(browser, 90, moved)
+    assert len(seen) >= 3, f"the bar hardly moved: {seen}"
+    wait(browser, 60, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard"))
+
+    # A kernel answers, so web sockets pass through the proxy in both directions.
+    card = wait(browser, 30, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard[data-category=Notebook]"))[0]
+    card.click()
+    wait(browser, 60, lambda d: "| Idle" in d.find_element(By.CSS_SELECTOR, "#jp-main-statusbar").text)
+    # The cell's element is replaced while the notebook settles: focus it, then type at the focus.
+    browser.execute_script("document.querySelector('.jp-Notebook .cm-content').focus()")
+    ActionChains(browser).send_keys("6 * 7").key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+    wait(
+        browser,
+        30,
+        lambda d: any("42" in out.text for out in d.find_elements(By.CSS_SELECTOR, ".jp-OutputArea-output")),
+    )
+    browser.save_screenshot(str(screenshots / "lab.png"))
+
+
+@pytest.mark.parametrize("browser", ["dark"], indirect=True)
+def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
+    log_in(browser, world, "lise")
+    browser.execute_script("document.documentElement.setAttribute('data-bs-theme', 'dark')")
+    time.sleep(0.3)  # colours fade in
+    browser.save_screenshot(str(screenshots / "form-dark.png"))
+    browser.set_window_size(400, 900)
+    browser.save_screenshot(str(screenshots / "form-phone.png"))
+    wide = browser.execute_script("return document.querySelector('#spawn_form').scrollWidth - window.innerWidth")
+    assert wide <= 0, "the form is wider than a phone"
+
+
+def test_a_failing_lab_is_explained(world, browser, screenshots):
+    log_in(browser, world, "emmy")
+    broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
+    browser.execute_script("arguments[0].click()", broken)
+    browser.find_element(By.CSS_SELECTOR, "#spawn_form button[type=submit]").click()
+    said = wait(
+        browser,
+        30,
+        lambda d: [
+            e.text
+            for e in d.find_elements(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg, .container p")
+            if "fail" in e.text.lower() or "exit" in e.text.lower() or "crash" in e.text.lower()
+        ],
+    )
+    browser.save_screenshot(str(screenshots / "failed.png"))
+    assert any(said)

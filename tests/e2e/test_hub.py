@@ -1,0 +1,152 @@
+"""A user's way through JupyterHub to a real JupyterLab, by HTTP alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import psutil
+import pytest
+from world import SUSPENDED_USER, Visitor, eventually
+
+
+def test_form_spawn_progress_lab_stop(world):
+    name = "ada.lovelace@example.org"
+    visitor = Visitor(world, name)
+    page, fields = visitor.form()
+    assert page.status_code == 200
+    assert fields.choices["image"][0] == "minimal"
+    assert fields.values["size"] == "small"
+
+    pending = visitor.submit(size="medium", debug="true")
+    assert "spawn-pending" in pending.url, pending.text
+    events = visitor.progress()
+    numbers = [event["progress"] for _, event in events]
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) >= 4, f"the bar hardly moved: {events}"
+    assert events[-1][0] - events[0][0] > 1, "the events came all at once"
+    assert events[-1][1].get("ready") is True
+
+    assert world.lab_status(name)["kernels"] == 0
+    lab = world.lab(name)
+    assert (lab["status"], lab["username"]) == ("running", name)
+    assert lab["options"]["size"] == "medium"
+    assert lab["options"]["debug"] is True
+    assert lab["env"]["JUPYTERHUB_API_TOKEN"] == "<redacted>"
+
+    world.hub_api("DELETE", f"/users/{name}/server")
+    eventually(lambda: not world.servers(name), what="the Hub's server is gone")
+    assert world.lab(name) is None
+    assert world.lab_status(name) is None
+
+
+def test_two_users_at_once(world):
+    names = ["grace", "hedy"]
+    with ThreadPoolExecutor() as pool:
+        visitors = list(pool.map(lambda name: Visitor(world, name), names))
+        list(pool.map(lambda visitor: visitor.submit(), visitors))
+        endings = list(pool.map(lambda visitor: visitor.progress()[-1][1], visitors))
+    assert [ending.get("ready") for ending in endings] == [True, True]
+    urls = {world.lab(name)["url"] for name in names}
+    assert len(urls) == 2
+    assert all(world.lab_status(name) for name in names)
+    # Nobody reaches the other's lab.
+    answer = visitors[0].session.get(f"{world.url}/user/hedy/api/status", timeout=30)
+    assert answer.status_code in (403, 404)
+    assert "kernels" not in answer.text
+
+
+def test_a_named_server_beside_the_default_one(world):
+    name = "katherine"
+    visitor = Visitor(world, name)
+    visitor.submit()
+    visitor.progress()
+    visitor.submit("second")
+    assert visitor.progress("second")[-1][1].get("ready") is True
+    assert set(world.servers(name)) == {"", "second"}
+    assert world.lab(name, "second")["server"] == "second"
+    assert world.lab_status(name)
+    assert world.lab_status(name, "second")
+    world.hub_api("DELETE", f"/users/{name}/servers/second")
+    eventually(lambda: world.lab(name, "second") is None, what="the named lab is gone")
+    assert world.lab_status(name), "the default lab went with the named one"
+
+
+def test_a_lab_that_fails_tells_its_user(world):
+    visitor = Visitor(world, "margaret")
+    answer = visitor.submit(image="broken")
+    if "spawn-pending" in answer.url:
+        ending = visitor.progress()[-1][1]
+        assert ending["failed"] is True
+        said = ending["message"]
+    else:  # it failed within the second the Hub waits
+        said = answer.text
+    assert "exit" in said.lower() or "crash" in said.lower(), said
+    lab = world.lab("margaret")
+    assert lab["status"] == "failed"
+    assert lab["reason"]
+    # And a failed lab is no obstacle to the next.
+    visitor.submit()
+    assert visitor.progress()[-1][1].get("ready") is True
+
+
+def test_a_policy_that_says_no_is_heard(world):
+    visitor = Visitor(world, SUSPENDED_USER)
+    page, _ = visitor.form()
+    said = page.text if page.status_code == 403 else visitor.submit().text
+    assert "Your access has ended. Ask the help desk." in said
+    assert world.lab(SUSPENDED_USER) is None
+
+
+@pytest.mark.parametrize(("field", "value"), [("size", "gigantic"), ("unheard", "of")])
+def test_a_bad_option_is_named_on_the_form(world, field, value):
+    answer = Visitor(world, "dorothy").submit(**{field: value})
+    assert answer.status_code == 422
+    assert field in answer.text
+    assert "spawn_form" in answer.text, "the user may try again"
+    assert world.lab("dorothy") is None
+
+
+def test_labs_outlive_the_hub(world):
+    name = "radia"
+    visitor = Visitor(world, name)
+    visitor.submit()
+    visitor.progress()
+    before = world.lab_status(name)["started"]
+    world.stop_hub()
+    assert world.lab(name)["status"] == "running"
+    world.start_hub()
+    eventually(lambda: world.servers(name).get("", {}).get("ready"), what="the Hub knows its lab again")
+    assert eventually(lambda: world.lab_status(name), what="the lab answers")["started"] == before
+
+
+def test_labs_outlive_the_service(world):
+    name = "barbara"
+    visitor = Visitor(world, name)
+    visitor.submit()
+    visitor.progress()
+    before = world.lab_status(name)["started"]
+    log = world.hub.log
+    world.stop_service()
+    # The Hub polls every second; what it must not do is believe that silence is death.
+    eventually(lambda: "The state of the lab of barbara is unknown" in log.read_text(), what="the Hub polled in vain")
+    assert world.lab_status(name)["started"] == before
+    world.start_service()
+    assert world.lab(name)["status"] == "running"
+    assert world.servers(name)[""]["ready"] is True
+    assert world.lab_status(name)["started"] == before
+    # And the service still rules it.
+    world.hub_api("DELETE", f"/users/{name}/server")
+    eventually(lambda: world.lab(name) is None, what="the lab is gone")
+
+
+def test_a_lab_that_dies_is_noticed(world):
+    name = "joan"
+    visitor = Visitor(world, name)
+    visitor.submit()
+    visitor.progress()
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.environ().get("JUPYTERHUB_USER") == name:
+                process.kill()
+    eventually(lambda: not world.servers(name), what="the Hub noticed")
+    lab = world.lab(name)
+    assert lab is None or lab["status"] == "failed"

@@ -1,0 +1,115 @@
+"""`make run` as a person meets it: ready soon, usable, and gone without a trace after Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+import requests
+from world import ROOT, Visitor, eventually, free_port
+
+
+class Run:
+    """A `make run` of the test's own."""
+
+    def __init__(self, state, *target, **environment):
+        self.ports = {"HUB_PORT": str(free_port()), "SPAWNER_PORT": str(free_port())}
+        self.output = state.with_suffix(".log")
+        with open(self.output, "w") as output:
+            self.child = subprocess.Popen(
+                ["make", "-s", *target],
+                cwd=ROOT,
+                env=os.environ | self.ports | {"STATE_DIR": str(state), "PYTHON": sys.executable} | environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.begun = time.monotonic()
+
+    def text(self):
+        return self.output.read_text()
+
+    def ready(self):
+        """Wait for the invitation; the seconds it took."""
+        eventually(lambda: "Ctrl-C ends everything" in self.text() or self.child.poll() is not None, 900, self.text())
+        assert self.child.poll() is None, self.text()
+        return time.monotonic() - self.begun
+
+    def interrupt(self):
+        """Ctrl-C, as a terminal sends it: to the whole foreground group."""
+        os.killpg(self.child.pid, signal.SIGINT)
+        self.child.wait(60)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.ports['HUB_PORT']}"
+
+
+def of_state(state):
+    """Processes that know the state folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(str(state) in word for word in [*process.cmdline(), *process.environ().values()]):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            pass
+    return [process for process in found if process.pid != os.getpid()]
+
+
+def test_run_use_interrupt_and_run_again(tmp_path):
+    state = tmp_path / "state"
+    run = Run(state, "run")
+    try:
+        run.ready()
+        assert f"JupyterHub: {run.url}" in run.text()
+        assert state.stat().st_mode & 0o777 == 0o700
+        assert (state / "kubeconfig").stat().st_mode & 0o777 == 0o600
+        visitor = Visitor(run, "ada")
+        visitor.submit()
+        assert visitor.progress()[-1][1].get("ready") is True
+        # As printed: curl with a token.
+        program = re.search(r"\$\((\S+) token", run.text())[1]
+        token = subprocess.check_output([program, "token", "--state-dir", state, "--admin"], text=True).strip()
+        labs = requests.get(
+            f"http://127.0.0.1:{run.ports['SPAWNER_PORT']}/spawner/v1/labs",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=10,
+        )
+        assert labs.json() == ["ada"]
+    finally:
+        run.interrupt()
+    assert of_state(state) == []
+    assert run.child.returncode in (0, 2, -signal.SIGINT), run.text()  # make itself says 2 when interrupted
+    assert "error" not in run.text().lower(), run.text()
+
+    run = Run(state, "run")
+    try:
+        assert run.ready() < 10, run.text()
+    finally:
+        run.interrupt()
+    assert of_state(state) == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"HUB_PORT": "eighty"}, "HUB_PORT is 'eighty'; it must be a port number"),
+        ({"RUNTIME": "docker"}, "RUNTIME is 'docker'; it must be process or simulated"),
+    ],
+)
+def test_a_wrong_wish_is_refused_at_once(tmp_path, wish, said):
+    run = Run(tmp_path / "state", "run", **wish)
+    assert run.child.wait(20) != 0
+    assert said in run.text()
+
+
+def test_an_occupied_port_is_named(tmp_path, world):
+    port = str(world.settings.hub_port)
+    run = Run(tmp_path / "state", "run", HUB_PORT=port)
+    assert run.child.wait(20) != 0
+    assert f"port {port} is in use; choose another with `make run HUB_PORT=...`" in run.text()

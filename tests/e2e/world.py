@@ -1,0 +1,208 @@
+"""The one-machine setup as the tests see it: its processes, its Hub's API, and a user at a browser without one."""
+
+import json
+import os
+import secrets
+import sys
+import time
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+import requests
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "deploy/local"))
+
+import stack  # noqa: E402
+import toolchain  # noqa: E402
+
+BROKEN_IMAGE = "example.org/broken:1"
+SUSPENDED_USER = "mallory"
+
+
+def eventually(condition, seconds=30.0, what="the condition"):
+    """The condition's first true value. Fails after `seconds`."""
+    give_up = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < give_up, f"{what} did not hold within {seconds} s"
+        time.sleep(0.1)
+    return value
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def adapt(config):
+    """An image that ends at once, and a user without access."""
+    config["embedded"]["images"].insert(
+        0, {"match": BROKEN_IMAGE, "command": ["/bin/sh", "-c", "exit 3"], "pod_command": "ignored"}
+    )
+    default = config["policies"][0]["config"]
+    default["images"] = [*default["images"], {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE}]
+    default["authorize"] = {"deny_users": [SUSPENDED_USER], "message": "Your access has ended. Ask the help desk."}
+
+
+@dataclass
+class World:
+    """The running setup."""
+
+    settings: stack.Settings
+    hub_token: str = field(default_factory=lambda: secrets.token_hex(16))
+    service: stack.Process | None = None
+    hub: stack.Process | None = None
+
+    @classmethod
+    def at(cls, folder: Path) -> "World":
+        settings = stack.Settings(
+            state=folder,
+            program=toolchain.target_dir() / "debug/wasmspawner",
+            venv=Path(sys.executable).parent,
+            hub_port=free_port(),
+            spawner_port=free_port(),
+            keep_labs=True,
+            adapt=adapt,
+            hub_config=Path(__file__).parent / "jupyterhub_config.py",
+        )
+        return cls(settings)
+
+    def start_service(self):
+        self.service = stack.start_service(self.settings)
+
+    def start_hub(self):
+        os.environ.update(BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"), E2E_TOKEN=self.hub_token)
+        self.hub = stack.start_hub(self.settings)
+
+    def stop_service(self):
+        self.service.stop(15)
+
+    def stop_hub(self):
+        self.hub.stop(30)
+
+    def close(self):
+        if self.service and self.service.child.poll() is None:
+            stack.stop_all_labs(self.settings, 30)
+        if self.hub:
+            self.stop_hub()
+        if self.service:
+            self.stop_service()
+
+    @property
+    def url(self):
+        return self.settings.hub_url
+
+    def hub_api(self, method, path, **options):
+        """The Hub's REST API, as the tests' own service."""
+        headers = {"Authorization": f"token {self.hub_token}"}
+        answer = requests.request(method, f"{self.url}/hub/api{path}", headers=headers, timeout=60, **options)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def lab(self, user, server=""):
+        """The service's own word on a lab, None when there is none."""
+        path = f"/labs/{quote(user, safe='')}" + (f"/servers/{quote(server, safe='')}" if server else "")
+        headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
+        answer = requests.get(self.settings.api_url + path, headers=headers, timeout=10)
+        if answer.status_code == 404:
+            return None
+        answer.raise_for_status()
+        return answer.json()
+
+    def servers(self, user):
+        """The Hub's word on a user's servers."""
+        return self.hub_api("GET", f"/users/{quote(user, safe='')}")["servers"]
+
+    def lab_status(self, user, server=""):
+        """`/api/status` of the real lab, through the Hub's proxy; None while it does not answer."""
+        path = f"/user/{quote(user, safe='@')}/" + (f"{server}/" if server else "")
+        answer = requests.get(
+            f"{self.url}{path}api/status", headers={"Authorization": f"token {self.hub_token}"}, timeout=10
+        )
+        return answer.json() if answer.ok and "kernels" in answer.text else None
+
+
+class _Fields(HTMLParser):
+    """What a browser would submit of a form that nobody touches."""
+
+    def __init__(self):
+        super().__init__()
+        self.values, self.choices, self._select = {}, {}, None
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        name = attributes.get("name")
+        if tag == "select":
+            self._select = name
+        elif tag == "option" and self._select:
+            self.choices.setdefault(self._select, []).append(attributes.get("value"))
+            if "selected" in attributes or self._select not in self.values:
+                self.values[self._select] = attributes.get("value")
+        elif tag == "input" and name:
+            kind = attributes.get("type", "text")
+            if kind in ("radio", "checkbox"):
+                self.choices.setdefault(name, []).append(attributes.get("value", "on"))
+                if "checked" in attributes:
+                    self.values[name] = attributes.get("value", "on")
+            else:
+                self.values[name] = attributes.get("value", "")
+
+    def handle_endtag(self, tag):
+        if tag == "select":
+            self._select = None
+
+
+class Visitor:
+    """A user with cookies who reads pages and submits forms."""
+
+    def __init__(self, world, name):
+        self.world, self.name = world, name
+        self.session = requests.Session()
+        page = self.session.get(f"{world.url}/hub/login", timeout=30)
+        page.raise_for_status()
+        answer = self.session.post(
+            f"{world.url}/hub/login",
+            data={"username": name, "password": "x", "_xsrf": self.session.cookies.get("_xsrf", path="/hub/")},
+            timeout=60,
+            allow_redirects=False,
+        )
+        assert answer.status_code == 302, answer.text
+
+    @property
+    def _spawn_url(self):
+        return f"{self.world.url}/hub/spawn/{quote(self.name, safe='@')}"
+
+    def form(self, server=""):
+        """The spawn page, and what it would submit."""
+        page = self.session.get(self._spawn_url + (f"/{server}" if server else ""), timeout=30)
+        fields = _Fields()
+        fields.feed(page.text[page.text.index("spawn_form") :] if page.ok else "")
+        return page, fields
+
+    def submit(self, server="", **choices):
+        """Submit the form with these choices; the page that follows."""
+        page, fields = self.form(server)
+        page.raise_for_status()
+        start = page.text.index("action=", page.text.index("spawn_form")) + len('action="')
+        action = page.text[start : page.text.index('"', start)].replace("&amp;", "&")
+        return self.session.post(urljoin(page.url, action), data=fields.values | choices, timeout=60)
+
+    def progress(self, server=""):
+        """The progress events of a pending spawn, as the page receives them, with the time of each."""
+        path = f"/hub/api/users/{quote(self.name, safe='@')}/server" + (f"s/{server}" if server else "") + "/progress"
+        headers = {"Accept": "text/event-stream", "Referer": f"{self.world.url}/hub/"}
+        events = []
+        xsrf = self.session.cookies.get("_xsrf", path="/hub/")
+        with self.session.get(
+            self.world.url + path, params={"_xsrf": xsrf}, headers=headers, stream=True, timeout=120
+        ) as answer:
+            answer.raise_for_status()
+            for line in answer.iter_lines():
+                if line.startswith(b"data: "):
+                    events.append((time.monotonic(), json.loads(line[6:])))
+        return events
