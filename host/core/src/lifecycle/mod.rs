@@ -1,7 +1,8 @@
 //! The life of a lab as a pure state machine.
 //!
-//! [`admit`] says whether a request may begin an operation; [`Lab::step`] takes what happened and answers what to do
-//! about it. Who does it, and how, is the driver's business: the core sees no cluster and no clock.
+//! [`admit_spawn`] and [`admit_stop`] say whether a request may begin an operation; [`Lab::step`] takes what happened
+//! and answers what to do about it. Who does it, and how, is the driver's business: the core sees no cluster and no
+//! clock.
 //!
 //! ```text
 //!            spawn                      ready

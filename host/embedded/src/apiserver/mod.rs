@@ -1,4 +1,4 @@
-//! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in [`resource`].
+//! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in `resource`.
 //!
 //! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
 //! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
