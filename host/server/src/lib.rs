@@ -1,5 +1,6 @@
 //! The service: everything that touches the world around the core.
 
-pub mod cli;
+pub mod k8s;
+pub mod spawner;
 pub mod telemetry;
 pub mod wasm;

@@ -126,6 +126,20 @@ impl Need {
 }
 
 impl Grants {
+    /// The kinds of grant that are given.
+    pub fn given(&self) -> Vec<Grant> {
+        let given = [
+            (Grant::PrivilegedInit, self.privileged_init),
+            (Grant::RunAsRootInit, self.run_as_root_init),
+            (Grant::HostPath, !self.host_path.is_empty()),
+            (Grant::RawHtml, self.raw_html),
+            (Grant::PodPatch, !self.pod_patch.is_empty()),
+            (Grant::Secrets, !self.secrets.is_empty()),
+            (Grant::EnvPrefixesReservedOverride, self.env_prefixes_reserved_override),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
+    }
+
     pub(crate) fn cover(&self, need: &Need) -> bool {
         let listed = |fits: &dyn Fn(&str) -> bool| need.wanted.as_deref().is_some_and(fits);
         match need.grant {

@@ -1,0 +1,70 @@
+//! Reaching a cluster.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+/// The clients of one cluster. Watches have one of their own: they hold connections for minutes, and must not keep
+/// requests waiting.
+#[derive(Clone)]
+pub struct Connection {
+    /// For requests.
+    pub requests: Client,
+    /// For watches.
+    pub watches: Client,
+}
+
+/// No cluster can be reached with this configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither inside a cluster nor a usable kubeconfig.
+    #[error(
+        "there is no usable kubeconfig, and this is no pod of a cluster; name a kubeconfig in `kubernetes.kubeconfig`"
+    )]
+    Infer(#[source] kube::config::InferConfigError),
+    /// The named kubeconfig is no good.
+    #[error("the kubeconfig {path} cannot be used")]
+    Kubeconfig {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        source: kube::config::KubeconfigError,
+    },
+    /// The client cannot be built.
+    #[error("no client can be made of the cluster's configuration")]
+    Client(#[source] kube::Error),
+}
+
+impl Connection {
+    /// One client for both, as for a cluster in this process.
+    pub fn in_process(client: Client) -> Self {
+        Self { requests: client.clone(), watches: client }
+    }
+
+    /// Connects to the cluster of a kubeconfig, of the environment, or of the pod this runs in. `silence` is the time
+    /// after which a watch that hears nothing is taken for dead; the server is asked to end watches before that.
+    pub async fn open(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        silence: Duration,
+    ) -> Result<Self, ConnectError> {
+        let mut config = match kubeconfig {
+            Some(path) => from_file(path, context).await?,
+            None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
+        };
+        config.read_timeout = Some(silence);
+        let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        let watches = Client::try_from(config).map_err(ConnectError::Client)?;
+        Ok(Self { requests, watches })
+    }
+}
+
+async fn from_file(path: &Path, context: Option<&str>) -> Result<kube::Config, ConnectError> {
+    let failed = |source| ConnectError::Kubeconfig { path: path.display().to_string(), source };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)
+}

@@ -1,0 +1,109 @@
+//! Trying again, within a deadline.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::KubernetesError;
+use super::error::is_transient;
+
+/// How often and how long requests are tried.
+#[derive(Debug, Clone)]
+pub(super) struct Patience {
+    /// One request.
+    pub(super) request: Duration,
+    /// All tries together.
+    pub(super) total: Duration,
+    /// Ends it early.
+    pub(super) cancel: CancellationToken,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Calls until it works, the refusal is final, the time is up or the operation is cancelled. A call must be
+/// idempotent: the one before may have worked without our hearing of it.
+pub(super) async fn retrying<T, F>(
+    patience: &Patience,
+    action: &str,
+    mut call: impl FnMut() -> F,
+) -> Result<T, KubernetesError>
+where
+    F: Future<Output = kube::Result<T>>,
+{
+    let deadline = Instant::now() + patience.total;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if patience.cancel.is_cancelled() {
+            return Err(KubernetesError::Cancelled);
+        }
+        let error = match tokio::time::timeout(patience.request, call()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => error,
+            Err(elapsed) => kube::Error::Service(elapsed.into()),
+        };
+        if !is_transient(&error) || Instant::now() + pause >= deadline {
+            return Err(KubernetesError::from_client(action, error));
+        }
+        tracing::debug!(action, %error, ?pause, "trying again");
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = patience.cancel.cancelled() => return Err(KubernetesError::Cancelled),
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience() -> Patience {
+        Patience {
+            request: Duration::from_secs(1),
+            total: Duration::from_secs(10),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    fn refusal(code: u16, message: &str) -> kube::Error {
+        let mut status = kube::core::Status::failure(message, "Reason");
+        status.code = code;
+        kube::Error::Api(status.boxed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_server_is_asked_again() {
+        let mut answers = vec![Ok(7), Err(refusal(429, "busy")), Err(refusal(503, "starting"))];
+        let answer = retrying(&patience(), "ask", || std::future::ready(answers.pop().unwrap())).await;
+        assert_eq!(answer.unwrap(), 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_final_no_is_not_repeated() {
+        let mut asked = 0;
+        let answer: Result<(), _> = retrying(&patience(), "ask", || {
+            asked += 1;
+            std::future::ready(Err(refusal(422, "bad")))
+        })
+        .await;
+        assert_eq!((asked, answer.unwrap_err().reason().to_owned()), (1, "Reason".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_is_given_up_when_the_time_is_up() {
+        let begun = Instant::now();
+        let answer: Result<(), _> = retrying(&patience(), "ask", std::future::pending).await;
+        assert!(matches!(answer.unwrap_err(), KubernetesError::Unavailable(_)));
+        assert!(begun.elapsed() <= Duration::from_secs(11));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancelled_operation_stops_asking() {
+        let patience = patience();
+        patience.cancel.cancel();
+        let answer: Result<(), _> = retrying(&patience, "ask", std::future::pending).await;
+        assert!(matches!(answer.unwrap_err(), KubernetesError::Cancelled));
+    }
+}

@@ -1,0 +1,101 @@
+//! What a driver has done for it while it goes on listening.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::manifest;
+
+use super::evaluate::{Approved, Decided, decide};
+use super::place::Place;
+use super::site::Site;
+use crate::k8s::{Causes, Deletion, KubernetesError};
+
+/// What came of an errand.
+pub(super) enum Answer {
+    Decided(Result<Box<Decided>, Failure>),
+    Applied(Result<Box<Pod>, Failure>),
+    PodIsGone,
+    RestIsGone,
+    DeleteRefused(Failure),
+    Nothing,
+}
+
+/// Asks the policies, and composes what they say into a lab.
+pub(super) async fn evaluate(site: Arc<Site>, approved: Arc<Approved>, operation: Operation) -> Answer {
+    Answer::Decided(decide(&site, &approved, &operation).await.map(Box::new))
+}
+
+/// Creates the lab's objects: the namespace, then everything else at once, then the pod.
+pub(super) async fn apply(
+    site: Arc<Site>,
+    decided: Arc<Decided>,
+    operation: Operation,
+    cancel: CancellationToken,
+) -> Answer {
+    let within = remaining(&operation);
+    let applied = site.applier.lab(&decided.objects, within, cancel).await;
+    Answer::Applied(applied.map(Box::new).map_err(|error| failure(&error)))
+}
+
+/// Deletes the pod.
+pub(super) async fn delete_pod(site: Arc<Site>, place: Place, operation: Operation) -> Answer {
+    let grace = site.config.lab.config.termination_grace_period_seconds;
+    match site.deleter.pod(&place.namespace, &place.pod, grace, remaining(&operation)).await {
+        Ok(Deletion::Accepted) => Answer::Nothing,
+        Ok(Deletion::Gone) => Answer::PodIsGone,
+        Err(error) => Answer::DeleteRefused(failure(&error)),
+    }
+}
+
+/// Deletes everything else: the namespace, or where that stays, the lab's own objects in it.
+pub(super) async fn delete_rest(site: Arc<Site>, key: LabKey, place: Place, operation: Operation) -> Answer {
+    let within = remaining(&operation);
+    let deleted = match site.config.kubernetes.namespaces {
+        NamespaceReclaim::Delete => site.deleter.namespace(&place.namespace, within).await,
+        NamespaceReclaim::Retain => {
+            let selector = manifest::lab_selector(&site.config.kubernetes.instance, &key);
+            site.deleter.lab_objects(&place.namespace, &selector, within).await
+        }
+    };
+    match deleted {
+        Ok(Deletion::Accepted) => Answer::Nothing,
+        Ok(Deletion::Gone) => Answer::RestIsGone,
+        Err(error) => Answer::DeleteRefused(failure(&error)),
+    }
+}
+
+/// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
+pub(super) async fn mark_provisioned(site: Arc<Site>, key: LabKey) -> Answer {
+    if let Ok(names) = site.names(&key)
+        && let Err(error) = site.provisioned.insert(&names, Timestamp::now()).await
+    {
+        tracing::warn!(%error, "could not record that the user has had a lab");
+    }
+    Answer::Nothing
+}
+
+/// What is left of the operation's time: one deadline for all that it does.
+fn remaining(operation: &Operation) -> Duration {
+    Duration::try_from(operation.deadline.duration_since(Timestamp::now())).unwrap_or_default()
+}
+
+pub(super) fn failure(error: &KubernetesError) -> Failure {
+    tracing::warn!(error = %Causes(error), "the cluster did not do what it was asked");
+    let message = match error {
+        KubernetesError::Refused { message, .. } => {
+            format!("The cluster refused a part of the lab: {message}")
+        }
+        KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
+        KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
+        KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
+            "The cluster answered with something unexpected".to_owned()
+        }
+    };
+    Failure::cluster(error.reason(), message)
+}

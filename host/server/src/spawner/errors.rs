@@ -1,0 +1,92 @@
+//! What the spawner says no with.
+
+use wasmspawner_core::lifecycle::{Blame, Failure, Refusal};
+use wasmspawner_core::names::NameError;
+use wasmspawner_core::policy::FieldError;
+
+use crate::wasm::{CallError, CallErrorKind};
+
+/// Why a spawn, a stop or a form is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The state of the lab or of the service does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A policy does not allow it. The message is for the user.
+    #[error("{message}")]
+    Denied {
+        /// The policy's own words.
+        message: String,
+    },
+    /// The options are at fault.
+    #[error("the options are invalid")]
+    Invalid(Vec<FieldError>),
+    /// The user's or server's name gives no valid names of objects.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A policy asks for patience.
+    #[error("try again in {0} s")]
+    RetryLater(u32),
+    /// A policy failed by its own fault.
+    #[error("the policy `{policy}` of this site failed")]
+    PolicyFailed {
+        /// The operator's name for it.
+        policy: String,
+        /// What happened, for programs, `CamelCase`.
+        reason: &'static str,
+    },
+    /// The service is not ready yet.
+    #[error("the service has just started and does not know its labs yet; try again in a moment")]
+    NotReady,
+}
+
+impl From<CallError> for SpawnError {
+    fn from(error: CallError) -> Self {
+        match error.kind {
+            CallErrorKind::Denied(message) => Self::Denied { message },
+            CallErrorKind::Invalid(errors) => Self::Invalid(errors),
+            CallErrorKind::RetryLater(seconds) => Self::RetryLater(seconds),
+            ref kind => {
+                tracing::error!(policy = %error.policy, hook = %error.hook, %kind, "a policy failed");
+                Self::PolicyFailed { reason: reason(kind), policy: error.policy.to_string() }
+            }
+        }
+    }
+}
+
+impl SpawnError {
+    /// The same for a spawn that has begun already.
+    pub(super) fn into_failure(self) -> Failure {
+        let message = self.to_string();
+        let (reason, blame, message) = match self {
+            Self::Denied { .. } => ("PermissionDenied", Blame::User, message),
+            Self::Invalid(errors) => (
+                "InvalidOptions",
+                Blame::User,
+                errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            ),
+            Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
+            Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
+            Self::Name(_) => ("InvalidName", Blame::User, message),
+            Self::Refused(_) | Self::NotReady => ("Refused", Blame::Service, message),
+        };
+        Failure { reason: reason.to_owned(), message, blame }
+    }
+}
+
+fn reason(kind: &CallErrorKind) -> &'static str {
+    match kind {
+        CallErrorKind::Denied(_) => "PermissionDenied",
+        CallErrorKind::Invalid(_) => "InvalidOptions",
+        CallErrorKind::RetryLater(_) => "RetryLater",
+        CallErrorKind::Guest(_) => "PolicyError",
+        CallErrorKind::Trap(_) => "PolicyTrap",
+        CallErrorKind::Deadline(_) => "PolicyDeadline",
+        CallErrorKind::Memory { .. } => "PolicyMemory",
+        CallErrorKind::OutputTooLarge(_) => "PolicyOutputTooLarge",
+        CallErrorKind::NotGranted(_) => "PolicyNotGranted",
+        CallErrorKind::Incompatible(_) => "PolicyIncompatible",
+        CallErrorKind::Overloaded(_) => "PolicyOverloaded",
+        CallErrorKind::Engine(_) => "PolicyEngine",
+    }
+}

@@ -1,0 +1,235 @@
+//! From a request to a lab's objects: approve, dereference, compose, build.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::SignedDuration;
+use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
+use wasmspawner_core::form::FormContext;
+use wasmspawner_core::lifecycle::{Blame, Failure, Operation, Plan};
+use wasmspawner_core::manifest::{self, LabObjects};
+use wasmspawner_core::names::LabNames;
+use wasmspawner_core::policy::compose::{
+    self, Answer, Ledger, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, User, Verdict};
+use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::secret::SecretBytes;
+use wasmspawner_core::spawn::SpawnRequest;
+
+use super::errors::SpawnError;
+use super::record;
+use super::site::Site;
+use super::snapshot::{About, PolicyRef, Quotas, Share};
+use crate::k8s::read_secret;
+
+/// A request that the policies have nothing against: its options are parsed, its names are known.
+pub(super) struct Approved {
+    pub(super) request: SpawnRequest,
+    pub(super) names: LabNames,
+    user: User,
+    quotas: Vec<(Source, Quota)>,
+}
+
+/// A lab that is decided, down to its objects.
+pub(super) struct Decided {
+    pub(super) about: About,
+    pub(super) objects: LabObjects,
+    /// Who decided what.
+    pub(super) ledger: Ledger,
+    plan: Plan,
+}
+
+/// What the caller must hear at once: is the submission good, is it allowed, does it fit the quota?
+///
+/// `labs` is the number of labs the user has already.
+pub(super) async fn approve(
+    site: &Site,
+    mut request: SpawnRequest,
+    labs: u32,
+) -> Result<Approved, SpawnError> {
+    let names = site.names(&request.key)?;
+    let user = User::from(&request.identity);
+    request.options = parse(site, &request, &user).await?;
+    let question = AuthorizeRequest {
+        action: Action::Spawn,
+        user: user.clone(),
+        server: request.key.server.to_string(),
+        options: request.options.clone(),
+    };
+    authorize(site, &question).await?;
+    let quotas = limits(site, &user, Usage { labs }).await?;
+    Ok(Approved { request, names, user, quotas })
+}
+
+async fn parse(site: &Site, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
+    let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
+    match site.policies.parse_submission(&request.options, &context).await? {
+        Some(answer) => Ok(answer.value),
+        None => Ok(request.options.clone()),
+    }
+}
+
+pub(super) async fn authorize(site: &Site, question: &AuthorizeRequest) -> Result<(), SpawnError> {
+    let verdicts = site.policies.authorize(question).await?;
+    match verdicts.into_iter().find_map(|answer| match answer.value {
+        Verdict::Allow => None,
+        Verdict::Deny(message) => Some(message),
+    }) {
+        Some(message) => Err(SpawnError::Denied { message }),
+        None => Ok(()),
+    }
+}
+
+async fn limits(site: &Site, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
+    let answers = site.policies.limits(user, usage).await?;
+    let allowed = answers.iter().filter_map(|answer| answer.value.labs).min();
+    if let Some(allowed) = allowed.filter(|allowed| usage.labs >= *allowed) {
+        let message =
+            format!("You may have {allowed} labs at a time and have {}; stop one first", usage.labs);
+        return Err(SpawnError::Denied { message });
+    }
+    Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
+}
+
+/// The rest of the decision, after the caller was told that the spawn has begun.
+pub(super) async fn decide(
+    site: &Site,
+    approved: &Approved,
+    operation: &Operation,
+) -> Result<Decided, Failure> {
+    let answers = customize(site, approved).await?;
+    let provisioned =
+        site.provisioned.contains(&approved.names).await.map_err(|error| super::errand::failure(&error))?;
+    let inputs = SpawnInputs {
+        request: approved.request.clone(),
+        job_id: operation.job_id,
+        names: approved.names.clone(),
+        answers,
+        quotas: approved.quotas.clone(),
+        site: &site.config.lab,
+        site_secrets: site_secrets(site).await?,
+        provisioned,
+    };
+    let spawn = compose(inputs).map_err(rejected)?;
+    for conflict in &spawn.ledger.conflicts {
+        tracing::warn!(%conflict, "two policies disagree");
+    }
+    Ok(build(site, spawn, operation))
+}
+
+fn build(site: &Site, spawn: ValidatedSpawn, operation: &Operation) -> Decided {
+    let about = about(site, &spawn, operation);
+    let plan = Plan {
+        spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        delete_limit: spawn
+            .time_limits
+            .delete_seconds
+            .map(|seconds| SignedDuration::from_secs(seconds.into())),
+    };
+    let mut objects = manifest::build(&spawn);
+    record::attach(&mut objects, &about, operation);
+    Decided { about, objects, ledger: spawn.ledger, plan }
+}
+
+async fn customize(site: &Site, approved: &Approved) -> Result<Vec<Answer>, Failure> {
+    let question = LabRequest {
+        user: approved.user.clone(),
+        server: approved.request.key.server.to_string(),
+        options: approved.request.options.clone(),
+    };
+    site.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
+}
+
+/// The values of the site's secrets, one request for each Secret.
+async fn site_secrets(site: &Site) -> Result<SiteSecretData, Failure> {
+    let needed = site.config.lab.needed_secrets();
+    let secrets: BTreeSet<_> = needed.iter().map(|key| key.name.clone()).collect();
+    let mut data = SiteSecretData::new();
+    for name in secrets {
+        let values = read_secret(&site.client, site.config.kubernetes.namespace.as_str(), name.as_str())
+            .await
+            .map_err(|error| super::errand::failure(&error))?;
+        for (key, value) in values {
+            data.insert(SecretKey { name: name.clone(), key }, SecretBytes::new(value.0));
+        }
+    }
+    Ok(data)
+}
+
+fn rejected(rejected: SpawnRejected) -> Failure {
+    tracing::warn!(blame = ?rejected.blame, error = %rejected, "the lab cannot be built");
+    match rejected.blame {
+        compose::Blame::Policy(policy) => Failure {
+            reason: "PolicyAnswerRefused".into(),
+            message: format!(
+                "The policy `{policy}` of this site asks for something that it may not have: {}",
+                rejected.message
+            ),
+            blame: Blame::Policy,
+        },
+        compose::Blame::Request => {
+            Failure { reason: "InvalidRequest".into(), message: rejected.message, blame: Blame::User }
+        }
+        compose::Blame::Operator => Failure {
+            reason: "InvalidConfiguration".into(),
+            message: rejected.message,
+            blame: Blame::Service,
+        },
+    }
+}
+
+impl Decided {
+    /// What the lifecycle needs to know of it.
+    pub(super) fn plan(&self) -> Plan {
+        self.plan
+    }
+}
+
+impl Approved {
+    /// What can be said of the lab before the rest is decided.
+    pub(super) fn about(&self, operation: &Operation) -> About {
+        About {
+            options: self.request.options.clone(),
+            env: self
+                .request
+                .env
+                .keys()
+                .map(|name| (name.to_string(), "<redacted>".to_owned()))
+                .collect::<BTreeMap<_, _>>(),
+            uid: self.request.identity.uid,
+            gid: self.request.identity.gid,
+            groups: self.request.identity.groups.clone(),
+            started_at: Some(operation.started_at),
+            ..About::default()
+        }
+    }
+}
+
+fn about(site: &Site, spawn: &ValidatedSpawn, operation: &Operation) -> About {
+    let resources = &spawn.resources;
+    let share = |cpu: Option<u64>, memory| Share { cpu: cpu.map(cpus), memory };
+    About {
+        options: spawn.options.clone(),
+        env: spawn.redacted_env(),
+        uid: spawn.identity.uid,
+        gid: spawn.identity.gid,
+        groups: spawn.identity.groups.clone(),
+        quotas: Some(Quotas {
+            limits: share(resources.cpu_limit_millis, resources.memory_limit_bytes),
+            requests: share(resources.cpu_request_millis, resources.memory_request_bytes),
+        }),
+        image: Some(spawn.image.clone()),
+        started_at: Some(operation.started_at),
+        policy: site
+            .policies
+            .loaded()
+            .into_iter()
+            .map(|policy| PolicyRef { name: policy.name.to_string(), digest: policy.digest.to_string() })
+            .collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]
+fn cpus(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}

@@ -1,0 +1,247 @@
+//! All labs: who asks for one finds its driver here.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use wasmspawner_core::form::{Form, FormContext, render};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::{LabStatus, Refusal};
+use wasmspawner_core::names::{ServerName, Username};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
+use wasmspawner_core::progress::{EventId, OperationRecord};
+use wasmspawner_core::spawn::SpawnRequest;
+
+use super::driver::{Driver, Recovered, View};
+use super::errors::SpawnError;
+use super::evaluate::{approve, authorize};
+use super::live_log::EventReader;
+use super::message::{Message, Seen};
+use super::policy_report::PolicyReport;
+use super::site::Site;
+use super::snapshot::LabSnapshot;
+use crate::wasm::LoadError;
+
+/// All labs. Cheap to clone; reads come from memory and never wait.
+#[derive(Clone)]
+pub struct Labs {
+    site: Arc<Site>,
+    table: Arc<Mutex<Table>>,
+    ready: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Table {
+    labs: HashMap<LabKey, Handle>,
+    /// Which labs are in which namespace: events say no more.
+    residents: HashMap<String, HashSet<LabKey>>,
+}
+
+struct Handle {
+    inbox: mpsc::UnboundedSender<Message>,
+    view: watch::Receiver<View>,
+}
+
+impl Labs {
+    /// No labs yet; not ready until [`Self::mark_ready`].
+    pub fn new(site: Arc<Site>) -> Self {
+        Self { site, table: Arc::default(), ready: Arc::default() }
+    }
+
+    /// What every driver works with.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.site
+    }
+
+    /// False until the labs of the cluster are known: before that, "no such lab" would be a guess.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// The labs of the cluster are known.
+    pub(super) fn mark_ready(&self) {
+        self.ready.store(true, Ordering::Release);
+    }
+
+    /// Every lab and where in its life it is, sorted.
+    pub fn list(&self) -> Vec<(LabKey, LabStatus)> {
+        let table = self.table();
+        let mut labs: Vec<_> = table
+            .labs
+            .iter()
+            .filter_map(|(key, handle)| {
+                handle.view.borrow().snapshot.as_ref().map(|lab| (key.clone(), lab.status))
+            })
+            .collect();
+        labs.sort();
+        labs
+    }
+
+    /// One lab.
+    pub fn lab(&self, key: &LabKey) -> Option<Arc<LabSnapshot>> {
+        self.view(key)?.snapshot
+    }
+
+    /// The log of the lab's current or last operation, from after `last_seen`.
+    pub fn events(&self, key: &LabKey, last_seen: Option<EventId>) -> Option<EventReader> {
+        self.view(key)?.log.map(|log| log.reader(last_seen))
+    }
+
+    /// The records of the lab's operations, newest first; nothing when there are none.
+    pub fn history(&self, key: &LabKey) -> Option<Vec<Arc<OperationRecord>>> {
+        Some(self.site.history.of(key)).filter(|records| !records.is_empty())
+    }
+
+    /// Starts a lab. Returns when it has begun; the log tells the rest.
+    pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
+        self.known()?;
+        let key = request.key.clone();
+        let labs = self.labs_of(&key.user);
+        let approved = approve(&self.site, request, labs).await?;
+        let (reply, answer) = oneshot::channel();
+        self.tell(&key, Message::Spawn(Box::new(approved), reply));
+        answer.await.unwrap_or(Err(Refusal::StopInProgress)).map_err(SpawnError::from)
+    }
+
+    /// Stops a lab. Returns when that has begun. `user` is who asks for their own lab, and the policies are asked
+    /// whether they may; the Hub and administrators always may.
+    pub async fn stop(&self, key: &LabKey, user: Option<&Identity>) -> Result<(), SpawnError> {
+        self.known()?;
+        if let Some(identity) = user {
+            let question = AuthorizeRequest {
+                action: Action::Stop,
+                user: User::from(identity),
+                server: key.server.to_string(),
+                options: Options::new(),
+            };
+            authorize(&self.site, &question).await?;
+        }
+        if self.view(key).is_none() {
+            return Err(Refusal::NoLab.into());
+        }
+        let (reply, answer) = oneshot::channel();
+        self.tell(key, Message::Stop(reply));
+        answer.await.unwrap_or(Err(Refusal::NoLab)).map_err(SpawnError::from)
+    }
+
+    /// The spawn form, as a fragment of HTML.
+    pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
+        let context = FormContext { user: User::from(identity), server: server.to_string() };
+        let form = match self.site.policies.render_form(&context).await? {
+            Some(answer) => answer.value,
+            None => Form::Fields(Vec::new()),
+        };
+        Ok(render(&form))
+    }
+
+    /// The loaded policies, in the order in which they are asked.
+    pub fn policies(&self) -> Vec<PolicyReport> {
+        self.site.policies.loaded().into_iter().map(|loaded| PolicyReport::new(loaded, &self.site)).collect()
+    }
+
+    /// Loads all policies anew, or none of them.
+    pub async fn reload_policies(&self) -> Result<(), LoadError> {
+        self.site.policies.reload().await
+    }
+
+    /// Takes over a lab that a restart found.
+    pub(super) fn adopt(&self, key: LabKey, recovered: Recovered) {
+        self.settle(&key, &recovered.place.namespace);
+        let mut table = self.table();
+        if !table.labs.contains_key(&key) {
+            let (handle, driver) = self.driver(&key);
+            tokio::spawn(driver.adopt(recovered).run());
+            table.labs.insert(key, handle);
+        }
+    }
+
+    /// Every lab looks again at what it could not clean.
+    pub(super) fn reconcile(&self) {
+        for handle in self.table().labs.values() {
+            let _ = handle.inbox.send(Message::Reconcile);
+        }
+    }
+
+    /// True if the lab has a driver.
+    pub(super) fn has(&self, key: &LabKey) -> bool {
+        self.table().labs.contains_key(key)
+    }
+
+    /// Tells a lab what a watch shows of it; a lab that nobody knows is none of our business.
+    pub(super) fn show(&self, key: &LabKey, seen: Seen) {
+        if let Some(handle) = self.table().labs.get(key) {
+            let _ = handle.inbox.send(Message::Seen(seen));
+        }
+    }
+
+    /// The labs in a namespace.
+    pub(super) fn residents(&self, namespace: &str) -> Vec<LabKey> {
+        self.table().residents.get(namespace).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The lab is, or will be, in this namespace.
+    pub(super) fn settle(&self, key: &LabKey, namespace: &str) {
+        self.table().residents.entry(namespace.to_owned()).or_default().insert(key.clone());
+    }
+
+    /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none
+    /// is lost.
+    pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Message>) -> bool {
+        let mut table = self.table();
+        if !inbox.is_empty() {
+            return false;
+        }
+        table.labs.remove(key);
+        table.residents.retain(|_, keys| {
+            keys.remove(key);
+            !keys.is_empty()
+        });
+        true
+    }
+
+    /// Writes to a lab's driver, which is started when there is none.
+    fn tell(&self, key: &LabKey, message: Message) {
+        let mut table = self.table();
+        let handle = table.labs.entry(key.clone()).or_insert_with(|| {
+            let (handle, driver) = self.driver(key);
+            tokio::spawn(driver.run());
+            handle
+        });
+        // A driver ends only by retiring, which takes it out of the table.
+        let _ = handle.inbox.send(message);
+    }
+
+    fn driver(&self, key: &LabKey) -> (Handle, Driver) {
+        let (inbox, messages) = mpsc::unbounded_channel();
+        let (publish, view) = watch::channel(View::default());
+        (
+            Handle { inbox, view },
+            Driver::new(key.clone(), Arc::clone(&self.site), self.clone(), messages, publish),
+        )
+    }
+
+    fn known(&self) -> Result<(), SpawnError> {
+        if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
+    }
+
+    /// Labs that the user has already, failed ones not counted.
+    fn labs_of(&self, user: &Username) -> u32 {
+        let servers: BTreeSet<_> = self
+            .list()
+            .into_iter()
+            .filter(|(key, status)| key.user == *user && *status != LabStatus::Failed)
+            .map(|(key, _)| key.server)
+            .collect();
+        u32::try_from(servers.len()).unwrap_or(u32::MAX)
+    }
+
+    fn view(&self, key: &LabKey) -> Option<View> {
+        self.table().labs.get(key).map(|handle| handle.view.borrow().clone())
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,118 @@
+//! The log of an operation while it is read.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::progress::{Entry, EventId, LoggedEntry, ProgressLog};
+
+/// The log of one operation: its driver appends, any number of readers follow at their own pace.
+#[derive(Debug)]
+pub(super) struct LiveLog {
+    log: RwLock<ProgressLog>,
+    length: watch::Sender<usize>,
+}
+
+impl LiveLog {
+    pub(super) fn new(log: ProgressLog) -> Arc<Self> {
+        Arc::new(Self { log: RwLock::new(log), length: watch::Sender::new(0) })
+    }
+
+    /// Appends; answers the entry when there is something new to read.
+    pub(super) fn append(&self, entry: Entry, at: Timestamp) -> Option<LoggedEntry> {
+        let mut log = self.log.write().unwrap_or_else(PoisonError::into_inner);
+        if !log.append(entry, at) {
+            return None;
+        }
+        let logged = log.entries().last().cloned();
+        self.length.send_replace(log.entries().len());
+        logged
+    }
+
+    /// How far the operation is, 0 to 100.
+    pub(super) fn progress(&self) -> u8 {
+        self.log.read().unwrap_or_else(PoisonError::into_inner).progress()
+    }
+
+    /// A reader that starts after `last_seen`.
+    pub(super) fn reader(self: &Arc<Self>, last_seen: Option<EventId>) -> EventReader {
+        let job_id = self.log.read().unwrap_or_else(PoisonError::into_inner).job_id();
+        EventReader { log: Arc::clone(self), length: self.length.subscribe(), job_id, last_seen }
+    }
+}
+
+/// Reads the log of one operation.
+#[derive(Debug)]
+pub struct EventReader {
+    log: Arc<LiveLog>,
+    length: watch::Receiver<usize>,
+    job_id: JobId,
+    last_seen: Option<EventId>,
+}
+
+impl EventReader {
+    /// The operation.
+    pub fn job_id(&self) -> JobId {
+        self.job_id
+    }
+
+    /// The entries that were not read yet, at least one: waits for it. Nothing once the operation is over and all of
+    /// it was read.
+    pub async fn next(&mut self) -> Option<Vec<LoggedEntry>> {
+        loop {
+            self.length.borrow_and_update();
+            let (entries, finished) = {
+                let log = self.log.log.read().unwrap_or_else(PoisonError::into_inner);
+                (log.after(self.last_seen).to_vec(), log.is_finished())
+            };
+            if let Some(last) = entries.last() {
+                self.last_seen = Some(EventId { job_id: self.job_id, number: last.number });
+                return Some(entries);
+            }
+            if finished || self.length.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> Arc<LiveLog> {
+        LiveLog::new(ProgressLog::new(JobId::new(uuid::Uuid::from_u128(7))))
+    }
+
+    fn say(log: &LiveLog, text: &str) {
+        log.append(Entry::Info(text.into()), Timestamp::UNIX_EPOCH);
+    }
+
+    #[tokio::test]
+    async fn a_reader_gets_what_was_said_before_and_after_it_came() {
+        let log = log();
+        say(&log, "one");
+        let mut reader = log.reader(None);
+        assert_eq!(reader.next().await.map(|entries| entries.len()), Some(1));
+        let following = tokio::spawn(async move {
+            let entries = reader.next().await;
+            (entries, reader.next().await)
+        });
+        say(&log, "two");
+        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
+        let (entries, rest) = following.await.unwrap();
+        let read = entries.unwrap().len() + rest.map_or(0, |entries| entries.len());
+        assert_eq!(read, 2);
+    }
+
+    #[tokio::test]
+    async fn a_finished_operation_is_replayed_and_ends() {
+        let log = log();
+        say(&log, "one");
+        log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH);
+        let mut reader = log.reader(None);
+        assert_eq!(reader.next().await.map(|entries| entries.len()), Some(2));
+        assert_eq!(reader.next().await, None);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a lab's objects remember of it, for the service's next start.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::{Deserialize, Serialize};
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{Operation, OperationKind};
+use wasmspawner_core::manifest::LabObjects;
+
+use super::snapshot::About;
+
+/// The annotation of a lab's environment ConfigMap that carries the record: there is one such object a lab, and its
+/// data completes the record.
+const ANNOTATION: &str = "wasmspawner.io/lab";
+
+/// What is written down of a lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct LabRecord {
+    /// The spawn.
+    pub(super) job_id: JobId,
+    pub(super) started_at: Timestamp,
+    pub(super) deadline: Timestamp,
+    /// The pod's name, as it was when the lab began.
+    pub(super) pod: String,
+    /// Variables that are in the lab's Secret: named, never shown.
+    credentials: Vec<String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub(super) about: About,
+}
+
+const REDACTED: &str = "<redacted>";
+
+/// Writes the record onto a lab's objects.
+pub(super) fn attach(objects: &mut LabObjects, about: &About, operation: &Operation) {
+    let record = LabRecord {
+        job_id: operation.job_id,
+        started_at: operation.started_at,
+        deadline: operation.deadline,
+        pod: objects.pod.metadata.name.clone().unwrap_or_default(),
+        credentials: about
+            .env
+            .iter()
+            .filter(|(_, value)| *value == REDACTED)
+            .map(|(name, _)| name.clone())
+            .collect(),
+        about: about.clone(),
+    };
+    match serde_json::to_string(&record) {
+        Ok(text) => {
+            objects.env.metadata.annotations.get_or_insert_default().insert(ANNOTATION.to_owned(), text);
+        }
+        Err(error) => tracing::error!(%error, "a lab's record could not be written down"),
+    }
+}
+
+/// Reads the record back, if this is the object that carries it.
+pub(super) fn read(config_map: &ConfigMap) -> Option<LabRecord> {
+    let text = config_map.metadata.annotations.as_ref()?.get(ANNOTATION)?;
+    match serde_json::from_str::<LabRecord>(text) {
+        Ok(mut record) => {
+            let mut env: BTreeMap<_, _> = config_map.data.clone().unwrap_or_default();
+            env.extend(record.credentials.iter().map(|name| (name.clone(), REDACTED.to_owned())));
+            record.about.env = env;
+            Some(record)
+        }
+        Err(error) => {
+            tracing::warn!(name = ?config_map.metadata.name, %error, "a lab's record is of another version; what it said is lost");
+            None
+        }
+    }
+}
+
+impl LabRecord {
+    /// The operation that the record is of.
+    pub(super) fn operation(&self, kind: OperationKind) -> Operation {
+        Operation { job_id: self.job_id, kind, started_at: self.started_at, deadline: self.deadline }
+    }
+}

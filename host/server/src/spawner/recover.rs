@@ -1,0 +1,158 @@
+//! Rebuilding what is known of the labs from the cluster, after a restart and whenever a watch may have missed
+//! something.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lifecycle::{Lab, Operation, OperationKind, Presence};
+use wasmspawner_core::manifest;
+use wasmspawner_core::progress::{OperationRecord, ProgressLog};
+
+use super::driver::Recovered;
+use super::labs::Labs;
+use super::place::Place;
+use super::record::{self, LabRecord};
+use super::site::Site;
+use super::snapshot::About;
+use super::world::{World, presence};
+use crate::k8s::{Found, KubernetesError, list_labs};
+
+/// What the cluster has of one lab.
+#[derive(Default)]
+struct Remains {
+    namespace: Option<Namespace>,
+    pod: Option<Pod>,
+    env: Option<ConfigMap>,
+}
+
+/// Adopts every lab that the cluster has and nobody here drives. One list a kind.
+pub(super) async fn recover(labs: &Labs) -> Result<usize, KubernetesError> {
+    let site = labs.site();
+    let found =
+        list_labs(&site.client, &manifest::service_selector(&site.config.kubernetes.instance)).await?;
+    let mut adopted = 0;
+    for (key, remains) in by_lab(found) {
+        if !labs.has(&key) {
+            adopted += 1;
+            labs.adopt(key.clone(), recovered(site, &key, remains));
+        }
+    }
+    Ok(adopted)
+}
+
+fn by_lab(found: Found) -> BTreeMap<LabKey, Remains> {
+    let mut labs: BTreeMap<LabKey, Remains> = BTreeMap::new();
+    for namespace in found.namespaces {
+        if let Some(key) = manifest::lab_key(&namespace.metadata) {
+            labs.entry(key).or_default().namespace = Some(namespace);
+        }
+    }
+    for pod in found.pods {
+        if let Some(key) = manifest::lab_key(&pod.metadata) {
+            labs.entry(key).or_default().pod = Some(pod);
+        }
+    }
+    for config_map in found.config_maps {
+        if let Some(key) = manifest::lab_key(&config_map.metadata)
+            && record::read(&config_map).is_some()
+        {
+            labs.entry(key).or_default().env = Some(config_map);
+        }
+    }
+    labs
+}
+
+fn recovered(site: &Site, key: &LabKey, remains: Remains) -> Recovered {
+    let now = Timestamp::now();
+    let record = remains.env.as_ref().and_then(record::read);
+    let history = site.history.of(key);
+    let last = history.first().map(|record| (**record).clone());
+    let operation = operation(record.as_ref(), last.as_ref(), &remains, site);
+    let place = place(site, key, record.as_ref(), &remains);
+    let mut world = World::default();
+    if let Some(pod) = remains.pod {
+        world.see_pod(Box::new(pod));
+    }
+    world.see_rest(rest(
+        remains.namespace.as_ref().map(|namespace| &namespace.metadata),
+        remains.env.as_ref(),
+    ));
+    let observation = world.observe(&site.stage_policy(), now);
+    let completed =
+        last.as_ref().is_some_and(|last| last.job_id == operation.job_id && last.ended_at.is_some());
+    // Numbers of the log go on above all that were given out before: at most one a millisecond was.
+    let elapsed = now.duration_since(operation.started_at).as_millis();
+    let first_number = usize::try_from(elapsed).unwrap_or(1).max(1);
+    Recovered {
+        lab: Lab::recovered(operation, &observation, site.time_limits(), completed),
+        world,
+        place,
+        about: record.map_or_else(About::default, |record| record.about),
+        log: ProgressLog::continued(operation.job_id, first_number),
+        record: (!completed)
+            .then(|| last.filter(|last| last.job_id == operation.job_id))
+            .flatten()
+            .or_else(|| (!completed).then(|| OperationRecord::begin(key.clone(), &operation))),
+    }
+}
+
+/// The operation that was under way, or the last one. The history knows best, then the lab's own record.
+fn operation(
+    record: Option<&LabRecord>,
+    last: Option<&OperationRecord>,
+    remains: &Remains,
+    site: &Site,
+) -> Operation {
+    let deleting = remains.pod.as_ref().is_some_and(|pod| pod.metadata.deletion_timestamp.is_some())
+        || remains
+            .namespace
+            .as_ref()
+            .is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some());
+    let kind = if deleting || last.is_some_and(|last| last.kind == OperationKind::Stop) {
+        OperationKind::Stop
+    } else {
+        OperationKind::Spawn
+    };
+    let fresh = site.operation(kind);
+    match (last, record) {
+        (Some(last), _) if last.kind == kind => {
+            Operation { job_id: last.job_id, started_at: last.started_at, ..fresh }
+        }
+        (_, Some(record)) if kind == OperationKind::Spawn => record.operation(kind),
+        _ => job_of(remains).map_or(fresh, |job_id| Operation { job_id, ..fresh }),
+    }
+}
+
+fn job_of(remains: &Remains) -> Option<JobId> {
+    let pod = remains.pod.as_ref()?;
+    pod.metadata.labels.as_ref()?.get(manifest::JOB_ID_LABEL)?.parse().ok()
+}
+
+/// Where the lab is: as its objects say, not as today's templates would.
+fn place(site: &Site, key: &LabKey, record: Option<&LabRecord>, remains: &Remains) -> Place {
+    let pod = remains.pod.as_ref().map(|pod| &pod.metadata);
+    let env = remains.env.as_ref().map(|env| &env.metadata);
+    let namespace = pod
+        .and_then(|pod| pod.namespace.clone())
+        .or_else(|| env.and_then(|env| env.namespace.clone()))
+        .or_else(|| remains.namespace.as_ref().and_then(|namespace| namespace.metadata.name.clone()));
+    let today = site.names(key).map(|names| Place::of(&names)).ok();
+    let pod = pod.and_then(|pod| pod.name.clone()).or_else(|| record.map(|record| record.pod.clone()));
+    Place {
+        namespace: namespace
+            .or_else(|| today.as_ref().map(|today| today.namespace.clone()))
+            .unwrap_or_default(),
+        pod: pod.or_else(|| today.map(|today| today.pod)).unwrap_or_default(),
+    }
+}
+
+fn rest(namespace: Option<&ObjectMeta>, env: Option<&ConfigMap>) -> Presence {
+    match (namespace, env) {
+        (Some(namespace), _) => presence(namespace.deletion_timestamp.is_some()),
+        (None, Some(_)) => Presence::Present,
+        (None, None) => Presence::Missing,
+    }
+}

@@ -1,0 +1,73 @@
+//! What every driver works with.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+use wasmspawner_core::config::Config;
+use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lifecycle::{Operation, OperationKind, TimeLimits};
+use wasmspawner_core::names::{LabNames, NameError};
+use wasmspawner_core::policy::Grants;
+use wasmspawner_core::stage::StagePolicy;
+
+use super::history::History;
+use super::provisioned::Provisioned;
+use crate::k8s::{Applier, Deleter};
+use crate::telemetry::Metrics;
+use crate::wasm::Policies;
+
+/// What every driver works with: the site's configuration and the rooms below this one.
+pub struct Site {
+    /// The configuration.
+    pub config: Config,
+    /// The live chain of policies.
+    pub policies: Policies,
+    /// The cluster.
+    pub client: kube::Client,
+    /// Creates objects.
+    pub applier: Applier,
+    /// Deletes them.
+    pub deleter: Deleter,
+    /// The records of operations.
+    pub history: History,
+    /// Who has had a lab before.
+    pub provisioned: Provisioned,
+    /// Counters.
+    pub metrics: Metrics,
+    /// One permit a spawn under way.
+    pub spawn_slots: Arc<Semaphore>,
+}
+
+impl Site {
+    pub(super) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
+        self.config.names.resolve(&key.user, &key.server, None)
+    }
+
+    /// What the operator grants the policy of this name.
+    pub(super) fn grants(&self, policy: &str) -> Grants {
+        let configured = self.config.policies.iter().find(|configured| configured.name == policy);
+        configured.map(|configured| configured.grants.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn time_limits(&self) -> TimeLimits {
+        self.config.limits.time_limits()
+    }
+
+    pub(super) fn stage_policy(&self) -> StagePolicy {
+        self.config.limits.stage_policy()
+    }
+
+    /// A new operation, beginning now.
+    pub(super) fn operation(&self, kind: OperationKind) -> Operation {
+        let started_at = Timestamp::now();
+        let limits = self.time_limits();
+        let limit = match kind {
+            OperationKind::Spawn => limits.spawn,
+            OperationKind::Stop => limits.delete,
+        };
+        let deadline = started_at.checked_add(limit).unwrap_or(Timestamp::MAX);
+        Operation { job_id: JobId::new(Uuid::now_v7()), kind, started_at, deadline }
+    }
+}
