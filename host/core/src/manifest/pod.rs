@@ -35,7 +35,7 @@ fn spec(spawn: &ValidatedSpawn) -> PodSpec {
         node_selector: (!spawn.node_selector.is_empty()).then(|| spawn.node_selector.clone()),
         affinity: scheduling::affinity(spawn.affinity),
         tolerations: scheduling::tolerations(&spawn.tolerations),
-        resource_claims: resources::pod_claims(&spawn.resources),
+        resource_claims: resources::pod_claims(spawn),
         // A lab that was killed for its memory comes back under the same URL; KubeSpawner's default too.
         restart_policy: Some("OnFailure".to_owned()),
         termination_grace_period_seconds: Some(config.termination_grace_period_seconds.into()),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PodResourceClaim, ResourceClaim, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
-use crate::policy::Resources;
+use crate::policy::{Resources, ValidatedSpawn};
 use crate::quota::Quantity;
 
 type Amounts = BTreeMap<String, KubernetesQuantity>;
@@ -34,16 +34,18 @@ pub(super) fn requirements(resources: &Resources) -> Option<ResourceRequirements
     })
 }
 
-/// The pod's claims on devices, of which its containers use parts.
-pub(super) fn pod_claims(resources: &Resources) -> Option<Vec<PodResourceClaim>> {
-    let claims: Vec<_> = resources
-        .claims
-        .iter()
-        .map(|claim| PodResourceClaim {
-            name: claim.name.clone(),
-            resource_claim_template_name: Some(claim.template.clone()),
-            ..PodResourceClaim::default()
-        })
-        .collect();
+/// The pod's claims on devices, of which its containers use parts. The first of a name counts.
+pub(super) fn pod_claims(spawn: &ValidatedSpawn) -> Option<Vec<PodResourceClaim>> {
+    let inits = spawn.init_containers.iter().filter_map(|init| init.resources.as_ref());
+    let mut claims: Vec<PodResourceClaim> = Vec::new();
+    for claim in std::iter::once(&spawn.resources).chain(inits).flat_map(|resources| &resources.claims) {
+        if claims.iter().all(|known| known.name != claim.name) {
+            claims.push(PodResourceClaim {
+                name: claim.name.clone(),
+                resource_claim_template_name: Some(claim.template.clone()),
+                ..PodResourceClaim::default()
+            });
+        }
+    }
     (!claims.is_empty()).then_some(claims)
 }

@@ -16,8 +16,24 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     let known = leaves(&read);
     match leaves(&written).into_iter().find(|path| !known.contains(path)) {
         Some(unknown) => Err(format!("a Pod has no field `{unknown}`, or not of this kind")),
-        None => Ok(pod),
+        None => named(pod),
     }
+}
+
+/// The parts of lists are found by their names; one without a name would become a new part.
+fn named(pod: Pod) -> Result<Pod, String> {
+    let spec = pod.spec.as_ref();
+    let containers =
+        spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
+    let volumes = spec.into_iter().flat_map(|spec| spec.volumes.iter().flatten());
+    if containers
+        .map(|container| &container.name)
+        .chain(volumes.map(|volume| &volume.name))
+        .any(String::is_empty)
+    {
+        return Err("a container or volume has no name, by which the one to change is found".to_owned());
+    }
+    Ok(pod)
 }
 
 /// The dotted path of every value a patch sets, without list positions, sorted, each once. Empty when it is not JSON,
@@ -103,6 +119,7 @@ mod tests {
             (r#"{"spec":{"hostAlias":[]}}"#, "spec.hostAlias"),
             (r#"{"spec":{"priority":"high"}}"#, "not a part of a Pod"),
             (r#"{"spec":{"$patch":"delete"}}"#, "spec.$patch"),
+            (r#"{"spec":{"containers":[{"image":"x"}]}}"#, "no name"),
         ] {
             let error = parse(patch).unwrap_err();
             assert!(error.contains(says), "{patch}: {error}");

@@ -106,6 +106,14 @@ fn a_users_brace_never_meets_a_template() {
 }
 
 #[test]
+fn a_users_variable_never_meets_a_command() {
+    let command = "{args: ['--ip=$(POD_IP)']}";
+    let rejected = answer("{}", command, "options: {dir: '/home/$(JUPYTERHUB_API_TOKEN)'},");
+    assert_eq!(rejected.blame, Blame::Request);
+    assert!(rejected.message.contains("the option `dir` contains `$(`"), "{}", rejected.message);
+}
+
+#[test]
 fn a_lab_above_the_quota_is_the_requests() {
     let rejected = answer(
         "{}",

@@ -158,3 +158,69 @@ fn templates<K: Ord + Clone + AsRef<str>>(
 fn rendered<K: Ord + Clone>(templates: &BTreeMap<K, Template>, fields: &Fields) -> BTreeMap<K, String> {
     templates.iter().map(|(key, template)| (key.clone(), template.render(fields))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(yaml: &str) -> Result<LabSite, Vec<FieldError>> {
+        LabSite::parse(serde_saphyr::from_str(yaml).unwrap(), LabelValue::constant("test"))
+    }
+
+    #[test]
+    fn the_defaults_are_good() {
+        assert!(parse("{}").is_ok());
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once_by_key() {
+        let errors = parse(
+            r"
+port: 0
+working_dir: '/home/{user}'
+env: {A: '{', JUPYTERHUB_API_URL: x}
+labels: {example.org/a: '{nope}'}
+secrets_path: secrets
+reserved_env: ['JUPYTERHUB_*', '*B', 'C D']
+readiness_probe: {period_seconds: 0}
+user_files: {passwd: 'root:x:0:0::/:/bin/sh'}
+secrets:
+  - {name: a, key: token}
+  - {name: b, key: k}
+  - {name: c, key: k}
+  - {name: d, key: a/b}
+  - {name: e, key: env.X}
+  - {name: f, key: .dockerconfigjson, pull_secret: true}
+  - {name: g, key: .dockerconfigjson, pull_secret: true}
+",
+        )
+        .unwrap_err();
+        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(
+            fields,
+            [
+                "lab.working_dir",
+                "lab.env.A",
+                "lab.labels.example.org/a",
+                "lab.secrets[0].key",
+                "lab.secrets[2].key",
+                "lab.secrets[3].key",
+                "lab.secrets[4].key",
+                "lab.secrets",
+                "lab.secrets_path",
+                "lab.port",
+                "lab.env.JUPYTERHUB_API_URL",
+                "lab.reserved_env[1]",
+                "lab.reserved_env[2]",
+                "lab.readiness_probe",
+                "lab.user_files.passwd"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error() {
+        let error = serde_saphyr::from_str::<LabConfig>("{imagePullPolicy: Always}").unwrap_err().to_string();
+        assert!(error.contains("imagePullPolicy"), "{error}");
+    }
+}

@@ -6,35 +6,62 @@
 //! address has a brace, none of the braces in the answer can be the user's. A spawn that has both braces of a user's
 //! and a template to expand is refused, because taking the template literally would put different users into the same
 //! directory.
+//!
+//! The same holds for `$(NAME)` in commands and arguments, which Kubernetes expands.
 
 use super::{Answer, SpawnInputs, SpawnRejected};
 use crate::names::{Fields, Scope, Template};
 use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
+use crate::spawn::SpawnRequest;
 
 /// The answers with their templates expanded, and the grants that name such templates likewise.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<Answer>, SpawnRejected> {
-    let brace = user_brace(inputs);
+    let brace = typed(&inputs.request, &["{", "}"]);
+    let variable = typed(&inputs.request, &["$("]);
     let fields = &inputs.names.fields;
-    inputs.answers.iter().map(|answer| expand_answer(answer, fields, brace.as_deref())).collect()
+    inputs
+        .answers
+        .iter()
+        .map(|answer| {
+            if let Some(place) = &variable {
+                refuse_variables(answer, place)?;
+            }
+            expand_answer(answer, fields, brace.as_deref())
+        })
+        .collect()
 }
 
-/// Where the request has a brace that the user could have put there.
-fn user_brace(inputs: &SpawnInputs<'_>) -> Option<String> {
-    let braced = |text: &str| text.contains(['{', '}']);
-    let request = &inputs.request;
+/// Where the request has one of `marks` that the user could have put there.
+fn typed(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
+    let marked = |text: &str| marks.iter().any(|mark| text.contains(mark));
     let identity = &request.identity;
     let option = request
         .options
         .iter()
-        .find(|(name, value)| braced(name) || matches!(value, Value::Text(text) if braced(text)));
+        .find(|(name, value)| marked(name) || matches!(value, Value::Text(text) if marked(text)));
     let named = |wrong: bool, name: &str| wrong.then(|| name.to_owned());
     option
         .map(|(name, _)| format!("the option `{name}`"))
-        .or_else(|| named(braced(request.key.server.as_str()), "the server's name"))
-        .or_else(|| named(braced(identity.username.as_str()), "the username"))
-        .or_else(|| named(identity.email.as_deref().is_some_and(braced), "the mail address"))
-        .or_else(|| named(identity.display_name.as_deref().is_some_and(braced), "the display name"))
-        .or_else(|| named(identity.groups.iter().any(|group| braced(&group.name)), "a group's name"))
+        .or_else(|| named(marked(request.key.server.as_str()), "the server's name"))
+        .or_else(|| named(marked(identity.username.as_str()), "the username"))
+        .or_else(|| named(identity.email.as_deref().is_some_and(marked), "the mail address"))
+        .or_else(|| named(identity.display_name.as_deref().is_some_and(marked), "the display name"))
+        .or_else(|| named(identity.groups.iter().any(|group| marked(&group.name)), "a group's name"))
+}
+
+/// Kubernetes would expand what the user typed with what the policy wrote.
+fn refuse_variables(answer: &Answer, place: &str) -> Result<(), SpawnRejected> {
+    let asked = &answer.customization;
+    let labs = asked.command.iter().chain(&asked.args).flatten();
+    let inits = asked.init_containers.iter().flat_map(|init| init.command.iter().chain(&init.args));
+    if !labs.chain(inits).any(|word| word.contains("$(")) {
+        return Ok(());
+    }
+    let policy = &answer.policy;
+    let message = format!(
+        "{place} contains `$(`, which cannot be used where the site has variables in a command (policy `{policy}`)"
+    );
+    Err(SpawnRejected::request(vec![FieldError::new("options", message)]))
 }
 
 fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Result<Answer, SpawnRejected> {

@@ -24,7 +24,7 @@ use merge::Merged;
 
 use super::grants::{Grant, Need, needs};
 use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, pod_patch};
-use crate::config::lab::LabSite;
+use crate::config::lab::{LabSite, SecurityLifts};
 use crate::identity::Identity;
 use crate::names::LabelValue;
 
@@ -43,6 +43,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     limits::check_quota(&merged, &quota)?;
     let image = image(&mut merged, &inputs, &mut ledger)?;
     let env = env::lab_env(&inputs, &merged, &mut ledger)?;
+    write_down_security(inputs.site.config.security, &mut ledger);
     let (site_secrets, pull_secret) = secrets::site_secrets(&inputs)?;
     let site_labels = site_labels(&inputs)?;
 
@@ -188,6 +189,19 @@ fn image(merged: &mut Merged, inputs: &SpawnInputs<'_>, ledger: &mut Ledger) -> 
     let image = Image { reference, ..Image::default() };
     merged.image = Some(image.clone());
     Ok(image)
+}
+
+/// Who decided how little a lab may do.
+fn write_down_security(lifts: SecurityLifts, ledger: &mut Ledger) {
+    for (field, lifted) in [
+        ("privilege_escalation", lifts.privilege_escalation),
+        ("default_capabilities", lifts.default_capabilities),
+        ("unconfined_seccomp", lifts.unconfined_seccomp),
+        ("service_account_token", lifts.service_account_token),
+    ] {
+        let source = if lifted { Source::Configuration } else { Source::Floor };
+        ledger.set(format!("security.{field}"), &source);
+    }
 }
 
 fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, ledger: &mut Ledger) -> Option<T> {
