@@ -7,8 +7,14 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// Every package that is a component: the policies of this repository and the misbehaving ones of `tests/guests`.
-const GUESTS: [&str; 5] =
-    ["policy-default", "policy-deny-group", "guest-hostile", "guest-wrong-type", "guest-foreign-import"];
+const GUESTS: [&str; 6] = [
+    "policy-default",
+    "policy-deny-group",
+    "guest-hostile",
+    "guest-stagehand",
+    "guest-wrong-type",
+    "guest-foreign-import",
+];
 
 /// The component of a package, `policy-default` say, built by this very test run.
 ///

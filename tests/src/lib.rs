@@ -1,3 +1,7 @@
 //! What the black-box tests share.
 
+pub mod api;
+pub mod events;
 pub mod guests;
+pub mod provider;
+pub mod service;

@@ -1,0 +1,89 @@
+//! A policy that gives each user the lab their name asks for: `fault.crash-loop` one that crashes,
+//! `pull.30s` one whose image takes that long, `act.loop` none, because the policy never answers. Everybody else gets
+//! an ordinary one. What the names mean is told by the simulated kubelet's annotations.
+
+#![expect(clippy::panic, reason = "it is what this guest is for")]
+
+use std::hint::black_box;
+
+use wasmspawner_sdk::pod::{Customization, EnvVar};
+use wasmspawner_sdk::{
+    AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export, hooks,
+};
+
+struct Stagehand;
+
+impl Policy for Stagehand {
+    fn info() -> Info {
+        Info { name: "stagehand".into(), version: "0.0.0".into(), description: "Stages labs for tests".into() }
+    }
+
+    fn from_config(_: &mut Section<'_>) -> Self {
+        Self
+    }
+}
+
+impl hooks::Authorize for Stagehand {
+    fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
+        match request.user.name.as_str() {
+            "denied" => Ok(Verdict::Deny("Ask your local support for access.".into())),
+            "hurried" => Err(Error::RetryLater(7)),
+            "trapped" => endless(),
+            _ => Ok(Verdict::Allow),
+        }
+    }
+}
+
+impl hooks::BuildPod for Stagehand {
+    fn customize(&self, user: &User, _: &str, _: &Options) -> Result<Customization, Error> {
+        let (act, how) = user.name.split_once('.').unwrap_or_default();
+        match act {
+            "fault" => Ok(staged("fault", how)),
+            "pull" => Ok(staged("pull-delay", how)),
+            "ready" => Ok(staged("ready-delay", how)),
+            "stop" => Ok(staged("stop-delay", how)),
+            "act" => misbehave(how),
+            _ => Ok(ordinary()),
+        }
+    }
+}
+
+fn ordinary() -> Customization {
+    let image = Image { reference: "lab:1".into(), digest: None, description: Some("Plain".into()) };
+    Customization { image: Some(image), ..Customization::default() }
+}
+
+fn staged(direction: &str, value: &str) -> Customization {
+    let annotation = Pair::new(format!("simulated.kubelet/{direction}"), value);
+    Customization { annotations: vec![annotation], ..ordinary() }
+}
+
+fn misbehave(how: &str) -> Result<Customization, Error> {
+    match how {
+        "loop" => endless(),
+        "memory" => {
+            let mut hoard = Vec::new();
+            while black_box(true) {
+                hoard.push(vec![1_u8; 1 << 20]);
+            }
+        }
+        "panic" => panic!("as asked"),
+        "huge" => return Ok(Customization { working_dir: Some("x".repeat(10 << 20)), ..ordinary() }),
+        "many" => {
+            let env = (0..200_000).map(|n| EnvVar::literal(n.to_string(), "")).collect();
+            return Ok(Customization { env, ..ordinary() });
+        }
+        "internal" => return Err(Error::Internal("a secret of the site".into())),
+        _ => {}
+    }
+    Ok(ordinary())
+}
+
+fn endless() -> ! {
+    let mut turns = 0_u64;
+    loop {
+        turns = black_box(turns.wrapping_add(1));
+    }
+}
+
+export!(Stagehand: authorize, build_pod);

@@ -1,0 +1,134 @@
+//! A client of the REST API that hides nothing: every answer comes back as it is.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use http::{HeaderMap, Method};
+use serde_json::{Value, json};
+
+use crate::events::Events;
+
+/// Where the API is below its address.
+pub const PREFIX: &str = "/spawner/v1";
+
+/// Somebody who calls the service.
+#[derive(Clone)]
+pub struct Client {
+    client: reqwest::Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: String,
+}
+
+impl Client {
+    /// Calls the service there, without a token.
+    pub fn new(address: SocketAddr) -> Self {
+        // The builder fails only where no TLS can be set up; without redirects, a 303 is seen as it is.
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        Self { client: client.unwrap_or_default(), base: format!("http://{address}"), token: None }
+    }
+
+    /// The same client with a token.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    /// `GET path`; the path is whole.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    /// A lab of the user, or of one of their servers: `ada`, `ada/servers/x`.
+    pub async fn lab(&self, lab: &str) -> anyhow::Result<Answer> {
+        self.get(&format!("{PREFIX}/labs/{lab}")).await
+    }
+
+    /// Starts a lab with an empty body.
+    pub async fn spawn(&self, lab: &str) -> anyhow::Result<Answer> {
+        self.spawn_with(lab, &json!({})).await
+    }
+
+    /// Starts a lab.
+    pub async fn spawn_with(&self, lab: &str, body: &Value) -> anyhow::Result<Answer> {
+        self.send(self.request(Method::POST, &format!("{PREFIX}/labs/{lab}/spawn")).json(body)).await
+    }
+
+    /// Stops a lab.
+    pub async fn stop(&self, lab: &str) -> anyhow::Result<Answer> {
+        self.send(self.request(Method::DELETE, &format!("{PREFIX}/labs/{lab}"))).await
+    }
+
+    /// Follows a lab's events from the beginning.
+    pub async fn events(&self, lab: &str) -> anyhow::Result<Events> {
+        self.events_after(lab, None).await
+    }
+
+    /// Follows a lab's events after the one last seen.
+    pub async fn events_after(&self, lab: &str, last_seen: Option<&str>) -> anyhow::Result<Events> {
+        let mut request = self.request(Method::GET, &format!("{PREFIX}/labs/{lab}/events"));
+        if let Some(id) = last_seen {
+            request = request.header("Last-Event-ID", id);
+        }
+        Ok(Events::of(request.send().await?.error_for_status()?))
+    }
+
+    /// Starts a lab, and waits for the end of that; answers the events.
+    pub async fn spawn_to_end(&self, lab: &str) -> anyhow::Result<Vec<crate::events::Event>> {
+        let answer = self.spawn(lab).await?;
+        anyhow::ensure!(answer.status == 303, "the spawn was refused: {answer:?}");
+        self.events(lab).await?.to_end().await
+    }
+
+    /// A request to be completed; the path is whole.
+    pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// Sends a request.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Answer> {
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, body: response.text().await? })
+    }
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> anyhow::Result<Value> {
+        serde_json::from_str(&self.body).with_context(|| format!("no JSON: {self:?}"))
+    }
+
+    /// A header as text; empty when it is not there.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Status and first problem, `404 unknown_lab`, after checking that the error has its documented shape.
+    pub fn problem(&self) -> anyhow::Result<String> {
+        let body = self.json()?;
+        let problems = body["detail"].as_array().context("no detail")?;
+        for problem in problems {
+            let shaped = problem["loc"].is_array() && problem["msg"].is_string() && problem["type"].is_string();
+            anyhow::ensure!(shaped, "a problem of another shape: {problem}");
+        }
+        anyhow::ensure!(body["request_id"] == self.header("x-request-id"), "another request_id: {self:?}");
+        let kind = problems.first().and_then(|problem| problem["type"].as_str()).context("no problem")?;
+        Ok(format!("{} {kind}", self.status))
+    }
+}

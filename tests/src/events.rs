@@ -1,0 +1,102 @@
+//! A reader of server-sent events, as the WHATWG HTML standard describes one.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// How long a test waits for what must come.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its id.
+    pub id: String,
+    /// Its type.
+    pub kind: String,
+    /// Its data, lines joined by `\n`.
+    pub data: String,
+}
+
+/// A stream of events.
+#[derive(Debug)]
+pub struct Events {
+    response: reqwest::Response,
+    buffer: String,
+    transcript: String,
+}
+
+impl Events {
+    pub(crate) fn of(response: reqwest::Response) -> Self {
+        Self { response, buffer: String::new(), transcript: String::new() }
+    }
+
+    /// The answer's headers.
+    pub fn headers(&self) -> &http::HeaderMap {
+        self.response.headers()
+    }
+
+    /// Everything that came so far, byte for byte.
+    pub fn transcript(&self) -> &str {
+        &self.transcript
+    }
+
+    /// The next event; nothing when the stream is closed.
+    pub async fn next(&mut self) -> anyhow::Result<Option<Event>> {
+        tokio::time::timeout(BOUND, self.read()).await.with_context(|| format!("nothing came after {}", self.transcript))?
+    }
+
+    /// The next event of a type.
+    pub async fn next_of(&mut self, kind: &str) -> anyhow::Result<Event> {
+        while let Some(event) = self.next().await? {
+            if event.kind == kind {
+                return Ok(event);
+            }
+        }
+        anyhow::bail!("closed without {kind}: {}", self.transcript)
+    }
+
+    /// All events until the stream is closed.
+    pub async fn to_end(&mut self) -> anyhow::Result<Vec<Event>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    async fn read(&mut self) -> anyhow::Result<Option<Event>> {
+        loop {
+            while let Some((frame, rest)) = self.buffer.split_once("\n\n") {
+                let event = parse(frame);
+                self.buffer = rest.to_owned();
+                if event.is_some() {
+                    return Ok(event);
+                }
+            }
+            let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
+            let text = std::str::from_utf8(&chunk).context("half a character")?;
+            self.buffer.push_str(text);
+            self.transcript.push_str(text);
+        }
+    }
+}
+
+/// An event; nothing for a frame without data, such as a comment.
+fn parse(frame: &str) -> Option<Event> {
+    let field = |name: &str| {
+        let lines = frame.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        lines.collect::<Vec<_>>()
+    };
+    let data = field("data");
+    let one = |name| field(name).first().copied().unwrap_or_default().to_owned();
+    (!data.is_empty()).then(|| Event { id: one("id"), kind: one("event"), data: data.join("\n") })
+}
+
+impl Event {
+    /// A stage's report; `Null` for another event.
+    pub fn report(&self) -> Value {
+        if self.kind == "stage" { serde_json::from_str(&self.data).unwrap_or_default() } else { Value::Null }
+    }
+}

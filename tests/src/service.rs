@@ -1,0 +1,222 @@
+//! The service as a process of its own, on the one-machine cluster with simulated pods.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use wasmspawner_core::access::Scope;
+use wasmspawner_core::names::Username;
+use wasmspawner_core::token::{TokenDigest, TokenEntry};
+
+use crate::api::Client;
+use crate::guests;
+
+/// How long the service may take to be ready, the compilation of its policies included.
+const START: Duration = Duration::from_secs(120);
+
+/// A running service; it ends with this value.
+pub struct Service {
+    process: Option<Child>,
+    folder: TempDir,
+    binary: PathBuf,
+    address: Ipv4Addr,
+}
+
+impl Service {
+    /// Starts `binary` with the site that most tests use: the policy `stagehand`, and users without numbers of their
+    /// own run as 1000.
+    pub async fn start(binary: &str) -> anyhow::Result<Self> {
+        Self::start_with(binary, |_| {}).await
+    }
+
+    /// The same, with changes to the configuration.
+    pub async fn start_with(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
+        let mut service = Self::prepare(binary, change)?;
+        service.run().await?;
+        Ok(service)
+    }
+
+    /// Writes the configuration, and starts nothing.
+    pub fn prepare(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let service = Self { process: None, folder, binary: binary.into(), address: own_address() };
+        let mut config = service.config();
+        change(&mut config);
+        std::fs::write(service.config_file(), serde_json::to_vec_pretty(&config)?)?;
+        append(&service.tokens_file(), "# tokens of this test\n")?;
+        Ok(service)
+    }
+
+    /// Starts it, and waits until it is ready.
+    pub async fn run(&mut self) -> anyhow::Result<()> {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
+        let process = self.command().stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
+        self.process = Some(process);
+        let ready = tokio::time::timeout(START, self.ready()).await;
+        ready.map_err(anyhow::Error::from).flatten().with_context(|| format!("not ready; its log:\n{}", self.log()))
+    }
+
+    /// Runs it to its end, for configurations that it refuses.
+    pub fn run_to_end(&self) -> anyhow::Result<Output> {
+        let mut process = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut stderr = process.stderr.take().context("no stderr")?;
+        // Its end of the pipe closes when it ends.
+        let mut said = Vec::new();
+        stderr.read_to_end(&mut said)?;
+        Ok(Output { status: process.wait()?, stdout: Vec::new(), stderr: said })
+    }
+
+    /// Kills it without warning, and starts it again.
+    pub async fn crash_and_restart(&mut self) -> anyhow::Result<()> {
+        self.kill();
+        self.run().await
+    }
+
+    /// A client for a user with the scope of ordinary users.
+    pub fn user(&self, name: &str) -> anyhow::Result<Client> {
+        self.client(name, &[Scope::ExecNotebook])
+    }
+
+    /// A client for the Hub.
+    pub fn hub(&self) -> anyhow::Result<Client> {
+        self.client("hub", &[Scope::AdminJupyterhub])
+    }
+
+    /// A client for an administrator.
+    pub fn admin(&self) -> anyhow::Result<Client> {
+        self.client("admin", &[Scope::AdminNotebook])
+    }
+
+    /// A client for anyone.
+    pub fn client(&self, name: &str, scopes: &[Scope]) -> anyhow::Result<Client> {
+        let token = format!("{name}-{scopes:?}").replace([' ', ',', '[', ']'], "");
+        let entry = TokenEntry {
+            sha256: TokenDigest::of(&token),
+            user: Username::parse(name)?,
+            scopes: scopes.iter().copied().collect(),
+            uid: None,
+            gid: None,
+            groups: Vec::new(),
+        };
+        append(&self.tokens_file(), &entry.to_line()?)?;
+        Ok(self.stranger().with_token(&token))
+    }
+
+    /// A client without a token.
+    pub fn stranger(&self) -> Client {
+        Client::new(self.api())
+    }
+
+    /// A client of the probes.
+    pub fn probes(&self) -> Client {
+        Client::new(self.health())
+    }
+
+    /// Where the API listens.
+    pub fn api(&self) -> SocketAddr {
+        (self.address, 8090).into()
+    }
+
+    /// Where the probes are.
+    pub fn health(&self) -> SocketAddr {
+        (self.address, 8091).into()
+    }
+
+    /// The folder of its configuration and state.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.folder().join("config.yaml")
+    }
+
+    /// Everything it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder().join("log")
+    }
+
+    fn tokens_file(&self) -> PathBuf {
+        self.folder().join("tokens.yaml")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("serve").arg("--config").arg(self.config_file()).env_remove("RUST_LOG");
+        command
+    }
+
+    async fn ready(&mut self) -> anyhow::Result<()> {
+        let probes = self.probes();
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        loop {
+            again.tick().await;
+            if let Some(status) = self.process.as_mut().map(Child::try_wait).transpose()?.flatten() {
+                bail!("it ended with {status}");
+            }
+            if probes.get("/readyz").await.is_ok_and(|answer| answer.status == 200) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The configuration file of most tests. JSON is YAML.
+    fn config(&self) -> Value {
+        json!({
+            "http": { "listen": self.api(), "health_listen": self.health() },
+            "auth": {
+                "mode": "static",
+                "static": { "tokens_file": self.tokens_file() },
+                "identities": { "default": { "uid": 1000, "gid": 1000, "groups": [{ "name": "users", "id": 1000 }] } },
+            },
+            "embedded": {
+                "listen": SocketAddr::from((self.address, 8092)),
+                "runtime": "simulated",
+                "simulated": { "ready": "100ms" },
+            },
+            "policies": [{ "name": "stagehand", "path": guests::component("guest-stagehand") }],
+            "state_dir": self.folder().join("state"),
+            "telemetry": { "format": "text", "filter": "info,wasmspawner=debug" },
+        })
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "--- log of the service ---\n{}", self.log());
+        }
+    }
+}
+
+/// An address for one service alone: Linux answers on all of 127/8, so that no two tests ever want the same port.
+fn own_address() -> Ipv4Addr {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 128 | (high & 0x7f), low, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn append(file: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(file)?;
+    Ok(file.write_all(text.as_bytes())?)
+}

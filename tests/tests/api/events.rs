@@ -1,0 +1,141 @@
+//! `GET /labs/{username}/events`
+
+use wasmspawner_tests::events::Event;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// A transcript without what differs from run to run: the operation's id, times, the pod's address.
+fn normalised(transcript: &str) -> String {
+    let job_id = transcript.split("id: ").nth(1).and_then(|id| id.get(..36)).unwrap_or("no id").to_owned();
+    let times = transcript.replace(&job_id, "<job>");
+    let mut text = String::new();
+    for line in times.lines() {
+        match line.split_once(r#""at":""#) {
+            Some((before, after)) => {
+                let rest = after.split_once('"').map_or("", |(_, rest)| rest);
+                text.push_str(&format!(r#"{before}"at":"<time>"{rest}"#));
+            }
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Long enough stages that each is seen.
+fn visible_stages(config: &mut serde_json::Value) {
+    config["embedded"]["simulated"] =
+        serde_json::json!({ "schedule": "300ms", "pull": "4s", "ready": "500ms", "stop": "200ms" });
+}
+
+fn progress(events: &[Event]) -> Vec<u8> {
+    events.iter().filter(|event| event.kind == "progress").map(|event| event.data.parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_whole_stream_of_a_spawn_and_of_a_stop() {
+    let service = Service::start_with(BINARY, visible_stages).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    let mut spawn = ada.events("ada").await.unwrap();
+    assert_eq!(spawn.headers()["content-type"], "text/event-stream");
+    assert_eq!(spawn.headers()["cache-control"], "no-store");
+    assert_eq!(spawn.headers()["x-accel-buffering"], "no");
+    let events = spawn.to_end().await.unwrap();
+    assert!(progress(&events).is_sorted(), "{events:#?}");
+    insta::assert_snapshot!("spawn", normalised(spawn.transcript()));
+
+    let mut replay = ada.events("ada").await.unwrap();
+    assert_eq!(replay.to_end().await.unwrap(), events, "a finished operation is replayed whole");
+
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let mut stop = ada.events("ada").await.unwrap();
+    stop.to_end().await.unwrap();
+    insta::assert_snapshot!("stop", normalised(stop.transcript()));
+}
+
+#[tokio::test]
+async fn a_failure_s_stream_ends_with_its_reason() {
+    let service = Service::start(BINARY).await.unwrap();
+    let user = service.user("fault.pull-failure").unwrap();
+    assert_eq!(user.spawn("fault.pull-failure").await.unwrap().status, 303);
+    let mut events = user.events("fault.pull-failure").await.unwrap();
+    let read = events.to_end().await.unwrap();
+    assert_eq!(read.last().unwrap().kind, "failed");
+    assert!(read.iter().any(|event| event.kind == "error"), "{read:#?}");
+}
+
+#[tokio::test]
+async fn reading_goes_on_after_the_last_id() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let all = ada.spawn_to_end("ada").await.unwrap();
+    for seen in 0..all.len() {
+        let rest = ada.events_after("ada", Some(&all[seen].id)).await.unwrap().to_end().await.unwrap();
+        assert_eq!(rest, all[seen + 1..], "after {}", all[seen].id);
+    }
+    for foreign in ["", "nonsense", "01890a5d-ac96-774b-bcce-b302099a8057-3", "ü"] {
+        let whole = ada.events_after("ada", Some(foreign)).await.unwrap().to_end().await.unwrap();
+        assert_eq!(whole, all, "after {foreign:?}");
+    }
+    let path = format!("/spawner/v1/labs/ada/events?last_event_id={}", all[0].id);
+    let by_query = ada.get(&path).await.unwrap();
+    assert!(by_query.body.contains(&all[1].id) && !by_query.body.contains(&format!("id: {}\n", all[0].id)));
+}
+
+#[tokio::test]
+async fn a_broken_connection_loses_nothing() {
+    let service = Service::start_with(BINARY, visible_stages).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    let mut read: Vec<Event> = Vec::new();
+    while read.last().is_none_or(|event| event.kind != "complete") {
+        let last = read.last().map(|event| event.id.clone());
+        let mut connection = ada.events_after("ada", last.as_deref()).await.unwrap();
+        read.push(connection.next().await.unwrap().unwrap());
+    }
+    assert_eq!(read, ada.events("ada").await.unwrap().to_end().await.unwrap());
+}
+
+#[tokio::test]
+async fn readers_of_a_replaced_operation_get_its_end_and_are_closed() {
+    let service = Service::start(BINARY).await.unwrap();
+    let name = "fault.not-ready";
+    let user = service.user(name).unwrap();
+    assert_eq!(user.spawn(name).await.unwrap().status, 303);
+    let mut of_spawn = user.events(name).await.unwrap();
+    let first = of_spawn.next().await.unwrap().unwrap();
+    assert_eq!(user.stop(name).await.unwrap().status, 202);
+    let rest = of_spawn.to_end().await.unwrap();
+    assert!(["failed", "complete"].contains(&rest.last().unwrap().kind.as_str()), "{rest:#?}");
+    let of_stop = user.events_after(name, Some(&first.id)).await.unwrap().to_end().await.unwrap();
+    let job = |event: &Event| event.id[..36].to_owned();
+    assert!(of_stop.iter().all(|event| job(event) != job(&first)), "{of_stop:#?}");
+}
+
+#[tokio::test]
+async fn a_reader_who_does_not_read_slows_nobody() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    let mut sleepers = Vec::new();
+    for _ in 0..50 {
+        sleepers.push(ada.events("ada").await.unwrap());
+    }
+    let awake = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(awake.last().unwrap().kind, "complete");
+    for sleeper in &mut sleepers {
+        assert_eq!(sleeper.to_end().await.unwrap(), awake);
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_record_of_a_lab_has_no_events() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let none = ada.get("/spawner/v1/labs/ada/events").await.unwrap();
+    assert_eq!(none.problem().unwrap(), "404 unknown_lab");
+    let other = ada.get("/spawner/v1/labs/bob/events").await.unwrap();
+    assert_eq!(other.problem().unwrap(), "403 permission_denied");
+}

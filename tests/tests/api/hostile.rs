@@ -1,0 +1,43 @@
+//! A policy that misbehaves costs the request that asked it, and is named.
+
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+#[tokio::test]
+async fn a_hostile_policy_fails_its_own_request_only() {
+    let service = Service::start(BINARY).await.unwrap();
+    let victims = ["loop", "memory", "panic", "huge", "many", "internal"].map(|act| {
+        let service = &service;
+        async move {
+            let name = format!("act.{act}");
+            let user = service.user(&name).unwrap();
+            let told = match user.spawn(&name).await.unwrap() {
+                answer if answer.status == 303 => {
+                    let events = user.events(&name).await.unwrap().to_end().await.unwrap();
+                    assert_eq!(events.last().unwrap().kind, "failed", "{act}: {events:#?}");
+                    let lab = user.lab(&name).await.unwrap().json().unwrap();
+                    lab["message"].as_str().unwrap().to_owned()
+                }
+                answer => {
+                    assert_eq!(answer.problem().unwrap(), "500 policy_failed", "{act}");
+                    answer.body
+                }
+            };
+            assert!(told.contains("stagehand"), "{act} does not name the policy: {told}");
+            assert!(!told.contains("a secret of the site"), "{act}: {told}");
+        }
+    });
+    let ada = service.user("ada").unwrap();
+    let (events, _) = futures::join!(ada.spawn_to_end("ada"), futures::future::join_all(victims));
+    assert_eq!(events.unwrap().last().unwrap().kind, "complete");
+}
+
+#[tokio::test]
+async fn an_endless_authorisation_is_an_error_and_not_a_hang() {
+    let service = Service::start(BINARY).await.unwrap();
+    let answer = service.user("trapped").unwrap().spawn("trapped").await.unwrap();
+    assert_eq!(answer.problem().unwrap(), "500 policy_failed");
+    assert!(answer.body.contains("stagehand"), "{}", answer.body);
+    assert_eq!(service.hub().unwrap().lab("trapped").await.unwrap().status, 404);
+}

@@ -1,0 +1,22 @@
+//! The REST API from outside: the service as a process, real guests, the one-machine cluster with simulated pods.
+//! A module a route, and one for each thing that concerns them all.
+
+mod auth_headers;
+mod auth_jupyterhub;
+mod bad_input;
+mod events;
+mod faults;
+mod history;
+mod hostile;
+mod lab;
+mod labs;
+mod openapi;
+mod policies;
+mod probes;
+mod restart;
+mod spawn;
+mod spawn_form;
+mod start;
+
+/// The service under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");

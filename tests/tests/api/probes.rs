@@ -1,0 +1,41 @@
+//! `/healthz`, `/readyz`, `/metrics` on a listener of their own.
+
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+#[tokio::test]
+async fn the_probes_answer_on_their_own_listener_only() {
+    let service = Service::start(BINARY).await.unwrap();
+    for (path, expected) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/spawner/v1/labs", 404)] {
+        assert_eq!(service.probes().get(path).await.unwrap().status, expected, "{path}");
+    }
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(service.stranger().get(path).await.unwrap().status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_happened_was_counted() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    let failing = "fault.pull-failure";
+    service.user(failing).unwrap().spawn_to_end(failing).await.unwrap();
+    let metrics = service.probes().get("/metrics").await.unwrap();
+    assert!(metrics.header("content-type").starts_with("application/openmetrics-text"));
+    for line in [
+        r#"wasmspawner_spawns_total{outcome="complete"} 1"#,
+        r#"wasmspawner_spawns_total{outcome="failed"} 1"#,
+        r#"wasmspawner_labs{status="running"} 1"#,
+        r#"wasmspawner_stage_seconds_count{stage="Starting"}"#,
+        r#"wasmspawner_http_requests_total{method="POST",route="/spawner/v1/labs/{username}/spawn",status="303"} 2"#,
+        r#"wasmspawner_policy_calls_total{policy="stagehand",hook="build-pod.customize",kind="ok"} 2"#,
+        r#"wasmspawner_kubernetes_requests_total{verb="patch",code="2xx"}"#,
+        "wasmspawner_sse_readers 0",
+        "# EOF",
+    ] {
+        assert!(metrics.body.contains(line), "{line} is not in\n{}", metrics.body);
+    }
+    assert!(!metrics.body.contains("ada"), "a user's name is a label");
+}

@@ -1,0 +1,45 @@
+//! The service dies and comes back.
+
+use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+#[tokio::test]
+async fn a_running_lab_and_the_history_survive() {
+    let mut service = Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    let before = ada.lab("ada").await.unwrap().json().unwrap();
+    let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
+
+    service.crash_and_restart().await.unwrap();
+    let after = ada.lab("ada").await.unwrap().json().unwrap();
+    for field in ["status", "options", "env", "uid", "gid", "groups", "quotas", "url", "image", "started_at", "job_id"] {
+        assert_eq!(after[field], before[field], "{field}");
+    }
+    assert_eq!(ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap(), history);
+    assert_eq!(ada.spawn("ada").await.unwrap().problem().unwrap(), "409 lab_exists");
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(ada.lab("ada").await.unwrap().status, 404);
+}
+
+#[tokio::test]
+async fn a_spawn_under_way_is_followed_to_its_end() {
+    let slow = |config: &mut serde_json::Value| {
+        config["embedded"]["keep_labs"] = true.into();
+        config["embedded"]["simulated"] = serde_json::json!({ "pull": "3s", "ready": "1s" });
+    };
+    let mut service = Service::start_with(BINARY, slow).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    let mut events = ada.events("ada").await.unwrap();
+    let seen = events.next_of("stage").await.unwrap();
+
+    service.crash_and_restart().await.unwrap();
+    let rest = ada.events_after("ada", Some(&seen.id)).await.unwrap().to_end().await.unwrap();
+    assert_eq!(rest.last().unwrap().kind, "complete", "{rest:#?}");
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+}

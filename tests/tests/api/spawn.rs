@@ -1,0 +1,92 @@
+//! `POST /labs/{username}/spawn`
+
+use serde_json::json;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+#[tokio::test]
+async fn a_spawn_answers_where_the_lab_is() {
+    let service = Service::start(BINARY).await.unwrap();
+    let name = "ada.lovelace@example.org";
+    let answer = service.user(name).unwrap().spawn(name).await.unwrap();
+    assert_eq!(answer.status, 303);
+    assert_eq!(answer.header("location"), "/spawner/v1/labs/ada.lovelace@example.org");
+}
+
+#[tokio::test]
+async fn there_is_one_lab_and_one_operation_at_a_time() {
+    let service = Service::start(BINARY).await.unwrap();
+    let stuck = service.user("fault.not-ready").unwrap();
+    assert_eq!(stuck.spawn("fault.not-ready").await.unwrap().status, 303);
+    let second = stuck.spawn("fault.not-ready").await.unwrap();
+    assert_eq!(second.problem().unwrap(), "409 spawn_in_progress");
+
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().problem().unwrap(), "409 lab_exists");
+
+    let slow = service.user("stop.1m").unwrap();
+    slow.spawn_to_end("stop.1m").await.unwrap();
+    assert_eq!(slow.stop("stop.1m").await.unwrap().status, 202);
+    assert_eq!(slow.spawn("stop.1m").await.unwrap().problem().unwrap(), "409 stop_in_progress");
+}
+
+#[tokio::test]
+async fn a_failed_lab_does_not_stand_in_the_way() {
+    let service = Service::start(BINARY).await.unwrap();
+    let name = "fault.pull-failure";
+    let user = service.user(name).unwrap();
+    let first = user.spawn_to_end(name).await.unwrap();
+    assert_eq!(first.last().unwrap().kind, "failed");
+    let second = user.spawn_to_end(name).await.unwrap();
+    assert_eq!(second.last().unwrap().kind, "failed");
+    assert_ne!(first.last().unwrap().id, second.last().unwrap().id);
+}
+
+#[tokio::test]
+async fn too_many_at_once_are_asked_for_patience() {
+    let one = |config: &mut serde_json::Value| config["limits"] = json!({ "concurrent_spawns": 1 });
+    let service = Service::start_with(BINARY, one).await.unwrap();
+    let stuck = service.user("fault.not-ready").unwrap();
+    assert_eq!(stuck.spawn("fault.not-ready").await.unwrap().status, 303);
+    let ada = service.user("ada").unwrap();
+    let refused = ada.spawn("ada").await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "429 too_many_spawns");
+    assert!(refused.header("retry-after").parse::<u32>().unwrap() > 0);
+    assert_eq!(ada.lab("ada").await.unwrap().status, 404);
+    assert_eq!(stuck.stop("fault.not-ready").await.unwrap().status, 202);
+    stuck.events("fault.not-ready").await.unwrap().to_end().await.unwrap();
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+}
+
+#[tokio::test]
+async fn only_the_owner_and_administrators_spawn() {
+    let service = Service::start(BINARY).await.unwrap();
+    for client in [service.user("bob").unwrap(), service.hub().unwrap()] {
+        assert_eq!(client.spawn("ada").await.unwrap().problem().unwrap(), "403 permission_denied");
+    }
+    assert_eq!(service.admin().unwrap().spawn("ada").await.unwrap().status, 303);
+}
+
+#[tokio::test]
+async fn who_may_not_spawn_is_not_asked_for_a_better_body() {
+    let service = Service::start(BINARY).await.unwrap();
+    let bob = service.user("bob").unwrap();
+    let request = bob.request(http::Method::POST, "/spawner/v1/labs/ada/spawn").body("{");
+    assert_eq!(bob.send(request).await.unwrap().problem().unwrap(), "403 permission_denied");
+}
+
+#[tokio::test]
+async fn a_policy_s_refusal_is_told_in_its_own_words() {
+    let service = Service::start(BINARY).await.unwrap();
+    let denied = service.user("denied").unwrap().spawn("denied").await.unwrap();
+    assert_eq!(denied.problem().unwrap(), "403 permission_denied");
+    assert_eq!(denied.json().unwrap()["detail"][0]["msg"], "Ask your local support for access.");
+    let hurried = service.user("hurried").unwrap().spawn("hurried").await.unwrap();
+    assert_eq!(hurried.problem().unwrap(), "429 retry_later");
+    assert_eq!(hurried.header("retry-after"), "7");
+    for name in ["denied", "hurried"] {
+        assert_eq!(service.hub().unwrap().lab(name).await.unwrap().status, 404, "{name}");
+    }
+}

@@ -1,0 +1,53 @@
+//! `GET /spawn-form/{username}`
+
+use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::guests;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// A site with a form: the default policy with its own example configuration.
+fn site(config: &mut Value) {
+    let example: Value = serde_json::from_str(include_str!("../../../plugins/default/example.json")).unwrap();
+    config["policies"] =
+        json!([{ "name": "site", "path": guests::component("policy-default"), "config": example }]);
+}
+
+#[tokio::test]
+async fn the_form_is_a_fragment_for_its_user() {
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let form = ada.get(&format!("{PREFIX}/spawn-form/ada")).await.unwrap();
+    assert_eq!((form.status, form.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(form.body.contains(r#"name="size""#) && !form.body.contains("<form"), "{}", form.body);
+    let named = ada.get(&format!("{PREFIX}/spawn-form/ada/servers/x")).await.unwrap();
+    assert_eq!(named.status, 200);
+}
+
+#[tokio::test]
+async fn the_form_is_for_the_user_and_administrators() {
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let path = format!("{PREFIX}/spawn-form/ada");
+    assert_eq!(service.admin().unwrap().get(&path).await.unwrap().status, 200);
+    for other in [service.hub().unwrap(), service.user("bob").unwrap()] {
+        assert_eq!(other.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");
+    }
+}
+
+#[tokio::test]
+async fn a_submission_is_checked_by_the_policy() {
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    for options in [json!({ "size": "gigantic" }), json!({ "colour": "red" })] {
+        let answer = ada.spawn_with("ada", &json!({ "options": options })).await.unwrap();
+        assert_eq!(answer.problem().unwrap(), "422 invalid_option");
+        let key = options.as_object().unwrap().keys().next().unwrap();
+        assert_eq!(answer.json().unwrap()["detail"][0]["loc"], json!(["body", "options", key]));
+    }
+    let submission = json!({ "options": { "size": ["medium"], "image": ["scipy"], "debug": "true" } });
+    assert_eq!(ada.spawn_with("ada", &submission).await.unwrap().status, 303);
+    let lab = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(lab["options"]["size"], "medium", "{lab:#}");
+    assert_eq!(lab["options"]["debug"], true, "{lab:#}");
+}

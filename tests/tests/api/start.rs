@@ -1,0 +1,65 @@
+//! A start that cannot succeed ends with one clear line.
+
+use serde_json::{Value, json};
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+fn refused(change: impl FnOnce(&mut Value)) -> String {
+    let service = Service::prepare(BINARY, change).unwrap();
+    told(&service)
+}
+
+/// The one line that a failing start says.
+fn told(service: &Service) -> String {
+    let output = service.run_to_end().unwrap();
+    assert!(!output.status.success(), "it started");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let errors: Vec<&str> = said.lines().filter(|line| line.to_lowercase().contains("error")).collect();
+    assert_eq!(errors.len(), 1, "not one line but:\n{said}");
+    errors[0].to_owned()
+}
+
+#[tokio::test]
+async fn mistakes_in_the_configuration_are_named() {
+    for (said, change) in [
+        ("concurent_spawns", json!({ "limits": { "concurent_spawns": 1 } })),
+        ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
+        ("auth.jupyterhub", json!({ "auth": { "mode": "jupyterhub" } })),
+        ("no-such-policy.wasm", json!({ "policies": [{ "name": "site", "path": "/nowhere/no-such-policy.wasm" }] })),
+        ("embedded.listen", json!({ "embedded": { "listen": "0.0.0.0:1", "runtime": "simulated" } })),
+    ] {
+        let line = refused(|config| {
+            for (section, value) in change.as_object().unwrap() {
+                config[section] = value.clone();
+            }
+        });
+        assert!(line.contains(said), "{said} is not in: {line}");
+    }
+}
+
+#[tokio::test]
+async fn an_occupied_port_is_named() {
+    let service = Service::prepare(BINARY, |_| {}).unwrap();
+    let _occupied = std::net::TcpListener::bind(service.api()).unwrap();
+    let line = told(&service);
+    assert!(line.contains(&service.api().to_string()), "{line}");
+}
+
+#[tokio::test]
+async fn a_token_file_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let service = Service::prepare(BINARY, |_| {}).unwrap();
+    let tokens = service.folder().join("tokens.yaml");
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let line = told(&service);
+    assert!(line.contains("chmod 600"), "{line}");
+}
+
+#[tokio::test]
+async fn a_missing_configuration_is_named() {
+    let service = Service::prepare(BINARY, |_| {}).unwrap();
+    std::fs::remove_file(service.config_file()).unwrap();
+    let line = told(&service);
+    assert!(line.contains("config.yaml"), "{line}");
+}
