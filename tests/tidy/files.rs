@@ -4,7 +4,7 @@ use super::hold;
 use super::tree::{Text, texts};
 
 /// Longer files, each with its reason.
-const LONG: [(&str, &str); 0] = [];
+pub(crate) const LONG: [(&str, &str); 0] = [];
 
 const LONGEST: usize = 400;
 

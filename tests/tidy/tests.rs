@@ -1,5 +1,6 @@
 //! How tests wait.
 
+use super::files::LONG;
 use super::hold;
 use super::tree::{Text, texts};
 
@@ -35,6 +36,14 @@ fn tests_wait_for_what_they_need() {
         "A test that sleeps is slow or flaky; wait for the condition, with a bound, or list the file in MAY_SLEEP:",
         &offences,
     );
+}
+
+#[test]
+fn nobody_is_excused_who_is_gone() {
+    let files = texts();
+    let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
+    let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();
+    hold("An exception for a file that is no more hides the next one of its name:", &offences);
 }
 
 /// The lines of a file that belong to tests: all of it in a folder of tests, else the modules for tests inside it.
