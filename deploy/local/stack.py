@@ -13,7 +13,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import site_config
@@ -36,6 +36,7 @@ class Settings:
     runtime: str = "process"
     keep_labs: bool = False
     adapt: Callable[[dict], None] = lambda config: None
+    tokens: dict[tuple[str, ...], str] = field(default_factory=dict)
     hub_config: Path = LOCAL / "jupyterhub_config.py"
 
     @property
@@ -129,25 +130,20 @@ def serve_command(settings: Settings) -> list[str | Path]:
 
 
 def token(settings: Settings, *who: str) -> str:
-    """A token the service accepts: `--hub`, `--admin`, `--user NAME`."""
-    command = [settings.program, "token", "--state-dir", settings.state, *who]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    """A token the service accepts: `--hub`, `--admin`, `--user NAME`. Each is asked for once."""
+    if who not in settings.tokens:
+        command = [settings.program, "token", "--state-dir", settings.state, *who]
+        settings.tokens[who] = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return settings.tokens[who]
 
 
 def start_service(settings: Settings) -> Process:
-    """Start the service and wait until it answers with its labs."""
-    service = Process(
-        "wasmspawner", settings.state / "logs/service.log", serve_command(settings), ROOT, dict(os.environ)
-    )
-
-    def ready() -> bool:
-        try:
-            return answers(f"{settings.api_url}/labs", token(settings, "--hub"))
-        except subprocess.CalledProcessError:
-            return False  # it has not written its secrets yet
-
+    """Start the service and wait until it knows its labs."""
+    command = serve_command(settings)
+    service = Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, dict(os.environ))
+    health_port = (settings.state / "health.port").read_text()
     try:
-        service.wait_until(ready, 60)
+        service.wait_until(lambda: answers(f"http://127.0.0.1:{health_port}/readyz"), 60)
     except BaseException:
         service.stop(5)
         raise
@@ -158,9 +154,7 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
     """Start JupyterHub and wait until it answers through its proxy."""
     home = settings.state / "hub"
     home.mkdir(mode=0o700, exist_ok=True)
-    descriptor = os.open(settings.hub_token_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w") as file:
-        file.write((hub_token or token(settings, "--hub")) + "\n")
+    _write_hub_token(settings, hub_token)
     env = dict(os.environ)
     env.update(
         PATH=f"{settings.venv}:{env.get('PATH', os.defpath)}",
@@ -187,6 +181,14 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
         hub.stop(15)
         raise
     return hub
+
+
+def _write_hub_token(settings: Settings, given: str) -> None:
+    file = settings.hub_token_file
+    if not given and file.exists() and answers(f"{settings.api_url}/labs", file.read_text().strip()):
+        return  # that of the last time is as good
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
+        output.write((given or token(settings, "--hub")) + "\n")
 
 
 def _remembered_port(file: Path, preferred: int = 0) -> int:
