@@ -1,5 +1,7 @@
 //! The service: everything that touches the world around the core.
 
+pub mod cli;
+pub mod http;
 pub mod k8s;
 pub mod spawner;
 pub mod telemetry;
