@@ -1,0 +1,3 @@
+//! The service, for the tests of this package.
+
+fn main() {}
