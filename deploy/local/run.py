@@ -125,11 +125,13 @@ def main(what: str) -> None:
     running: list[stack.Process] = []
     failure = ""
     try:
-        with toolchain.step("Starting the service"):
-            running.append(stack.start_service(chosen))
-        if hub_wanted:
-            with toolchain.step("Starting JupyterHub"):
-                running.append(stack.start_hub(chosen))
+        with toolchain.step("Starting the service and JupyterHub" if hub_wanted else "Starting the service"):
+            running.append(stack.launch_service(chosen))
+            if hub_wanted:
+                running.append(stack.launch_hub(chosen))
+            stack.await_service(chosen, running[0])
+            if hub_wanted:
+                stack.await_hub(chosen, running[1])
         print(what_to_try(chosen, hub=hub_wanted) + f"(ready after {time.monotonic() - begun:.0f} s)", flush=True)
         while not (ended := [process for process in running if process.child.poll() is not None]):
             time.sleep(0.2)

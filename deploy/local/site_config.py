@@ -47,7 +47,6 @@ def service_config(
     homes = state / "homes"
     return {
         "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
-        "auth": {"mode": "static", "static": {"tokens_file": str(state / "tokens.yaml")}},
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,

@@ -126,7 +126,7 @@ def serve_command(settings: Settings) -> list[str | Path]:
     settings.adapt(config)
     (settings.state / "homes").mkdir(mode=0o700, exist_ok=True)
     file = site_config.write(config, settings.state / "wasmspawner.yaml")
-    return [settings.program, "serve", "--local", "--config", file]
+    return [settings.program, "serve", "--local", "--state-dir", settings.state, "--config", file]
 
 
 def token(settings: Settings, *who: str) -> str:
@@ -139,19 +139,36 @@ def token(settings: Settings, *who: str) -> str:
 
 def start_service(settings: Settings) -> Process:
     """Start the service and wait until it knows its labs."""
+    service = launch_service(settings)
+    await_service(settings, service)
+    return service
+
+
+def launch_service(settings: Settings) -> Process:
+    """Start the service."""
     command = serve_command(settings)
-    service = Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, dict(os.environ))
+    return Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, dict(os.environ))
+
+
+def await_service(settings: Settings, service: Process) -> None:
+    """Wait until the service knows its labs."""
     health_port = (settings.state / "health.port").read_text()
     try:
         service.wait_until(lambda: answers(f"http://127.0.0.1:{health_port}/readyz"), 60)
     except BaseException:
         service.stop(5)
         raise
-    return service
 
 
 def start_hub(settings: Settings, hub_token: str = "") -> Process:
     """Start JupyterHub and wait until it answers through its proxy."""
+    hub = launch_hub(settings, hub_token)
+    await_hub(settings, hub)
+    return hub
+
+
+def launch_hub(settings: Settings, hub_token: str = "") -> Process:
+    """Start JupyterHub. It need not wait for the service: what it asks too early it asks again."""
     home = settings.state / "hub"
     home.mkdir(mode=0o700, exist_ok=True)
     _write_hub_token(settings, hub_token)
@@ -166,26 +183,25 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
         WASMSPAWNER_TOKEN_FILE=str(settings.hub_token_file),
         KEEP_LABS="1" if settings.keep_labs else "",
     )
-    hub = Process(
-        "jupyterhub",
-        settings.state / "logs/hub.log",
-        [settings.venv / "jupyterhub", "-f", settings.hub_config],
-        home,
-        env,
-    )
+    command = [settings.venv / "jupyterhub", "-f", settings.hub_config]
+    return Process("jupyterhub", settings.state / "logs/hub.log", command, home, env)
+
+
+def await_hub(settings: Settings, hub: Process) -> None:
+    """Wait until JupyterHub answers through its proxy."""
+    internal_port = (settings.state / "hub/internal.port").read_text()
     try:
         # The Hub itself first: the proxy answers earlier, and logs an error for each question about the Hub.
-        hub.wait_until(lambda: answers(f"http://127.0.0.1:{env['HUB_INTERNAL_PORT']}/hub/health"), 60)
+        hub.wait_until(lambda: answers(f"http://127.0.0.1:{internal_port}/hub/health"), 60)
         hub.wait_until(lambda: answers(f"{settings.hub_url}/hub/health"), 60)
     except BaseException:
         hub.stop(15)
         raise
-    return hub
 
 
 def _write_hub_token(settings: Settings, given: str) -> None:
     file = settings.hub_token_file
-    if not given and file.exists() and answers(f"{settings.api_url}/labs", file.read_text().strip()):
+    if not given and file.exists() and (settings.state / "tokens.yaml").exists():
         return  # that of the last time is as good
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
         output.write((given or token(settings, "--hub")) + "\n")
