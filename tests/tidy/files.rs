@@ -1,7 +1,7 @@
 //! What files are called, how long they are, and what stands in their first line.
 
 use super::hold;
-use super::tree::{Text, texts};
+use super::tree::{Text, read, texts};
 
 /// Longer files, each with its reason.
 pub(crate) const LONG: [(&str, &str); 0] = [];
@@ -49,6 +49,17 @@ fn every_room_says_what_it_is() {
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
     hold("A room's first line says what it is for, so that a reader knows whether to go in:", &offences);
+}
+
+#[test]
+fn the_readme_has_the_commands() {
+    let readme = read("README.md");
+    let offences: Vec<String> = ["make run", "make serve"]
+        .into_iter()
+        .filter(|command| !readme.contains(command))
+        .map(str::to_owned)
+        .collect();
+    hold("A newcomer starts with the README, and the README with what to type:", &offences);
 }
 
 #[test]
