@@ -1,6 +1,7 @@
 //! The Component Model's side of a policy: every call makes the policy from its configuration and asks it.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use crate::bindings::{authorize, build_pod, config, form, metadata, quota, types};
 use crate::hooks;
@@ -9,10 +10,11 @@ use crate::options::Options;
 /// A policy, as the generated export macros want it.
 pub struct Component<P>(PhantomData<P>);
 
-fn policy<P: hooks::Policy>() -> Result<P, types::Error> {
+/// Never freed, like all that a call leaves behind: the instance ends with the call.
+fn policy<P: hooks::Policy>() -> Result<ManuallyDrop<P>, types::Error> {
     let (policy, _) = crate::config::read(&crate::host::config(), P::from_config)
         .map_err(|problems| types::Error::Internal(format!("the configuration is wrong: {problems:?}")))?;
-    Ok(policy)
+    Ok(ManuallyDrop::new(policy))
 }
 
 impl<P: hooks::Policy> metadata::Guest for Component<P> {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,8 +19,10 @@ pub fn read<T>(
 ) -> Result<(T, Vec<String>), Vec<FieldError>> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| vec![FieldError::new("", format!("is not JSON: {error}"))])?;
+    // Never freed: an instance lives for one call, and its memory goes with it at once.
+    let value = ManuallyDrop::new(value);
     let findings = RefCell::default();
-    let result = Section::open(&value, String::new(), &findings, read);
+    let result = Section::open(&value, &Place::Root, &findings, read);
     let Findings { problems, warnings } = findings.into_inner();
     match result {
         Some(result) if problems.is_empty() => Ok((result, warnings)),
@@ -33,10 +36,29 @@ struct Findings {
     warnings: Vec<String>,
 }
 
+/// Where a value is. Written out only when something is wrong there: a policy reads its configuration at every
+/// call.
+enum Place<'a> {
+    Root,
+    Key(&'a Place<'a>, &'a str),
+    Index(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    /// The JSON pointer (RFC 6901).
+    fn pointer(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(parent, key) => format!("{}/{}", parent.pointer(), escaped(key)),
+            Self::Index(parent, index) => format!("{}/{index}", parent.pointer()),
+        }
+    }
+}
+
 /// One object of the configuration. Keys that nobody asked for are problems.
 pub struct Section<'a> {
     entries: &'a Map<String, Value>,
-    pointer: String,
+    place: &'a Place<'a>,
     known: Vec<&'a str>,
     findings: &'a RefCell<Findings>,
 }
@@ -44,16 +66,16 @@ pub struct Section<'a> {
 impl<'a> Section<'a> {
     fn open<T>(
         value: &'a Value,
-        pointer: String,
+        place: &'a Place<'a>,
         findings: &'a RefCell<Findings>,
         read: impl FnOnce(&mut Section<'_>) -> T,
     ) -> Option<T> {
         let Value::Object(entries) = value else {
             let message = format!("must be an object, not {}", kind(value));
-            findings.borrow_mut().problems.push(FieldError::new(pointer, message));
+            findings.borrow_mut().problems.push(FieldError::new(place.pointer(), message));
             return None;
         };
-        let mut section = Section { entries, pointer, known: Vec::new(), findings };
+        let mut section = Section { entries, place, known: Vec::with_capacity(16), findings };
         let result = read(&mut section);
         section.refuse_unknown_keys();
         Some(result)
@@ -125,7 +147,7 @@ impl<'a> Section<'a> {
     /// An object that may be absent.
     pub fn section<T>(&mut self, key: &'a str, read: impl FnOnce(&mut Section<'_>) -> T) -> Option<T> {
         let value = self.take(key)?;
-        Section::open(value, self.pointer_to(key), self.findings, read)
+        Section::open(value, &Place::Key(self.place, key), self.findings, read)
     }
 
     /// A list of objects; absent is empty.
@@ -135,8 +157,8 @@ impl<'a> Section<'a> {
             self.problem(key, format!("must be a list, not {}", kind(value)));
             return Vec::new();
         };
-        let at = self.pointer_to(key);
-        let one = |(index, item)| Section::open(item, format!("{at}/{index}"), self.findings, &mut read);
+        let list = Place::Key(self.place, key);
+        let one = |(index, item)| Section::open(item, &Place::Index(&list, index), self.findings, &mut read);
         items.iter().enumerate().filter_map(one).collect()
     }
 
@@ -151,9 +173,9 @@ impl<'a> Section<'a> {
             self.problem(key, format!("must be an object, not {}", kind(value)));
             return BTreeMap::new();
         };
-        let at = self.pointer_to(key);
+        let map = Place::Key(self.place, key);
         let one = |(name, item): (&String, _)| {
-            let value = Section::open(item, format!("{at}/{}", escaped(name)), self.findings, &mut read)?;
+            let value = Section::open(item, &Place::Key(&map, name), self.findings, &mut read)?;
             Some((name.clone(), value))
         };
         entries.iter().filter_map(one).collect()
@@ -177,7 +199,7 @@ impl<'a> Section<'a> {
 
     /// The JSON pointer of `key`; of this object for `""`.
     pub fn pointer_to(&self, key: &str) -> String {
-        if key.is_empty() { self.pointer.clone() } else { format!("{}/{}", self.pointer, escaped(key)) }
+        if key.is_empty() { self.place.pointer() } else { Place::Key(self.place, key).pointer() }
     }
 
     /// `null` is absent.

@@ -1,0 +1,73 @@
+//! What a policy call costs: a fresh instance, the call, and conversion both ways.
+//!
+//! `cargo bench -p wasmspawner-tests --bench policy_call [calls]`
+
+use std::time::{Duration, Instant};
+
+use wasmspawner::wasm::{EngineOptions, Policies, PolicySpec};
+use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User};
+use wasmspawner_core::quota::Usage;
+use wasmspawner_tests::guests;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let calls = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(5000);
+    let example = serde_json::from_str(include_str!("../../plugins/default/example.json"))?;
+    let site = PolicySpec { config: example, ..PolicySpec::new("site", guests::component("policy-default")) };
+    let door = PolicySpec {
+        config: serde_json::json!({"deny": ["guests"]}),
+        ..PolicySpec::new("door", guests::component("policy-deny-group"))
+    };
+    let site = Policies::load(vec![site], EngineOptions::default()).await?;
+    let door = Policies::load(vec![door], EngineOptions::default()).await?;
+
+    let user = ada();
+    let context = FormContext { user: user.clone(), server: String::new() };
+    let lab = LabRequest { user: user.clone(), ..LabRequest::default() };
+    let spawn = AuthorizeRequest {
+        action: Action::Spawn,
+        user: user.clone(),
+        server: String::new(),
+        options: Options::new(),
+    };
+    measure!(calls, "deny-group authorize.decide", door.authorize(&spawn));
+    measure!(calls, "default authorize.decide", site.authorize(&spawn));
+    measure!(calls, "default quota.limits", site.limits(&user, Usage::default()));
+    measure!(calls, "default form.render", site.render_form(&context));
+    measure!(calls, "default form.parse", site.parse_submission(&Options::new(), &context));
+    measure!(calls, "default build-pod.customize", site.customize(&lab));
+    Ok(())
+}
+
+/// A user with as many groups as a large site gives one.
+fn ada() -> User {
+    let group = |number: u32| Group { name: format!("group-{number}"), gid: Some(3000 + number) };
+    User {
+        name: "ada.lovelace@example.org".into(),
+        uid: Some(1000),
+        gid: Some(1000),
+        groups: (0..30).map(group).collect(),
+        ..User::default()
+    }
+}
+
+macro_rules! measure {
+    ($calls:ident, $name:literal, $call:expr) => {
+        let mut times = Vec::with_capacity($calls);
+        for _ in 0..$calls {
+            let start = Instant::now();
+            $call.await?;
+            times.push(start.elapsed());
+        }
+        report($name, times);
+    };
+}
+use measure;
+
+#[expect(clippy::print_stdout, reason = "a benchmark talks to its reader")]
+fn report(name: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e6;
+    println!("{name:32} median {:7.1} us   p99 {:7.1} us   best {:7.1} us", at(50), at(99), at(0));
+}
