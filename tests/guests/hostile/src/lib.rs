@@ -1,6 +1,7 @@
 //! A policy that does what its configuration says, all of it bad. The host must survive each `act` and name
 //! the policy.
 
+#![cfg(target_arch = "wasm32")]
 #![expect(clippy::panic, reason = "it is what this guest is for")]
 
 use std::hint::black_box;
