@@ -12,6 +12,7 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    OnShutdown,
     known::Known,
     node::{Node, NodeRuntime},
     pod::{Sighting, live},
@@ -38,7 +39,12 @@ pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: Can
     loop {
         let event = tokio::select! {
             event = events.next() => event,
-            Some(_) = pods.tasks.join_next() => continue,
+            Some(ended) = pods.tasks.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a pod's task has died");
+                }
+                continue;
+            }
             () = shutdown.cancelled() => break,
         };
         match event {
@@ -51,10 +57,7 @@ pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: Can
             None => break,
         }
     }
-    let ended = async { while pods.tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(SHUTDOWN, ended).await.is_err() {
-        tracing::warn!("some pods did not end in time");
-    }
+    pods.end().await;
 }
 
 /// The pods that have a task.
@@ -129,6 +132,23 @@ impl Pods {
                 }
                 sighting.gone = true;
             });
+        }
+    }
+
+    /// Waits for all tasks, which have been told of the shutdown.
+    async fn end(&mut self) {
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(SHUTDOWN, ended).await.is_ok() {
+            return;
+        }
+        tracing::warn!("some pods did not end in time");
+        self.tasks.shutdown().await;
+        if let (NodeRuntime::Process { state, .. }, OnShutdown::Kill) =
+            (&self.node.runtime, self.node.on_shutdown)
+        {
+            for (uid, directory) in state.all_pods().unwrap_or_default() {
+                let _ = kill_pod(&uid, &directory);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, Preconditions};
 use super::{Worker, life::Interruption};
 use crate::kubelet::{
     event::Happening,
-    failure::{is_conflict, is_gone},
+    failure::is_gone,
     node::Node,
     status::{End, Phase},
 };
@@ -121,7 +121,7 @@ impl Worker {
         };
         let mut retry = Node::transient();
         while let Err(error) = self.api().delete(self.name(), &delete).await {
-            if is_gone(&error) || is_conflict(&error) {
+            if is_gone(&error) {
                 return;
             }
             tracing::warn!(pod = self.name(), namespace = self.namespace(), %error, "a pod was not deleted, trying again");

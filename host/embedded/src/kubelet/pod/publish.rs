@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Sighting;
 use crate::kubelet::{
-    failure::{is_conflict, is_gone, is_refused},
+    failure::{is_gone, is_refused},
     node::Node,
     status::{PodRecord, pod_status},
 };
@@ -51,7 +51,7 @@ pub(super) async fn publish(
                     written = Some(status);
                     break;
                 }
-                Err(error) if is_gone(&error) || is_conflict(&error) => return,
+                Err(error) if is_gone(&error) => return,
                 Err(error) if is_refused(&error) => {
                     tracing::error!(pod = name, %error, "the API server refuses a pod's status");
                     break;

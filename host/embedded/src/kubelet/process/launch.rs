@@ -38,6 +38,8 @@ pub(crate) struct Launch {
     pub(crate) command: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
+    /// Mounted paths, which exist but for new `subPath`s.
+    pub(crate) mounted: Vec<PathBuf>,
     /// uid and gid, when they are to be changed.
     pub(crate) user: Option<(u32, u32)>,
 }
@@ -91,6 +93,7 @@ pub(crate) fn prepare(
     all.insert("WASMSPAWNER_POD_IP".to_owned(), around.pod_ip.to_owned());
     all.extend(mounts.variables());
     Ok(Launch {
+        mounted: mounts.hosts().map(Path::to_owned).collect(),
         command,
         env: all,
         working_dir: working_dir.unwrap_or(home),

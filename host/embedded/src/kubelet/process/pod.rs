@@ -174,6 +174,10 @@ impl PodProcess {
     ) -> Result<ProcessRun, Exit> {
         let mark = format!("{uid}/{container}/{restarts}/");
         let directory = self.directory.container(container);
+        for path in launch.mounted.iter().filter(|path| !path.exists()) {
+            create_private(path)
+                .map_err(|error| Exit::not_started(format!("{}: {error}", path.display())))?;
+        }
         let given = launch.user.map_or(Ok(()), |user| self.give_all(directory.path(), launch, user));
         given.map_err(|error| {
             Exit::not_started(format!("directories could not be given to runAsUser: {error}"))

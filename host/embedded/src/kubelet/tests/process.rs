@@ -72,12 +72,15 @@ async fn the_environment_and_the_volumes_of_a_pod() {
                 {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
                 {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "nb", "key": "token"}}},
             ],
-            "volumeMounts": [{"name": "secret", "mountPath": "/secret"}, {"name": "home", "mountPath": "/home/alice"}],
+            "volumeMounts": [
+                {"name": "secret", "mountPath": "/secret"},
+                {"name": "home", "mountPath": "/home/alice", "subPath": "alice"},
+            ],
         }],
     });
     cluster.lab(&[], spec).await;
     let pod = cluster.until("done", |pod| phase(pod) == "Succeeded").await;
-    let home = state.path().join("claims").join(NAMESPACE).join("home");
+    let home = state.path().join("claims").join(NAMESPACE).join("home/alice");
     let (ip, home_text) = (ip(&pod), home.display());
     assert_eq!(log(&cluster).await, format!("m s3cret {ip} {home_text}\ns3cret{home_text}/work\n"));
     cluster.delete().await;

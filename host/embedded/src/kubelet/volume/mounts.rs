@@ -52,6 +52,11 @@ impl Mounts {
         })
     }
 
+    /// Every mounted directory or file of the machine.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Path> {
+        self.by_path.values().map(PathBuf::as_path)
+    }
+
     /// `WASMSPAWNER_MOUNT_<VOLUME>` for each mounted volume: upper case, other characters than letters and digits as `_`.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let name = |volume: &str| {
