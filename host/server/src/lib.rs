@@ -3,6 +3,8 @@
 pub mod cli;
 pub mod http;
 pub mod k8s;
+mod one_machine;
+pub mod run;
 pub mod spawner;
 pub mod telemetry;
 pub mod wasm;

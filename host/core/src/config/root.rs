@@ -14,14 +14,15 @@ use super::{
 use crate::names::{NameTemplates, NamesConfig, ServerName, Username};
 
 /// The configuration file as it is written. Every key but `auth` has a default; an unknown key is an error.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
     /// Where the service listens.
     #[serde(default)]
     pub http: HttpConfig,
-    /// How callers are recognised.
-    pub auth: AuthConfig,
+    /// How callers are recognised. Required, but with `--local`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthConfig>,
     /// The cluster.
     #[serde(default)]
     pub kubernetes: KubernetesConfig,
@@ -83,7 +84,12 @@ impl ConfigFile {
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.limits.check().err());
         problems.extend(duplicate_policy(&self.policies));
-        let auth = self.auth.validate().map_err(|problem| problems.push(problem)).ok();
+        let auth = self
+            .auth
+            .ok_or_else(no_auth)
+            .and_then(AuthConfig::validate)
+            .map_err(|problem| problems.push(problem))
+            .ok();
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
@@ -112,6 +118,13 @@ impl ConfigFile {
             state_dir: self.state_dir,
         })
     }
+}
+
+fn no_auth() -> InvalidSetting {
+    InvalidSetting::new(
+        "auth",
+        "missing; say how callers are recognised: auth.mode is static, jupyterhub or headers",
+    )
 }
 
 fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {

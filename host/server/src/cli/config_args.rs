@@ -1,0 +1,125 @@
+//! Where the configuration comes from.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
+use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// The configuration file
+    #[arg(long, short, value_name = "FILE", env = "WASMSPAWNER_CONFIG", required_unless_present = "local")]
+    pub config: Option<PathBuf>,
+    /// One-machine mode: what the configuration does not say is filled in for trying things out on this machine
+    #[arg(long)]
+    pub local: bool,
+    /// Directory for what the service keeps on this machine [default with --local: the user's state directory]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Address and port of the REST API
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// What runs the containers of the one-machine cluster: process or simulated
+    #[arg(long, value_name = "KIND", value_parser = runtime, requires = "local")]
+    pub runtime: Option<RuntimeKind>,
+}
+
+fn runtime(text: &str) -> Result<RuntimeKind, String> {
+    match text {
+        "process" => Ok(RuntimeKind::Process),
+        "simulated" => Ok(RuntimeKind::Simulated),
+        _ => Err("it is `process` or `simulated`".to_owned()),
+    }
+}
+
+impl ConfigArgs {
+    /// Reads and checks the configuration. Every problem is named with its key.
+    pub fn load(&self) -> anyhow::Result<Config> {
+        let mut file = self.read()?;
+        if let Some(listen) = self.listen {
+            file.http.listen = listen;
+        }
+        file.state_dir = self.state_dir.clone().or(file.state_dir);
+        if self.local {
+            fill_in(&mut file, self.runtime)?;
+        }
+        let origin =
+            self.config.as_deref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string());
+        match file.validate() {
+            Ok(config) => Ok(config),
+            Err(problems) => {
+                let lines: Vec<String> =
+                    problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
+                bail!("{}", lines.join("\n"))
+            }
+        }
+    }
+
+    fn read(&self) -> anyhow::Result<ConfigFile> {
+        let Some(path) = &self.config else { return Ok(ConfigFile::default()) };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+        let mut file: ConfigFile = serde_saphyr::from_str(&text).map_err(|error| {
+            anyhow::anyhow!("the configuration {} cannot be used: {error}", path.display())
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for policy in &mut file.policies {
+            policy.path = folder.join(&policy.path);
+        }
+        Ok(file)
+    }
+}
+
+/// What one machine needs to try things out: static tokens, the embedded cluster, everything on loopback.
+fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Result<()> {
+    let state_dir = match &file.state_dir {
+        Some(state_dir) => state_dir.clone(),
+        None => default_state_dir()?,
+    };
+    file.state_dir = Some(state_dir.clone());
+    let auth = file.auth.get_or_insert_with(|| AuthConfig {
+        mode: AuthMode::Static,
+        r#static: Some(StaticAuth { tokens_file: state_dir.join("tokens.yaml") }),
+        jupyterhub: None,
+        headers: None,
+        identities: wasmspawner_core::config::auth::Identities::default(),
+    });
+    auth.identities.default.get_or_insert_with(own_identity);
+    let port = file.http.listen.port();
+    if file.http.listen.ip().is_unspecified() {
+        file.http.listen = SocketAddr::from(([127, 0, 0, 1], port));
+    }
+    if file.http.health_listen.ip().is_unspecified() {
+        file.http.health_listen = SocketAddr::from(([127, 0, 0, 1], port.saturating_add(1)));
+    }
+    let embedded = file.embedded.get_or_insert_default();
+    if let Some(runtime) = runtime {
+        embedded.runtime = runtime;
+    }
+    file.lab.image.get_or_insert_with(|| "local/lab:latest".to_owned());
+    Ok(())
+}
+
+/// Labs run as whoever runs the service.
+fn own_identity() -> IdentityEntry {
+    IdentityEntry {
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        groups: Vec::new(),
+        email: None,
+        display_name: None,
+    }
+}
+
+/// `wasmspawner` below the XDG state directory.
+pub(super) fn default_state_dir() -> anyhow::Result<PathBuf> {
+    let xdg = std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));
+    let base =
+        xdg.or(home).context("neither XDG_STATE_HOME nor HOME is set; name a directory with --state-dir")?;
+    Ok(base.join("wasmspawner"))
+}

@@ -1,0 +1,32 @@
+//! `wasmspawner serve`
+
+use anyhow::Context;
+use clap::Args;
+
+use super::ConfigArgs;
+use crate::run::{run, termination};
+
+/// Runs the service until SIGINT or SIGTERM.
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Leave labs of the one-machine cluster running when the service ends; the next start adopts them
+    #[arg(long, requires = "local")]
+    keep_labs: bool,
+}
+
+impl ServeArgs {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let mut config = self.config.load()?;
+        if let Some(embedded) = &mut config.embedded {
+            embedded.keep_labs |= self.keep_labs;
+        }
+        crate::telemetry::init(&config.telemetry)?;
+        let runtime = tokio::runtime::Runtime::new().context("no threads for the service")?;
+        runtime.block_on(async {
+            let stop = termination().context("signals cannot be listened to")?;
+            run(config, stop).await
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! `wasmspawner token`
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use wasmspawner_core::access::{Scope, ScopeSet};
+use wasmspawner_core::names::Username;
+use wasmspawner_core::token::{TokenDigest, TokenEntry};
+
+use super::config_args::default_state_dir;
+
+/// Prints a new token that the running one-machine service accepts from now on.
+#[derive(Debug, Args)]
+pub(super) struct TokenArgs {
+    /// The state directory of the service [default: the user's state directory]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    who: Who,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Who {
+    /// For this user, on their own labs
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// For an administrator
+    #[arg(long)]
+    admin: bool,
+    /// For JupyterHub, which on one machine may also start labs for its users
+    #[arg(long)]
+    hub: bool,
+}
+
+impl TokenArgs {
+    pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
+        let file = match self.state_dir {
+            Some(state_dir) => state_dir,
+            None => default_state_dir()?,
+        }
+        .join("tokens.yaml");
+        let (user, scopes) = self.who.credential()?;
+        let token = random_token();
+        let entry = TokenEntry {
+            sha256: TokenDigest::of(&token),
+            user,
+            scopes,
+            uid: None,
+            gid: None,
+            groups: Vec::new(),
+        };
+        append(&file, &entry.to_line()?).with_context(|| {
+            format!("{} cannot be written; is --state-dir that of a service that has run?", file.display())
+        })?;
+        writeln!(out, "{token}")?;
+        Ok(())
+    }
+}
+
+impl Who {
+    fn credential(self) -> anyhow::Result<(Username, ScopeSet)> {
+        Ok(match self {
+            Self { user: Some(user), .. } => (Username::parse(user)?, [Scope::ExecNotebook].into()),
+            Self { admin: true, .. } => (Username::parse("admin")?, [Scope::AdminNotebook].into()),
+            Self { hub: true, .. } => {
+                (Username::parse("jupyterhub")?, [Scope::AdminJupyterhub, Scope::AdminNotebook].into())
+            }
+            Self { .. } => bail!("say whom the token is for: --user NAME, --admin or --hub"),
+        })
+    }
+}
+
+/// 244 unpredictable bits.
+pub(crate) fn random_token() -> String {
+    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
+/// One write, so that two callers at once do not mix their lines.
+fn append(file: &std::path::Path, line: &str) -> std::io::Result<()> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
+}

@@ -1,0 +1,185 @@
+//! The composition root: the only place that sees every room.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wasmspawner_core::config::{CallLimits, Config, PolicyConfig};
+
+use crate::http::auth::Authenticator;
+use crate::http::{Api, Prefix, probes, router, serve};
+use crate::k8s::{Applier, Connection, Deleter, Records};
+use crate::one_machine::OneMachine;
+use crate::spawner::{self, History, Labs, Provisioned, Site};
+use crate::telemetry::Metrics;
+use crate::wasm::{EngineOptions, Limits, Policies, PolicySpec};
+
+/// A watch that hears nothing for so long is taken for dead; the server ends watches before that.
+const SILENCE: Duration = Duration::from_mins(5);
+
+/// Runs the service until `stop`.
+pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
+    if let Some(state_dir) = &config.state_dir {
+        private_directory(state_dir)?;
+    }
+    let (api, health) = (
+        listen("http.listen", config.http.listen).await?,
+        listen("http.health_listen", config.http.health_listen).await?,
+    );
+    let metrics = Metrics::new();
+    let policies = load_policies(&config, &metrics).await?;
+    let background = TaskTracker::new();
+    let one_machine = match &config.embedded {
+        Some(embedded) => Some(OneMachine::open(embedded, &config).await?),
+        None => None,
+    };
+    let connection = match &one_machine {
+        Some(one_machine) => Connection::in_process(one_machine.client()),
+        None => connect(&config).await?,
+    };
+    let authenticator = Authenticator::new(config.auth.clone()).await?;
+    let labs = Labs::new(Arc::new(site(config, policies, &connection, metrics.clone())?));
+    let prefix = Prefix::of(&labs.site().config.http);
+    let body_limit = labs.site().config.http.max_body_bytes;
+    let address = api.local_addr()?;
+
+    // The one-machine cluster outlives the drivers that work on it.
+    let cluster_stop = CancellationToken::new();
+    if let Some(one_machine) = one_machine {
+        background.spawn(one_machine.run(cluster_stop.clone()));
+    }
+    let keeper = tokio::spawn(spawner::keep(labs.clone(), connection.watches, stop.clone()));
+    let state =
+        Api { labs: labs.clone(), authenticator, metrics: metrics.clone(), prefix, shutdown: stop.clone() };
+    tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
+    let ((), (), reloading) = tokio::join!(
+        serve(api, router(state, body_limit), stop.clone()),
+        serve(health, probes(labs.clone(), metrics), stop.clone()),
+        reload_on_hangup(&labs, &stop),
+    );
+    reloading.context("SIGHUP cannot be listened to")?;
+    keeper.await.context("the keeper of the labs panicked")?;
+    cluster_stop.cancel();
+    background.close();
+    background.wait().await;
+    tracing::info!("the service has ended");
+    Ok(())
+}
+
+fn site(
+    config: Config,
+    policies: Policies,
+    connection: &Connection,
+    metrics: Metrics,
+) -> anyhow::Result<Site> {
+    let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
+    let client = connection.requests.clone();
+    let history = match &config.state_dir {
+        Some(state_dir) => History::open(&state_dir.join("history.redb"), config.limits.history)?,
+        None => History::in_memory(config.limits.history),
+    };
+    let records =
+        Records::new(client.clone(), config.kubernetes.namespace.as_str(), "wasmspawner-provisioned");
+    Ok(Site {
+        policies,
+        applier: Applier::new(client.clone(), request_timeout),
+        deleter: Deleter::new(client.clone(), request_timeout),
+        history,
+        provisioned: Provisioned::new(records),
+        metrics,
+        spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
+        client,
+        config,
+    })
+}
+
+async fn connect(config: &Config) -> anyhow::Result<Connection> {
+    let kubernetes = &config.kubernetes;
+    Ok(Connection::open(kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref(), SILENCE).await?)
+}
+
+/// The chain of policies, live: none of them goes live when one cannot.
+pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
+    let specs = config.policies.iter().map(spec).collect::<anyhow::Result<Vec<_>>>()?;
+    let counted = metrics.clone();
+    let options = EngineOptions {
+        cache: config.state_dir.as_deref().map(compiled_policies),
+        on_call: Arc::new(move |call| {
+            counted.policy_called(call.policy.as_str(), call.hook.name(), call.outcome, call.duration);
+        }),
+        ..EngineOptions::default()
+    };
+    Ok(Policies::load(specs, options).await?)
+}
+
+fn compiled_policies(state_dir: &Path) -> PathBuf {
+    state_dir.join("compiled-policies")
+}
+
+fn spec(policy: &PolicyConfig) -> anyhow::Result<PolicySpec> {
+    let digest = policy.digest.as_deref().map(str::parse).transpose();
+    let CallLimits { deadline_ms, memory_mib, answer_bytes } = policy.limits;
+    Ok(PolicySpec {
+        digest: digest.with_context(|| format!("policies: {}: digest", policy.name))?,
+        config: serde_json::Value::Object(policy.config.clone()),
+        grants: policy.grants.clone(),
+        on_failure: policy.on_failure,
+        limits: Limits {
+            deadline_ms,
+            memory_bytes: usize::try_from(memory_mib)?.saturating_mul(1 << 20),
+            answer_bytes,
+            ..Limits::default()
+        },
+        ..PolicySpec::new(&policy.name, &policy.path)
+    })
+}
+
+async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("{key}: {address} cannot be listened on; is another program using that port?")
+    })
+}
+
+/// The state directory holds secrets: nobody else may look into it.
+fn private_directory(path: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("the state directory {} cannot be made", path.display()))
+}
+
+/// Cancelled by SIGINT and SIGTERM.
+pub fn termination() -> std::io::Result<CancellationToken> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = CancellationToken::new();
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("the service is asked to end");
+        cancel.cancel();
+    });
+    Ok(stop)
+}
+
+/// SIGHUP loads the policies anew; when one cannot be loaded, the old ones stay.
+async fn reload_on_hangup(labs: &Labs, stop: &CancellationToken) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {
+        match labs.reload_policies().await {
+            Ok(()) => tracing::info!("the policies are loaded anew"),
+            Err(error) => tracing::error!(%error, "the policies are not loaded anew; the old ones stay"),
+        }
+    }
+    Ok(())
+}
