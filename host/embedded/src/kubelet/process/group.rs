@@ -17,19 +17,34 @@ pub(crate) fn signal_group(leader: Pid, signal: Signal) {
     }
 }
 
-/// Kills every process whose mark begins with this one. Blocks: it reads `/proc`.
+/// How often to look again for what was being started while the others were killed.
+const ROUNDS: usize = 100;
+
+/// Kills every process whose mark begins with this one, until there is none. Blocks: it reads `/proc`.
 pub(crate) fn kill_marked(mark: &str) {
     let wanted = format!("{MARK}={mark}").into_bytes();
-    let Ok(entries) = fs::read_dir("/proc") else { return };
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        // Unreadable: another user's, or gone.
-        let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
-        if environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(&wanted)) {
+    for _ in 0..ROUNDS {
+        let found = marked(&wanted);
+        if found.is_empty() {
+            return;
+        }
+        for pid in found {
+            // It may have ended by now.
             let _ = kill_process(pid, Signal::KILL);
         }
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
+    tracing::warn!(mark, "some processes of a container cannot be killed");
+}
+
+/// Processes with this variable in their environment. Those of other users cannot be read, and dead ones have none.
+fn marked(wanted: &[u8]) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+            let environment = fs::read(entry.path().join("environ")).ok()?;
+            environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(wanted)).then_some(pid)
+        })
+        .collect()
 }

@@ -16,7 +16,7 @@ use crate::{
     apiserver::{ApiServer, Options},
     kubelet::{
         BackoffOptions, ImageCommand, Kubelet, KubeletLogs, KubeletOptions, OnShutdown, ProcessOptions,
-        Runtime, SimulatedOptions,
+        Runtime, SimulatedOptions, kill_leftovers,
     },
 };
 
@@ -183,6 +183,25 @@ pub(super) fn lab(name: &str, annotations: &[(&str, &str)], spec: &Value) -> Val
     });
     json_patch::merge(&mut pod["spec"], spec);
     pod
+}
+
+/// A state directory whose processes end with it, also when a test fails.
+pub(super) struct State(tempfile::TempDir);
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        kill_leftovers(self.path()).unwrap();
+    }
 }
 
 /// `sh` and `python` as images.

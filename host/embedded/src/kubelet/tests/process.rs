@@ -28,7 +28,7 @@ async fn log(cluster: &Cluster) -> String {
 
 #[tokio::test]
 async fn a_server_answers_on_its_pods_address() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     let python = || {
         json!({"containers": [{"name": "notebook", "image": "python", "ports": [{"containerPort": 8888}],
@@ -51,7 +51,7 @@ async fn a_server_answers_on_its_pods_address() {
 
 #[tokio::test]
 async fn the_environment_and_the_volumes_of_a_pod() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     cluster.create::<ConfigMap>(json!({"metadata": {"name": "env"}, "data": {"FROM_MAP": "m"}})).await;
     cluster.create::<Secret>(json!({"metadata": {"name": "nb"}, "stringData": {"token": "s3cret"}})).await;
@@ -90,7 +90,7 @@ async fn the_environment_and_the_volumes_of_a_pod() {
 
 #[tokio::test]
 async fn a_secret_that_comes_late() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     let env = json!([{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "nb", "key": "token"}}}]);
     let mut spec = script("echo $TOKEN; sleep 600");
@@ -104,7 +104,7 @@ async fn a_secret_that_comes_late() {
 
 #[tokio::test]
 async fn volumes_that_cannot_be() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     let mut spec = script("true");
     spec["volumes"] = json!([{"name": "data", "nfs": {"server": "files", "path": "/data"}}]);
@@ -116,7 +116,7 @@ async fn volumes_that_cannot_be() {
 
 #[tokio::test]
 async fn images_and_programs_that_are_not_there() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     cluster.lab(&[], json!({"containers": [{"name": "notebook", "image": "unknown:1"}]})).await;
     let pod = cluster.until("in ImagePullBackOff", |pod| waiting(pod).0 == "ImagePullBackOff").await;
@@ -130,7 +130,7 @@ async fn images_and_programs_that_are_not_there() {
 
 #[tokio::test]
 async fn a_crashing_process_is_restarted_and_its_logs_are_kept() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     // Fails the first two times.
     let text = r#"echo x >>"$WASMSPAWNER_MOUNT_COUNT/n"; runs=$(wc -l <"$WASMSPAWNER_MOUNT_COUNT/n"); echo "run $runs"; [ "$runs" -gt 2 ] || exit 7; sleep 600"#;
@@ -152,7 +152,7 @@ async fn a_crashing_process_is_restarted_and_its_logs_are_kept() {
 
 #[tokio::test]
 async fn term_is_sent_and_then_kill() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     let polite = r"trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done";
     let mut spec = script(polite);
@@ -166,11 +166,12 @@ async fn term_is_sent_and_then_kill() {
         follow: true,
         ..LogRequest::default()
     };
-    let stream = cluster.logs.open(request).await.unwrap();
-    let (all, ()) = tokio::join!(stream.try_collect::<Vec<_>>(), cluster.delete());
-    let all = String::from_utf8(all.unwrap().concat()).unwrap();
+    let mut stream = cluster.logs.open(request).await.unwrap();
+    assert_eq!(bounded("the first line", stream.try_next()).await.unwrap().unwrap(), "up\n");
+    cluster.delete().await;
+    let rest = bounded("the end of the log", stream.try_collect::<Vec<_>>()).await.unwrap().concat();
     // The script's own shell may remark on its `sleep`.
-    assert!(all.starts_with("up\n") && all.ends_with("bye\n"), "{all}");
+    assert!(rest.ends_with(b"bye\n"), "{}", String::from_utf8_lossy(&rest));
     cluster.until_gone("nb").await;
 
     let deaf = r"trap '' TERM; while :; do sleep 0.05; done";
@@ -184,7 +185,7 @@ async fn term_is_sent_and_then_kill() {
 
 #[tokio::test]
 async fn what_has_left_its_process_group_ends_as_well() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     // Like a Jupyter kernel: a session of its own.
     cluster.lab(&[], script("setsid sleep 600 & echo $!; wait")).await;
@@ -215,7 +216,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 #[tokio::test]
 async fn liveness_and_hooks() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     let mut spec = script("touch alive; while :; do sleep 0.05; done");
     spec["terminationGracePeriodSeconds"] = json!(1);
@@ -232,7 +233,7 @@ async fn liveness_and_hooks() {
 
 #[tokio::test]
 async fn processes_survive_a_restart_of_the_kubelet() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let runtime = || Runtime::Process(processes(state.path(), OnShutdown::Keep));
     let server = crate::apiserver::ApiServer::open(crate::apiserver::Options::default()).unwrap();
     let first = Cluster::start(server, runtime()).await;
@@ -259,7 +260,7 @@ async fn processes_survive_a_restart_of_the_kubelet() {
 
 #[tokio::test]
 async fn an_end_that_nobody_saw_is_found_out() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let runtime = || Runtime::Process(processes(state.path(), OnShutdown::Keep));
     let server = crate::apiserver::ApiServer::open(crate::apiserver::Options::default()).unwrap();
     let first = Cluster::start(server, runtime()).await;
@@ -288,7 +289,7 @@ fn is_empty(directory: &Path) -> bool {
 
 #[tokio::test]
 async fn a_shutdown_ends_everything() {
-    let state = tempfile::tempdir().unwrap();
+    let state = State::new();
     let cluster = Cluster::processes(state.path()).await;
     cluster.lab(&[], script("sleep 600")).await;
     let pod = cluster.until("ready", is_ready).await;
