@@ -111,13 +111,35 @@ impl CallErrorKind {
     }
 }
 
+/// Field errors of one answer that are passed on.
+const FIELD_ERRORS: usize = 100;
+/// Bytes of a policy's message that are passed on.
+const MESSAGE_BYTES: usize = 2000;
+
+impl CallErrorKind {
+    /// What a policy finds wrong with a request: as much of it as somebody reads.
+    pub(super) fn invalid(mut fields: Vec<FieldError>) -> Self {
+        fields.truncate(FIELD_ERRORS);
+        let short = |error: FieldError| FieldError::new(shortened(error.field), shortened(error.message));
+        Self::Invalid(fields.into_iter().map(short).collect())
+    }
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+        message.push_str(" ...");
+    }
+    message
+}
+
 impl From<HookError> for CallErrorKind {
     fn from(error: HookError) -> Self {
         match error {
-            HookError::Denied(message) => Self::Denied(message),
-            HookError::Invalid(fields) => Self::Invalid(fields),
+            HookError::Denied(message) => Self::Denied(shortened(message)),
+            HookError::Invalid(fields) => Self::invalid(fields),
             HookError::RetryLater(seconds) => Self::RetryLater(seconds),
-            HookError::Internal(message) => Self::Guest(message),
+            HookError::Internal(message) => Self::Guest(shortened(message)),
         }
     }
 }
@@ -241,5 +263,29 @@ impl fmt::Display for Listed<'_> {
             write!(f, "{field}: {}", error.message)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_does_not_flood_logs_and_answers_with_messages() {
+        let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
+        let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
+        assert_eq!(fields.len(), FIELD_ERRORS);
+        assert!(fields[0].field.len() <= MESSAGE_BYTES + 4);
+    }
+
+    #[test]
+    fn an_error_names_policy_hook_and_fields() {
+        let kind =
+            CallErrorKind::invalid(vec![FieldError::new("size", "is wrong"), FieldError::new("", "odd")]);
+        let error = CallError { policy: "site".into(), hook: Hook::ParseForm, kind };
+        assert_eq!(
+            error.to_string(),
+            "policy `site`, form.parse: the request is invalid: size: is wrong; /: odd"
+        );
     }
 }

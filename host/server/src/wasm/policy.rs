@@ -326,5 +326,5 @@ fn refusal(error: types::Error) -> CallErrorKind {
 }
 
 fn invalid(errors: Vec<types::FieldError>) -> CallErrorKind {
-    CallErrorKind::Invalid(convert::field_errors(errors))
+    CallErrorKind::invalid(convert::field_errors(errors))
 }
