@@ -53,7 +53,8 @@ impl Access {
         self
     }
 
-    /// Allows listening on other addresses than loopback. There is no TLS: tokens cross the network in the clear.
+    /// Allows listening on other addresses than loopback. Whoever is let in may do everything, and the
+    /// [`Certificate`](super::Certificate) is for loopback: put something in front that does TLS.
     #[must_use]
     pub fn allow_beyond_loopback(mut self) -> Self {
         self.beyond_loopback = true;

@@ -1,11 +1,13 @@
-//! The server on the network: HTTP/1.1 on a listener, bearer tokens.
+//! The server on the network: HTTP/1.1 on a listener, with or without TLS, and bearer tokens.
 
 use super::access::Access;
+use super::body::Body;
 use super::call::Caller;
+use super::certificate::Certificate;
 use super::failure::Failure;
 use super::{ApiServer, present};
 use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -14,15 +16,23 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// How long nobody is accepted after that failed.
+const PAUSE: Duration = Duration::from_millis(20);
 /// How long answers under way may take to end after a shutdown.
 const LINGER: Duration = Duration::from_secs(5);
 
+/// How long a client may take to agree on TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
 impl ApiServer {
     /// Serves clients of the listener until `shutdown`; then watches end, and answers under way are finished.
+    ///
+    /// Without TLS: kubectl sends no token then, see [`serve_tls`](Self::serve_tls).
     ///
     /// # Errors
     /// When the listener is not on loopback, unless `access` allows it, or cannot be used.
@@ -32,67 +42,97 @@ impl ApiServer {
         access: Access,
         shutdown: CancellationToken,
     ) -> io::Result<()> {
+        let door = Door { server: self, access: Arc::new(access), tls: None, shutdown };
+        door.stay_open(listener).await
+    }
+
+    /// As [`serve`](Self::serve), with TLS.
+    ///
+    /// # Errors
+    /// When the listener is not on loopback, unless `access` allows it, or cannot be used.
+    pub async fn serve_tls(
+        self,
+        listener: TcpListener,
+        certificate: Certificate,
+        access: Access,
+        shutdown: CancellationToken,
+    ) -> io::Result<()> {
+        let door = Door { server: self, access: Arc::new(access), tls: Some(certificate), shutdown };
+        door.stay_open(listener).await
+    }
+}
+
+/// What each connection is given.
+#[derive(Clone)]
+struct Door {
+    server: ApiServer,
+    access: Arc<Access>,
+    tls: Option<Certificate>,
+    shutdown: CancellationToken,
+}
+
+impl Door {
+    async fn stay_open(self, listener: TcpListener) -> io::Result<()> {
         let address = listener.local_addr()?;
-        if !address.ip().is_loopback() && !access.allows_beyond_loopback() {
+        if !address.ip().is_loopback() && !self.access.allows_beyond_loopback() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{address} is not a loopback address; there is no TLS, use 127.0.0.1 or [::1]"),
+                format!("{address} is not a loopback address; use 127.0.0.1 or [::1], or allow it"),
             ));
         }
-        let access = Arc::new(access);
         let connections = TaskTracker::new();
         loop {
-            let stream = tokio::select! {
-                () = shutdown.cancelled() => break,
+            tokio::select! {
+                () = self.shutdown.cancelled() => break,
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => stream,
+                    Ok((stream, _)) => {
+                        connections.spawn(self.clone().welcome(stream));
+                    }
                     Err(error) => {
                         // Out of descriptors, or the client went away: others are served still.
                         tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                        continue;
+                        tokio::time::sleep(PAUSE).await;
                     }
                 },
-            };
-            let _ = stream.set_nodelay(true);
-            let (server, access, shutdown) = (self.clone(), access.clone(), shutdown.clone());
-            connections.spawn(async move {
-                let service = {
-                    let shutdown = shutdown.clone();
-                    service_fn(move |request| {
-                        answer(server.clone(), access.clone(), shutdown.clone(), request)
-                    })
-                };
-                let mut http = http1::Builder::new();
-                let connection =
-                    http.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
-                tokio::pin!(connection);
-                tokio::select! {
-                    _ = connection.as_mut() => return,
-                    () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
-                }
-                let _ = tokio::time::timeout(LINGER, connection).await;
-            });
+            }
         }
         connections.close();
         connections.wait().await;
         Ok(())
     }
+
+    async fn welcome(self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.tls.clone() else { return self.talk(stream).await };
+        match tokio::time::timeout(HANDSHAKE, tls.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => self.talk(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a client does not agree on TLS"),
+            Err(_) => tracing::debug!("a client does not begin with TLS"),
+        }
+    }
+
+    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let shutdown = self.shutdown.clone();
+        let service = service_fn(move |request| answer(self.clone(), request));
+        let mut http = http1::Builder::new();
+        let connection = http.timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = tokio::time::timeout(LINGER, connection).await;
+    }
 }
 
-async fn answer(
-    server: ApiServer,
-    access: Arc<Access>,
-    shutdown: CancellationToken,
-    request: Request<Incoming>,
-) -> Result<http::Response<super::Body>, Infallible> {
+async fn answer(door: Door, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     // A header that is not text is a wrong token, not a missing one.
     let authorization = request.headers().get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
-    let Some(identity) = access.identify(authorization) else {
+    let Some(identity) = door.access.identify(authorization) else {
         return Ok(present::failure(&Failure::unauthorized()));
     };
-    let caller = Caller { identity, agent: agent(request.headers()), shutdown };
-    Ok(server.answer(request, caller).await)
+    let caller = Caller { identity, agent: agent(request.headers()), shutdown: door.shutdown };
+    Ok(door.server.answer(request, caller).await)
 }
 
 /// The `User-Agent`, `""` when there is none.

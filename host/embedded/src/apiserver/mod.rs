@@ -1,7 +1,7 @@
 //! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in `resource`.
 //!
 //! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
-//! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
+//! [`ApiServer::serve_tls`] listens on loopback for `kubectl` and other clients.
 //!
 //! What it does not do: authorization (whoever is let in may do everything), admission webhooks, conversion between
 //! versions of custom kinds, `exec`, `attach` and `port-forward`, protobuf. It has no controllers but those that it
@@ -13,10 +13,12 @@ mod admission;
 mod body;
 mod call;
 mod cascade;
+mod certificate;
 mod deletion;
 mod discovery;
 mod failure;
 mod input;
+mod kubeconfig;
 mod listen;
 mod logs;
 mod metadata;
@@ -35,6 +37,8 @@ mod verbs;
 
 pub use access::{Access, Identity};
 pub use body::Body;
+pub use certificate::{Certificate, CertificateError};
+pub use kubeconfig::kubeconfig;
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
 
 use resource::Registry;

@@ -1,0 +1,131 @@
+//! A cluster, and a namespace of one's own in it.
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::core::Status;
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::env;
+use std::fmt::Debug;
+use std::time::Duration;
+use wasmspawner_embedded::apiserver::{ApiServer, Options};
+
+/// How long anything may take that happens in time.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// A client, and a namespace that nobody else uses.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+}
+
+impl Cluster {
+    /// An embedded API server that lasts as long as the test.
+    pub(crate) async fn embedded() -> Self {
+        let server = ApiServer::open(Options::default()).unwrap();
+        Self::enter(server.client()).await
+    }
+
+    /// The cluster that `KUBECONFIG` names, or why there is none.
+    pub(crate) async fn real() -> Result<Self, String> {
+        if env::var_os("KUBECONFIG").is_none() {
+            return Err("KUBECONFIG is not set".to_owned());
+        }
+        let client = Client::try_default().await.map_err(|error| format!("KUBECONFIG: {error}"))?;
+        let cluster = Self::enter(client).await;
+        // Pods are admitted only when their account is there.
+        let accounts: Api<ServiceAccount> = cluster.api();
+        eventually("the default account is there", async || {
+            accounts.get_opt("default").await.unwrap().is_some()
+        })
+        .await;
+        Ok(cluster)
+    }
+
+    async fn enter(client: Client) -> Self {
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let namespace = object(json!({"metadata": {"generateName": "conformance-"}}));
+        let namespace = namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        Self { client, namespace: namespace.metadata.name.unwrap() }
+    }
+
+    /// Deletes the namespace.
+    pub(crate) async fn leave(self) {
+        let namespaces: Api<Namespace> = Api::all(self.client);
+        namespaces.delete(&self.namespace, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Objects in the namespace.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// A request as it is, for what the client does not do.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: &Value,
+    ) -> Result<Value, Status> {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path.replace("{ns}", &self.namespace))
+            .header("content-type", kind)
+            .body(body.to_string().into_bytes())
+            .unwrap();
+        self.client.request::<Value>(request).await.map_err(status)
+    }
+}
+
+/// An object from its JSON.
+pub(crate) fn object<K: DeserializeOwned>(value: Value) -> K {
+    serde_json::from_value(value).unwrap()
+}
+
+/// A `ConfigMap` with one entry.
+pub(crate) fn config_map<K: DeserializeOwned>(name: &str, value: &str) -> K {
+    object(json!({"metadata": {"name": name}, "data": {"k": value}}))
+}
+
+/// A pod with one container.
+pub(crate) fn pod<K: DeserializeOwned>(name: &str) -> K {
+    object(
+        json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "registry.example/i:1"}]}}),
+    )
+}
+
+/// The `Status` of a failure.
+pub(crate) fn status(error: kube::Error) -> Status {
+    match error {
+        kube::Error::Api(status) => *status,
+        other => panic!("not an answer of the API: {other:?}"),
+    }
+}
+
+/// The `Status` of what has to fail.
+pub(crate) fn refused<T: Debug>(result: kube::Result<T>) -> Status {
+    status(result.unwrap_err())
+}
+
+/// Waits until the condition holds.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(50));
+    let waiting = async {
+        while !holds().await {
+            ticks.tick().await;
+        }
+    };
+    tokio::time::timeout(BOUND, waiting).await.unwrap_or_else(|_| panic!("not within {BOUND:?}: {what}"));
+}
+
+/// What comes within the bound.
+pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(BOUND, future).await.unwrap_or_else(|_| panic!("not within {BOUND:?}: {what}"))
+}

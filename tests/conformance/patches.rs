@@ -1,0 +1,129 @@
+//! The four patches.
+
+use crate::cluster::{Cluster, config_map, object, pod, refused};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+pub(crate) async fn json_patches_apply(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let path = "/api/v1/namespaces/{ns}/configmaps/a";
+    let patch = json!([
+        {"op": "test", "path": "/data/k", "value": "1"},
+        {"op": "replace", "path": "/data/k", "value": "2"},
+        {"op": "add", "path": "/data/l", "value": "3"},
+    ]);
+    let patched = cluster.send("PATCH", path, "application/json-patch+json", &patch).await.unwrap();
+    assert_eq!(patched["data"], json!({"k": "2", "l": "3"}));
+}
+
+pub(crate) async fn a_failed_test_of_a_json_patch_changes_nothing(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let path = "/api/v1/namespaces/{ns}/configmaps/a";
+    let patch = json!([
+        {"op": "replace", "path": "/data/k", "value": "2"},
+        {"op": "test", "path": "/data/k", "value": "other"},
+    ]);
+    let status = cluster.send("PATCH", path, "application/json-patch+json", &patch).await.unwrap_err();
+    assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
+    assert_eq!(maps.get("a").await.unwrap().data.unwrap()["k"], "1");
+}
+
+pub(crate) async fn merge_patches_remove_by_null(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let patch = json!({"metadata": {"labels": {"x": "y"}}, "data": {"k": null, "l": "2"}});
+    let patched = maps.patch("a", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    assert_eq!(patched.data.unwrap(), [("l".to_owned(), "2".to_owned())].into());
+    assert_eq!(patched.metadata.labels.unwrap()["x"], "y");
+    let missing = maps.patch("b", &PatchParams::default(), &Patch::Merge(json!({}))).await;
+    assert_eq!(refused(missing).code, 404);
+}
+
+pub(crate) async fn strategic_patches_merge_lists_by_key(cluster: &Cluster) {
+    let pods: Api<Pod> = cluster.api();
+    let two = json!({"metadata": {"name": "p"}, "spec": {"containers": [
+        {"name": "a", "image": "registry.example/i:1"}, {"name": "b", "image": "registry.example/j:1"}]}});
+    pods.create(&PostParams::default(), &object(two)).await.unwrap();
+    let patch = json!({"spec": {"containers": [{"name": "b", "image": "registry.example/j:2"}]}});
+    let patched = pods.patch("p", &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
+    let images: Vec<_> = patched.spec.unwrap().containers.into_iter().filter_map(|c| c.image).collect();
+    assert_eq!(images, ["registry.example/i:1", "registry.example/j:2"]);
+}
+
+fn applied(data: &Value) -> Patch<Value> {
+    Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}))
+}
+
+pub(crate) async fn apply_creates_changes_and_removes(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    let manager = PatchParams::apply("one");
+    maps.patch("a", &manager, &applied(&json!({"k": "1", "l": "2"}))).await.unwrap();
+    let changed = maps.patch("a", &manager, &applied(&json!({"k": "3"}))).await.unwrap();
+    assert_eq!(changed.data.unwrap(), [("k".to_owned(), "3".to_owned())].into());
+    let fields = changed.metadata.managed_fields.unwrap();
+    assert_eq!(fields.len(), 1);
+    assert_eq!(fields[0].manager.as_deref(), Some("one"));
+    assert_eq!(fields[0].operation.as_deref(), Some("Apply"));
+    assert_eq!(json!(fields[0].fields_v1)["f:data"], json!({"f:k": {}}));
+}
+
+pub(crate) async fn apply_conflicts_with_other_managers(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    maps.patch("a", &PatchParams::apply("one"), &applied(&json!({"k": "1"}))).await.unwrap();
+    let other = PatchParams::apply("two");
+    let status = refused(maps.patch("a", &other, &applied(&json!({"k": "2"}))).await);
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+    let causes = status.details.unwrap().causes;
+    assert_eq!((causes[0].reason.as_str(), causes[0].field.as_str()), ("FieldManagerConflict", ".data.k"));
+    assert!(causes[0].message.contains("\"one\""), "{}", causes[0].message);
+    // The same value is no conflict, other fields neither.
+    let both = maps.patch("a", &other, &applied(&json!({"k": "1", "l": "2"}))).await.unwrap();
+    assert_eq!(both.data.unwrap().len(), 2);
+    let forced = maps.patch("a", &other.clone().force(), &applied(&json!({"k": "2"}))).await.unwrap();
+    assert_eq!(forced.data.unwrap(), [("k".to_owned(), "2".to_owned())].into());
+    // An update by somebody else takes the field away.
+    let edit = Patch::Merge(json!({"data": {"k": "edited"}}));
+    maps.patch("a", &PatchParams { field_manager: Some("editor".to_owned()), ..Default::default() }, &edit)
+        .await
+        .unwrap();
+    let status = refused(maps.patch("a", &other, &applied(&json!({"k": "2"}))).await);
+    assert!(status.message.contains("\"editor\""), "{}", status.message);
+}
+
+pub(crate) async fn apply_is_idempotent(cluster: &Cluster) {
+    let pods: Api<Pod> = cluster.api();
+    let lab = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"x": "y"}}, "spec": {
+        "containers": [{"name": "c", "image": "registry.example/i:1", "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"cpu": "500m"}}, "env": [{"name": "A", "value": "b"}]}],
+        "volumes": [{"name": "v"}]}});
+    let manager = PatchParams::apply("one").force();
+    let first: Pod = pods.patch("p", &manager, &Patch::Apply(&lab)).await.unwrap();
+    let second = pods.patch("p", &manager, &Patch::Apply(&lab)).await.unwrap();
+    assert_eq!(second.metadata.resource_version, first.metadata.resource_version);
+}
+
+pub(crate) async fn patches_respect_versions(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    let first = maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let at = |version: &str, value: &str| {
+        Patch::Merge(json!({"metadata": {"resourceVersion": version}, "data": {"k": value}}))
+    };
+    let version = first.metadata.resource_version.unwrap();
+    maps.patch("a", &PatchParams::default(), &at(&version, "2")).await.unwrap();
+    let status = refused(maps.patch("a", &PatchParams::default(), &at(&version, "3")).await);
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
+}
+
+pub(crate) async fn unknown_kinds_of_patches_are_refused(cluster: &Cluster) {
+    let pods: Api<Pod> = cluster.api();
+    pods.create(&PostParams::default(), &pod("p")).await.unwrap();
+    let path = "/api/v1/namespaces/{ns}/pods/p";
+    let status = cluster.send("PATCH", path, "application/json", &json!({})).await.unwrap_err();
+    assert_eq!(status.code, 415);
+    let broken = json!({"metadata": {"labels": {"x": "not a label!"}}});
+    let broken = pods.patch("p", &PatchParams::default(), &Patch::Merge(broken)).await;
+    assert_eq!(refused(broken).code, 422, "what a patch makes is held to the rules");
+}

@@ -1,0 +1,45 @@
+//! `kubectl logs`.
+
+use crate::shell::Shell;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream;
+use serde_json::json;
+use std::sync::Arc;
+use wasmspawner_embedded::apiserver::{LogError, LogRequest, LogStream, PodLogs};
+
+/// Logs that tell what was asked for, in two pieces.
+struct Echo;
+
+impl PodLogs for Echo {
+    fn open(&self, request: LogRequest) -> BoxFuture<'_, Result<LogStream, LogError>> {
+        Box::pin(async move {
+            if request.previous {
+                return Err(LogError::NotFound("there was no previous run".to_owned()));
+            }
+            let said = format!(
+                "{}/{}/{} follow={} tail={:?}\n",
+                request.namespace, request.pod, request.container, request.follow, request.tail_lines
+            );
+            let pieces = [Ok(Bytes::from(said)), Ok(Bytes::from_static(b"the end\n"))];
+            Ok(stream::iter(pieces).boxed())
+        })
+    }
+}
+
+#[tokio::test]
+async fn logs_are_streamed() {
+    let Some(shell) = Shell::open(Some(Arc::new(Echo))).await else { return };
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lab"}, "spec": {
+        "containers": [{"name": "notebook", "image": "i:1"}]}});
+    shell.with_file("create", &pod).await;
+    let said = shell.ok("logs lab --tail=5").await;
+    assert_eq!(said.out, "default/lab/notebook follow=false tail=Some(5)\nthe end\n");
+    let said = shell.ok("logs -f lab -c notebook").await;
+    assert_eq!(said.out, "default/lab/notebook follow=true tail=None\nthe end\n");
+    let said = shell.run("logs lab -c nosuch").await;
+    assert!(!said.success && said.err.contains("nosuch"), "{said:?}");
+    let said = shell.run("logs lab --previous").await;
+    assert!(!said.success && said.err.contains("no previous run"), "{said:?}");
+}

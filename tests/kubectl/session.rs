@@ -1,0 +1,130 @@
+//! What one does with kubectl, in the order one does it.
+
+use crate::shell::Shell;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+fn lab(image: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lab", "labels": {"app": "lab"}}, "spec": {
+        "containers": [{"name": "notebook", "image": image, "ports": [{"containerPort": 8888}]}]}})
+}
+
+async fn set_phase(shell: &Shell, phase: &str) {
+    let patch = json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}});
+    shell.ok(&format!("patch pod lab --subresource=status --type=merge -p {patch}")).await;
+}
+
+#[tokio::test]
+async fn the_server_tells_what_it_serves() {
+    let Some(shell) = Shell::open(None).await else { return };
+    let said = shell.ok("api-resources").await;
+    let pods = said.rows().into_iter().find(|row| row[0] == "pods").map(|row| row.join(" "));
+    assert_eq!(pods.as_deref(), Some("pods po v1 true Pod"));
+    assert!(said.rows().iter().any(|row| row[0] == "networkpolicies"));
+    assert!(shell.ok("version").await.out.contains("Server Version: v1."));
+    assert!(shell.ok("auth whoami").await.out.contains("alice"));
+    assert_eq!(shell.ok("auth can-i create pods").await.out.trim(), "yes");
+    let said = shell.run("--token=wrong get pods").await;
+    assert!(!said.success && said.err.contains("Unauthorized"), "{said:?}");
+}
+
+#[tokio::test]
+async fn tables_say_what_people_want_to_know() {
+    let Some(shell) = Shell::open(None).await else { return };
+    shell.with_file("create", &lab("i:1")).await;
+    let said = shell.ok("get pods").await;
+    assert_eq!(said.rows()[0], ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
+    assert_eq!(&said.rows()[1][..4], ["lab", "0/1", "Pending", "0"]);
+    assert!(shell.ok("get po -o wide").await.out.contains("NOMINATED NODE"));
+    assert_eq!(shell.ok("get pods -A").await.rows()[1][..2], ["default", "lab"]);
+    assert_eq!(shell.ok("get pods -l app=hub").await.out, "");
+    assert_eq!(shell.ok("get pods -o name").await.out.trim(), "pod/lab");
+    assert!(shell.ok("get pod lab -o yaml").await.out.contains("restartPolicy: Always"));
+    let phase = shell.ok("get pod lab -o jsonpath={.status.phase}").await;
+    assert_eq!(phase.out, "Pending");
+    assert_eq!(shell.ok("get ns").await.rows()[1][..2], ["default", "Active"]);
+    shell.ok("create configmap m --from-literal=a=b --from-literal=c=d").await;
+    assert_eq!(shell.ok("get cm").await.rows()[1][..2], ["m", "2"]);
+    shell.ok("create secret generic s --from-literal=a=b").await;
+    assert_eq!(shell.ok("get secrets").await.rows()[1][..3], ["s", "Opaque", "1"]);
+    let said = shell.run("get pod nosuch").await;
+    assert!(said.err.contains("pods \"nosuch\" not found"), "{said:?}");
+    assert!(shell.ok("get all").await.out.contains("pod/lab"));
+}
+
+#[tokio::test]
+async fn apply_creates_changes_and_finds_mistakes() {
+    let Some(shell) = Shell::open(None).await else { return };
+    assert!(shell.with_file("apply", &lab("i:1")).await.out.contains("created"));
+    assert!(shell.with_file("apply", &lab("i:1")).await.out.contains("unchanged"));
+    assert!(shell.with_file("apply", &lab("i:2")).await.out.contains("configured"));
+    assert_eq!(shell.ok("get pod lab -o jsonpath={.spec.containers[0].image}").await.out, "i:2");
+    assert!(shell.with_file("diff", &lab("i:2")).await.out.is_empty());
+
+    let map = |data: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": data});
+    shell.with_file("apply", &map(json!({"a": "1", "b": "2"}))).await;
+    shell.with_file("apply", &map(json!({"a": "1"}))).await;
+    assert_eq!(shell.ok("get cm m -o jsonpath={.data}").await.out, r#"{"a":"1"}"#);
+    let said = shell.with_file("apply --server-side --force-conflicts", &map(json!({"c": "3"}))).await;
+    assert!(said.out.contains("serverside-applied"), "{said:?}");
+
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("wrong.json");
+    std::fs::write(
+        &file,
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w"}, "dat": {}}).to_string(),
+    )
+    .unwrap();
+    let said = shell.run(&format!("apply -f {}", file.display())).await;
+    assert!(!said.success && said.err.contains("unknown field \"dat\""), "{said:?}");
+}
+
+#[tokio::test]
+async fn objects_are_edited_described_and_deleted() {
+    let Some(shell) = Shell::open(None).await else { return };
+    shell.ok("create namespace lab-a").await;
+    shell.with_file("create -n lab-a", &lab("i:1")).await;
+    shell.ok("label pod lab tier=gold -n lab-a").await;
+    shell.ok("annotate pod lab example.com/note=x -n lab-a").await;
+    shell.ok(r#"patch pod lab -n lab-a -p {"metadata":{"labels":{"more":"y"}}}"#).await;
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "lab.1", "namespace": "lab-a"},
+        "involvedObject": {"kind": "Pod", "name": "lab", "namespace": "lab-a"}, "reason": "Pulling",
+        "message": "pulling the image", "type": "Normal", "count": 1, "source": {"component": "kubelet"},
+        "firstTimestamp": "2024-01-01T00:00:00Z", "lastTimestamp": "2024-01-01T00:00:00Z"});
+    shell.with_file("create", &event).await;
+    let described = shell.ok("describe pod lab -n lab-a").await.out;
+    for part in ["tier=gold", "more=y", "example.com/note: x", "notebook:", "pulling the image"] {
+        assert!(described.contains(part), "{part} in {described}");
+    }
+    assert!(shell.ok("get events -n lab-a").await.out.contains("pod/lab"));
+    assert!(shell.ok("describe ns lab-a").await.out.contains("Active"));
+    let said = shell.run("exec lab -n lab-a -- true").await;
+    assert!(!said.success, "{said:?}");
+    assert!(shell.ok("delete pod lab -n lab-a").await.out.contains("deleted"));
+    shell.ok("delete namespace lab-a").await;
+    assert!(!shell.run("get namespace lab-a").await.success);
+}
+
+#[tokio::test]
+async fn changes_are_watched_and_waited_for() {
+    let Some(shell) = Shell::open(None).await else { return };
+    shell.with_file("create", &lab("i:1")).await;
+    let mut watch = shell.start("get pods -w");
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut next = async || {
+        let line = tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await.unwrap();
+        line.unwrap().unwrap()
+    };
+    assert!(next().await.starts_with("NAME"));
+    assert!(next().await.contains("Pending"));
+    let waiting = shell.start("wait --for=condition=Ready pod/lab --timeout=30s");
+    set_phase(&shell, "Running").await;
+    assert!(next().await.contains("Running"));
+    let waited = waiting.wait_with_output().await.unwrap();
+    assert!(waited.status.success(), "{waited:?}");
+    let gone = shell.start("wait --for=delete pod/lab --timeout=30s");
+    shell.ok("delete pod lab --now").await;
+    assert!(gone.wait_with_output().await.unwrap().status.success());
+    watch.kill().await.unwrap();
+}
