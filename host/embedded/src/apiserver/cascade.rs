@@ -63,7 +63,7 @@ impl<'a, 't> Cascade<'a, 't> {
                 Some(now) => Deleted::Marked(now),
                 None => Deleted::Removed(marked),
             }),
-            removed => Ok(removed),
+            removed @ Deleted::Removed(_) => Ok(removed),
         }
     }
 

@@ -78,9 +78,13 @@ struct Subject {
     name: String,
 }
 
-/// A request that failed, with everything its `Status` tells.
+/// A request that failed. Boxed: failures are rare, results are not.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct Failure(Box<Told>);
+
+/// Everything that the `Status` tells.
+#[derive(Clone, Debug)]
+struct Told {
     code: StatusCode,
     reason: &'static str,
     message: String,
@@ -96,18 +100,18 @@ pub(super) fn qualified(group: &str, plural: &str) -> String {
 
 impl Failure {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Told {
             code,
             reason,
             message: message.into(),
             subject: Subject::default(),
             causes: Vec::new(),
             retry_after: None,
-        }
+        }))
     }
 
     fn about(mut self, group: &str, plural: &str, name: &str) -> Self {
-        self.subject = Subject { group: group.to_owned(), kind: plural.to_owned(), name: name.to_owned() };
+        self.0.subject = Subject { group: group.to_owned(), kind: plural.to_owned(), name: name.to_owned() };
         self
     }
 
@@ -142,7 +146,7 @@ impl Failure {
         let plural = if causes.len() == 1 { "conflict" } else { "conflicts" };
         let message = format!("Apply failed with {} {plural}: {told}", causes.len());
         let mut failure = Self::new(StatusCode::CONFLICT, "Conflict", message);
-        failure.causes = causes;
+        failure.0.causes = causes;
         failure
     }
 
@@ -153,7 +157,7 @@ impl Failure {
         let message = format!("{} {name:?} is invalid: {told}", qualified(group, kind));
         let mut failure =
             Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(group, kind, name);
-        failure.causes = causes;
+        failure.0.causes = causes;
         failure
     }
 
@@ -173,7 +177,7 @@ impl Failure {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut failure = Self::forbidden(group, plural, name, &why);
-        failure.causes.push(Cause {
+        failure.0.causes.push(Cause {
             reason: "NamespaceTerminating",
             message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".to_owned(),
@@ -222,12 +226,12 @@ impl Failure {
     pub(super) fn too_large_revision(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
         let mut failure = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message);
-        failure.causes.push(Cause {
+        failure.0.causes.push(Cause {
             reason: "ResourceVersionTooLarge",
             message: "Too large resource version".to_owned(),
             field: String::new(),
         });
-        failure.retry_after = Some(1);
+        failure.0.retry_after = Some(1);
         failure
     }
 
@@ -257,37 +261,38 @@ impl Failure {
 
     /// The HTTP status of the answer.
     pub(super) fn code(&self) -> StatusCode {
-        self.code
+        self.0.code
     }
 
     /// Whether a create found the name taken.
     pub(super) fn is_already_exists(&self) -> bool {
-        self.reason == "AlreadyExists"
+        self.0.reason == "AlreadyExists"
     }
 
     /// The `Status` object.
     pub(super) fn to_status(&self) -> Value {
+        let told = &self.0;
         let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code.as_u16(),
+            "message": told.message, "reason": told.reason, "code": told.code.as_u16(),
         });
         let mut details = serde_json::Map::new();
         for (key, value) in
-            [("group", &self.subject.group), ("kind", &self.subject.kind), ("name", &self.subject.name)]
+            [("group", &told.subject.group), ("kind", &told.subject.kind), ("name", &told.subject.name)]
         {
             if !value.is_empty() {
                 details.insert(key.to_owned(), json!(value));
             }
         }
-        if !self.causes.is_empty() {
-            let causes = self
+        if !told.causes.is_empty() {
+            let causes = told
                 .causes
                 .iter()
                 .map(|c| json!({"reason": c.reason, "message": c.message, "field": c.field}))
                 .collect();
             details.insert("causes".to_owned(), Value::Array(causes));
         }
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = told.retry_after {
             details.insert("retryAfterSeconds".to_owned(), json!(seconds));
         }
         if !details.is_empty() {

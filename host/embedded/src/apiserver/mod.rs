@@ -111,7 +111,7 @@ impl Server {
 impl ApiServer {
     /// Opens an API server with what it kept, or an empty one with the namespaces `default` and `kube-system`.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let disk = options.state.as_deref().map(open_disk).transpose()?;
+        let disk = options.state.map(|directory| open_disk(&directory)).transpose()?;
         let server = Server {
             store: Store::new(options.watch_window.max(1), disk),
             registry: Registry::new(),

@@ -11,7 +11,7 @@ pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
         ("", "secrets") => default(object, "type", || json!("Opaque")),
         ("", "services") => service(object),
         ("", "persistentvolumeclaims") => {
-            default(member(object, "spec"), "volumeMode", || json!("Filesystem"))
+            default(member(object, "spec"), "volumeMode", || json!("Filesystem"));
         }
         ("", "persistentvolumes") => {
             let spec = member(object, "spec");

@@ -178,7 +178,7 @@ fn merge_list(target: &mut Vec<Value>, wanted: &[Value], shape: Shape<'_>) {
                 let found = target.iter().position(same);
                 match (found.map(|at| &mut target[at]), value) {
                     (Some(Value::Object(existing)), Value::Object(value)) => {
-                        merge(existing, value, shape.item())
+                        merge(existing, value, shape.item());
                     }
                     _ => target.push(value.clone()),
                 }

@@ -136,7 +136,9 @@ pub(super) fn names(element: &str, item: &Value) -> bool {
             None => key_default(field).is_some_and(|default| value == default),
         });
     }
-    element.strip_prefix("v:").is_some_and(|value| item.to_string() == value)
+    element
+        .strip_prefix("v:")
+        .is_some_and(|value| serde_json::from_str::<Value>(value).is_ok_and(|value| value == *item))
 }
 
 /// The value that an element names.

@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a watch lasts whose client does not say; clients watch anew after it.
-const LONGEST: Duration = Duration::from_secs(45 * 60);
+const LONGEST: Duration = Duration::from_mins(45);
 /// How often clients that want bookmarks are told that they are up to date.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 pub(in crate::apiserver) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
