@@ -3,6 +3,9 @@
 //! A case is a function over a client and a namespace of its own. What a case expects is what Kubernetes does; the
 //! embedded server has to do the same.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::similar_names, reason = "a patch and its path are what they are called")]
+
 mod cluster;
 mod custom;
 mod deletion;

@@ -13,7 +13,7 @@ use wasmspawner_embedded::apiserver::{
     Access, ApiServer, Certificate, Identity, Options, PodLogs, kubeconfig,
 };
 
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// A server on loopback and a kubeconfig for it.
 pub(crate) struct Shell {

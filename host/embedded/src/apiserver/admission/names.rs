@@ -135,10 +135,12 @@ mod tests {
         assert_eq!(label_error(&generated_name("x")), None);
     }
 
+    type Rule = fn(&str) -> Option<String>;
+
     #[test]
     fn forms_of_names() {
         let long = "a".repeat(64);
-        let table: &[(fn(&str) -> Option<String>, &[&str], &[&str])] = &[
+        let table: &[(Rule, &[&str], &[&str])] = &[
             (label_error, &["a", "a-1", "9"], &["", "A", "-a", "a-", "a.b", "a_b", &long]),
             (subdomain_error, &["a", "a.b-c", &long], &["", "a..b", ".a", "A.b", "a.-b"]),
             (path_error, &["a", "system:x"], &[".", "..", "a/b", "a%b"]),
