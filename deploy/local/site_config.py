@@ -47,6 +47,12 @@ def service_config(
     homes = state / "homes"
     return {
         "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
+        "auth": {
+            "mode": "static",
+            "static": {"tokens_file": str(state / "tokens.yaml")},
+            # Labs run as whoever called `make`; the objects of the cluster never say root.
+            "identities": {"default": {"uid": os.getuid() or 1000, "gid": os.getgid() or 1000}},
+        },
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,

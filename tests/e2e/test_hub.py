@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
+import requests
 from world import SUSPENDED_USER, Visitor, eventually
 
 
@@ -138,15 +139,29 @@ def test_labs_outlive_the_service(world):
     eventually(lambda: world.lab(name) is None, what="the lab is gone")
 
 
-def test_a_lab_that_dies_is_noticed(world):
+def test_a_lab_that_crashes_comes_back(world):
     name = "joan"
     visitor = Visitor(world, name)
     visitor.submit()
     visitor.progress()
+    before = world.lab_status(name)["started"]
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             if process.environ().get("JUPYTERHUB_USER") == name:
                 process.kill()
+    eventually(lambda: (world.lab_status(name) or {}).get("started", before) != before, 60, "the lab is back")
+    assert world.servers(name)[""]["ready"] is True
+
+
+def test_a_lab_that_its_user_shuts_down_is_gone(world):
+    name = "jean"
+    visitor = Visitor(world, name)
+    visitor.submit()
+    visitor.progress()
+    answer = requests.post(
+        f"{world.url}/user/{name}/api/shutdown", headers={"Authorization": f"token {world.hub_token}"}, timeout=30
+    )
+    assert answer.ok, answer.text
     eventually(lambda: not world.servers(name), what="the Hub noticed")
     lab = world.lab(name)
     assert lab is None or lab["status"] == "failed"
