@@ -85,6 +85,7 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::Memory { .. } => "PolicyMemory",
         CallErrorKind::OutputTooLarge(_) => "PolicyOutputTooLarge",
         CallErrorKind::NotGranted(_) => "PolicyNotGranted",
+        CallErrorKind::UnusableForm(_) => "PolicyUnusableForm",
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
         CallErrorKind::Overloaded(_) => "PolicyOverloaded",
         CallErrorKind::Engine(_) => "PolicyEngine",

@@ -57,6 +57,9 @@ pub enum CallErrorKind {
     /// It answers what it has no grant for.
     #[error(transparent)]
     NotGranted(GrantViolation),
+    /// Its form is one that nobody could fill in, field by field.
+    #[error("its form cannot be filled in: {}", Listed(.0))]
+    UnusableForm(Vec<FieldError>),
     /// The hook is there, with another type than this host's WIT package.
     #[error("its types are not those of wasmspawner:policy@0.1.0: {0}")]
     Incompatible(String),
@@ -87,6 +90,7 @@ impl CallErrorKind {
             | Self::Memory { .. }
             | Self::OutputTooLarge(_)
             | Self::NotGranted(_)
+            | Self::UnusableForm(_)
             | Self::Incompatible(_) => Blame::Policy,
             Self::Overloaded(_) | Self::Engine(_) => Blame::Host,
         }
@@ -104,6 +108,7 @@ impl CallErrorKind {
             Self::Memory { .. } => "memory",
             Self::OutputTooLarge(_) => "output_too_large",
             Self::NotGranted(_) => "not_granted",
+            Self::UnusableForm(_) => "unusable_form",
             Self::Overloaded(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
             Self::Engine(_) => "engine",

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, LabRequest, Options, User, Verdict, check_form,
 };
@@ -209,12 +209,11 @@ impl Policy {
         ))
     }
 
-    /// The form, where the operator granted what it is made of.
+    /// The form, where the operator granted what it is made of and people can fill it in.
     fn granted(&self, form: Form) -> Result<Form, CallErrorKind> {
-        match check_form(self.name().as_str(), &form, &self.spec.grants) {
-            Ok(()) => Ok(form),
-            Err(violation) => Err(CallErrorKind::NotGranted(violation)),
-        }
+        check_form(self.name().as_str(), &form, &self.spec.grants).map_err(CallErrorKind::NotGranted)?;
+        form::check(&form).map_err(CallErrorKind::UnusableForm)?;
+        Ok(form)
     }
 
     pub(super) async fn parse_form(

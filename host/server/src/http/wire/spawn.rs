@@ -6,8 +6,9 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use utoipa::ToSchema;
+use wasmspawner_core::form;
 use wasmspawner_core::names::EnvName;
-use wasmspawner_core::policy::{Options, Value};
+use wasmspawner_core::policy::Options;
 
 use crate::http::problem::{Detail, Problem};
 
@@ -39,7 +40,7 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
     let mut fields = object(&["body"], json, &mut wrong);
     let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut wrong);
     let (options, env) = (part("options"), part("env"));
-    let parsed = ParsedSpawn { options: parse_options(options, &mut wrong), env: parse_env(env, &mut wrong) };
+    let parsed = ParsedSpawn { options: parse_options(&options, &mut wrong), env: parse_env(env, &mut wrong) };
     for key in fields.keys() {
         wrong.push(Detail::new(
             ["body", key],
@@ -65,40 +66,14 @@ fn object(loc: &[&str], value: Json, wrong: &mut Vec<Detail>) -> Map<String, Jso
     }
 }
 
-fn parse_options(options: Map<String, Json>, wrong: &mut Vec<Detail>) -> Options {
-    let mut parsed = Options::new();
-    for (key, value) in options {
-        match single(value) {
-            Ok(value) => drop(parsed.insert(key, value)),
-            Err(msg) => wrong.push(Detail::new(["body", "options", key.as_str()], "invalid_option", msg)),
-        }
-    }
-    parsed
-}
-
-/// The single value of an option, as JupyterHub's forms submit them.
-fn single(value: Json) -> Result<Value, String> {
-    match value {
-        Json::Array(mut list) if list.len() == 1 => match list.pop() {
-            Some(Json::Array(_)) | None => Err("must be a single value, not a list of lists".to_owned()),
-            Some(element) => single(element),
-        },
-        Json::Array(list) => Err(format!("must be a single value, not {} of them", list.len())),
-        Json::String(text) => Ok(match text.as_str() {
-            "true" => Value::Boolean(true),
-            "false" => Value::Boolean(false),
-            _ => Value::Text(text),
-        }),
-        Json::Bool(value) => Ok(Value::Boolean(value)),
-        Json::Number(number) => number
-            .as_i64()
-            .map(Value::Integer)
-            .or_else(|| number.as_f64().map(Value::Number))
-            .ok_or_else(|| "is out of range".to_owned()),
-        other @ (Json::Null | Json::Object(_)) => {
-            Err(format!("must be a single value, not {}", kind(&other)))
-        }
-    }
+fn parse_options(options: &Map<String, Json>, wrong: &mut Vec<Detail>) -> Options {
+    form::options(options).unwrap_or_else(|errors| {
+        let details = errors.into_iter().map(|error| {
+            Detail::new(["body", "options", error.field.as_str()], "invalid_option", error.message)
+        });
+        wrong.extend(details);
+        Options::new()
+    })
 }
 
 fn parse_env(env: Map<String, Json>, wrong: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
@@ -147,6 +122,7 @@ fn kind(value: &Json) -> &'static str {
 mod tests {
     use super::*;
     use serde_json::json;
+    use wasmspawner_core::policy::Value;
 
     fn parse(body: &Json) -> Result<ParsedSpawn, Problem> {
         parse_spawn(body.to_string().as_bytes())
