@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{CallLimits, Config, PolicyConfig};
 
 use crate::http::auth::Authenticator;
@@ -43,6 +44,9 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         Some(one_machine) => Connection::in_process(one_machine.client()),
         None => connect(&config).await?,
     };
+    if config.embedded.is_some() {
+        make_tokens_file(&config)?;
+    }
     let authenticator = Authenticator::new(config.auth.clone()).await?;
     let labs = Labs::new(Arc::new(site(config, policies, &connection, metrics.clone())?));
     let prefix = Prefix::of(&labs.site().config.http);
@@ -154,6 +158,14 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
         .mode(0o700)
         .create(path)
         .with_context(|| format!("the state directory {} cannot be made", path.display()))
+}
+
+/// On one machine tokens are minted while the service runs (`wasmspawner token`): it starts with none.
+fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let AuthMethod::Static(tokens) = &config.auth.method else { return Ok(()) };
+    let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens.tokens_file);
+    made.map(drop).with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
 }
 
 /// Cancelled by SIGINT and SIGTERM.
