@@ -23,6 +23,8 @@ async fn the_server_tells_what_it_serves() {
     assert_eq!(pods.as_deref(), Some("pods po v1 true Pod"));
     assert!(said.rows().iter().any(|row| row[0] == "networkpolicies"));
     assert!(shell.ok("version").await.out.contains("Server Version: v1."));
+    assert!(shell.ok("auth whoami").await.out.contains("alice"));
+    assert_eq!(shell.ok("auth can-i create pods").await.out.trim(), "yes");
     let said = shell.run("--token=wrong get pods").await;
     assert!(!said.success && said.err.contains("Unauthorized"), "{said:?}");
 }
@@ -42,12 +44,9 @@ async fn tables_say_what_people_want_to_know() {
     let phase = shell.ok("get pod lab -o jsonpath={.status.phase}").await;
     assert_eq!(phase.out, "Pending");
     assert_eq!(shell.ok("get ns").await.rows()[1][..2], ["default", "Active"]);
-    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b", "c": "d"}});
-    shell.with_file("create", &map).await;
+    shell.ok("create configmap m --from-literal=a=b --from-literal=c=d").await;
     assert_eq!(shell.ok("get cm").await.rows()[1][..2], ["m", "2"]);
-    let secret =
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "b"}});
-    shell.with_file("create", &secret).await;
+    shell.ok("create secret generic s --from-literal=a=b").await;
     assert_eq!(shell.ok("get secrets").await.rows()[1][..3], ["s", "Opaque", "1"]);
     let said = shell.run("get pod nosuch").await;
     assert!(said.err.contains("pods \"nosuch\" not found"), "{said:?}");
@@ -84,8 +83,7 @@ async fn apply_creates_changes_and_finds_mistakes() {
 #[tokio::test]
 async fn objects_are_edited_described_and_deleted() {
     let Some(shell) = Shell::open(None).await else { return };
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab-a"}});
-    shell.with_file("create", &namespace).await;
+    shell.ok("create namespace lab-a").await;
     shell.with_file("create -n lab-a", &lab("i:1")).await;
     shell.ok("label pod lab tier=gold -n lab-a").await;
     shell.ok("annotate pod lab example.com/note=x -n lab-a").await;

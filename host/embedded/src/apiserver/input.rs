@@ -3,14 +3,18 @@
 use super::call::Call;
 use super::failure::Failure;
 use super::metadata::{self, Document};
+use super::protobuf;
 use super::resource::Resource;
 use serde_json::{Value, json};
 
 /// The largest body that is read, in bytes; the limit of Kubernetes.
 pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Reads JSON, or YAML when it is not JSON.
+/// Reads JSON, or YAML when it is not JSON; of protobuf, what kubectl sends in no other form.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
+    if protobuf::is_protobuf(body) {
+        return protobuf::parse(body).map(Value::Object);
+    }
     let json = serde_json::from_slice(body);
     match json {
         Ok(value) => Ok(value),

@@ -4,7 +4,7 @@
 //! [`ApiServer::serve_tls`] listens on loopback for `kubectl` and other clients.
 //!
 //! What it does not do: authorization (whoever is let in may do everything), admission webhooks, conversion between
-//! versions of custom kinds, `exec`, `attach` and `port-forward`, protobuf. It has no controllers but those that it
+//! versions of custom kinds, `exec`, `attach` and `port-forward`, protobuf but for a few small kinds. It has no controllers but those that it
 //! cannot be itself without: garbage collection by owner references, and the end of namespaces.
 
 mod accept;
@@ -24,6 +24,7 @@ mod logs;
 mod metadata;
 mod patch;
 mod present;
+mod protobuf;
 mod query;
 mod resource;
 mod reviews;
