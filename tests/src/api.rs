@@ -124,7 +124,8 @@ impl Answer {
         let body = self.json()?;
         let problems = body["detail"].as_array().context("no detail")?;
         for problem in problems {
-            let shaped = problem["loc"].is_array() && problem["msg"].is_string() && problem["type"].is_string();
+            let shaped =
+                problem["loc"].is_array() && problem["msg"].is_string() && problem["type"].is_string();
             anyhow::ensure!(shaped, "a problem of another shape: {problem}");
         }
         anyhow::ensure!(body["request_id"] == self.header("x-request-id"), "another request_id: {self:?}");

@@ -44,7 +44,9 @@ impl Events {
 
     /// The next event; nothing when the stream is closed.
     pub async fn next(&mut self) -> anyhow::Result<Option<Event>> {
-        tokio::time::timeout(BOUND, self.read()).await.with_context(|| format!("nothing came after {}", self.transcript))?
+        tokio::time::timeout(BOUND, self.read())
+            .await
+            .with_context(|| format!("nothing came after {}", self.transcript))?
     }
 
     /// The next event of a type.

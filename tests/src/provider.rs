@@ -71,7 +71,8 @@ async fn answer(State(known): State<Arc<Known>>, request: Request) -> Response {
     let mut thinking = tokio::time::interval(Duration::from_millis(50));
     thinking.tick().await;
     thinking.tick().await;
-    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header =
+        request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let token = header.split_once(' ').map_or("", |(_, token)| token);
     match known.answers.get(&(request.uri().path().to_owned(), token.to_owned())) {
         Some(answer) => axum::Json(answer.clone()).into_response(),

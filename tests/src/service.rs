@@ -57,10 +57,14 @@ impl Service {
     /// Starts it, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
-        let process = self.command().stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
+        let process =
+            self.command().stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
         self.process = Some(process);
         let ready = tokio::time::timeout(START, self.ready()).await;
-        ready.map_err(anyhow::Error::from).flatten().with_context(|| format!("not ready; its log:\n{}", self.log()))
+        ready
+            .map_err(anyhow::Error::from)
+            .flatten()
+            .with_context(|| format!("not ready; its log:\n{}", self.log()))
     }
 
     /// Runs it to its end, for configurations that it refuses.

@@ -6,15 +6,16 @@ use super::tree::{Text, rust_in};
 const SERVER: &str = "host/server/src/";
 
 /// Each room and the rooms it may name. `run` puts everything together, and only `cli` starts it.
-const KNOWS: [(&str, &[&str]); 8] = [
-    ("cli", &["images", "k8s", "run", "spawner", "telemetry", "wasm"]),
+const KNOWS: [(&str, &[&str]); 9] = [
+    ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
     ("http", &["spawner", "telemetry"]),
     ("spawner", &["images", "k8s", "telemetry", "wasm"]),
     ("images", &["telemetry"]),
     ("k8s", &["telemetry"]),
     ("wasm", &["telemetry"]),
     ("telemetry", &[]),
-    ("run", &["cli", "http", "images", "k8s", "spawner", "telemetry", "wasm"]),
+    ("one_machine", &[]),
+    ("run", &["cli", "http", "images", "k8s", "one_machine", "spawner", "telemetry", "wasm"]),
 ];
 
 #[test]

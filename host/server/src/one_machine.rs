@@ -7,27 +7,28 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 use wasmspawner_core::config::{
     Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
 };
-use wasmspawner_embedded::apiserver::{Access, ApiServer, Identity, Options};
+use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options};
 use wasmspawner_embedded::kubelet::{
     self, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions,
 };
-
-use crate::cli::random_token;
 
 /// The one-machine cluster, open but not running yet.
 pub(crate) struct OneMachine {
     server: ApiServer,
     kubelet: Kubelet,
     listener: TcpListener,
+    certificate: Certificate,
     access: Access,
 }
 
@@ -47,12 +48,18 @@ impl OneMachine {
         let runtime = runtime(embedded, state_dir)?;
         let kubelet = Kubelet::new(server.client(), KubeletOptions::new("this-machine", runtime))?;
         server.set_pod_logs(kubelet.logs());
+        let certificate = Certificate::for_loopback()?;
         let token = random_token();
         if let Some(state_dir) = state_dir {
-            write_kubeconfig(&state_dir.join("kubeconfig"), listener.local_addr()?, &token)?;
+            write_kubeconfig(
+                &state_dir.join("kubeconfig"),
+                listener.local_addr()?,
+                certificate.pem(),
+                &token,
+            )?;
         }
         let access = Access::new().token(&token, Identity::admin());
-        Ok(Self { server, kubelet, listener, access })
+        Ok(Self { server, kubelet, listener, certificate, access })
     }
 
     /// A client that needs no network.
@@ -63,7 +70,8 @@ impl OneMachine {
     /// Runs pods and serves `kubectl` until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let kubelet = self.kubelet.run(stop.clone());
-        let (served, ()) = tokio::join!(self.server.serve(self.listener, self.access, stop), kubelet);
+        let server = self.server.serve_tls(self.listener, self.certificate, self.access, stop);
+        let (served, ()) = tokio::join!(server, kubelet);
         if let Err(error) = served {
             tracing::error!(%error, "the one-machine cluster is not reachable for kubectl");
         }
@@ -122,12 +130,21 @@ async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()>
 }
 
 /// JSON is YAML. The token is in it: nobody else may read the file.
-fn write_kubeconfig(path: &Path, address: std::net::SocketAddr, token: &str) -> anyhow::Result<()> {
+fn write_kubeconfig(
+    path: &Path,
+    address: std::net::SocketAddr,
+    certificate: &str,
+    token: &str,
+) -> anyhow::Result<()> {
     let name = "wasmspawner";
+    let cluster = json!({
+        "server": format!("https://{address}"),
+        "certificate-authority-data": BASE64_STANDARD.encode(certificate),
+    });
     let kubeconfig = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{ "name": name, "cluster": { "server": format!("http://{address}") } }],
+        "clusters": [{ "name": name, "cluster": cluster }],
         "users": [{ "name": name, "user": { "token": token } }],
         "contexts": [{ "name": name, "context": { "cluster": name, "user": name } }],
         "current-context": name,
@@ -140,4 +157,9 @@ fn write_kubeconfig(path: &Path, address: std::net::SocketAddr, token: &str) -> 
         std::fs::rename(&beside, path)
     };
     write().with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// 244 unpredictable bits, for a credential.
+pub(crate) fn random_token() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }

@@ -165,7 +165,8 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let AuthMethod::Static(tokens) = &config.auth.method else { return Ok(()) };
     let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens.tokens_file);
-    made.map(drop).with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
+    made.map(drop)
+        .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
 }
 
 /// Cancelled by SIGINT and SIGTERM.

@@ -105,7 +105,10 @@ async fn what_does_not_come_from_the_ingress_is_not_believed() {
         assert_eq!(answer.problem().unwrap(), "401 invalid_header", "{headers:?}");
     }
     let unknown = &[("X-Auth-Request-User", "rra"), ("X-Auth-Request-Token", "gt-expired")];
-    assert_eq!(send(&service, Method::GET, "/labs/rra", unknown).await.problem().unwrap(), "401 invalid_token");
+    assert_eq!(
+        send(&service, Method::GET, "/labs/rra", unknown).await.problem().unwrap(),
+        "401 invalid_token"
+    );
 }
 
 #[tokio::test]

@@ -11,10 +11,22 @@ use crate::BINARY;
 async fn hub() -> Provider {
     let user = |name: &str, scopes: Value, groups: Value| json!({ "kind": "user", "name": name, "admin": false, "groups": groups, "scopes": scopes, "auth_state": null });
     Provider::start(&[
-        ("/hub/api/user", "of-ada", user("ada", json!(["servers!user=ada", "users!user=ada"]), json!(["physics"]))),
+        (
+            "/hub/api/user",
+            "of-ada",
+            user("ada", json!(["servers!user=ada", "users!user=ada"]), json!(["physics"])),
+        ),
         ("/hub/api/user", "of-root", user("root", json!(["admin:servers", "servers"]), json!([]))),
-        ("/hub/api/user", "in-ada-s-lab", user("ada", json!(["users:activity!user=ada", "access:servers!server=ada/"]), json!([]))),
-        ("/hub/api/user", "of-the-hub", json!({ "kind": "service", "name": "spawner", "admin": false, "scopes": [] })),
+        (
+            "/hub/api/user",
+            "in-ada-s-lab",
+            user("ada", json!(["users:activity!user=ada", "access:servers!server=ada/"]), json!([])),
+        ),
+        (
+            "/hub/api/user",
+            "of-the-hub",
+            json!({ "kind": "service", "name": "spawner", "admin": false, "scopes": [] }),
+        ),
         ("/hub/api/users/grace", "of-root", user("grace", json!([]), json!(["navy"]))),
     ])
     .await

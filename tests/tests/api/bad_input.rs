@@ -93,8 +93,10 @@ async fn bodies_that_are_wrong_say_where() {
         let answer = ada.send(request).await.unwrap();
         assert_eq!(answer.problem().unwrap(), expected);
     }
-    let several = ada.spawn_with("ada", &json!({ "env": { "1": "", "2": "" }, "x": 0 })).await.unwrap().json().unwrap();
-    let places: Vec<_> = several["detail"].as_array().unwrap().iter().map(|problem| &problem["loc"]).collect();
+    let several =
+        ada.spawn_with("ada", &json!({ "env": { "1": "", "2": "" }, "x": 0 })).await.unwrap().json().unwrap();
+    let places: Vec<_> =
+        several["detail"].as_array().unwrap().iter().map(|problem| &problem["loc"]).collect();
     assert_eq!(places, [&json!(["body", "env", "1"]), &json!(["body", "env", "2"]), &json!(["body", "x"])]);
     assert_eq!(ada.lab("ada").await.unwrap().status, 404, "nothing was started");
 }
@@ -127,8 +129,13 @@ async fn routes_methods_and_heads_that_are_wrong_have_the_same_shape_of_error() 
     assert_eq!(ada.send(many).await.unwrap().problem().unwrap(), "431 headers_too_large");
     let stranger = service.stranger();
     for header in ["Basic YTpi", "Bearer", "Bearer a b", "Bearer \u{e9}"] {
-        let request = stranger.request(Method::GET, &format!("{PREFIX}/labs/ada")).header("authorization", header);
-        assert_eq!(stranger.send(request).await.unwrap().problem().unwrap(), "401 not_authenticated", "{header}");
+        let request =
+            stranger.request(Method::GET, &format!("{PREFIX}/labs/ada")).header("authorization", header);
+        assert_eq!(
+            stranger.send(request).await.unwrap().problem().unwrap(),
+            "401 not_authenticated",
+            "{header}"
+        );
     }
 }
 
@@ -136,7 +143,9 @@ async fn routes_methods_and_heads_that_are_wrong_have_the_same_shape_of_error() 
 async fn a_request_s_id_is_taken_over_when_it_is_a_plain_word() {
     let service = Service::start(BINARY).await.unwrap();
     let stranger = service.stranger();
-    let with = |id: &str| stranger.request(Method::GET, &format!("{PREFIX}/openapi.json")).header("x-request-id", id);
+    let with = |id: &str| {
+        stranger.request(Method::GET, &format!("{PREFIX}/openapi.json")).header("x-request-id", id)
+    };
     let kept = stranger.send(with("from-the-proxy.1")).await.unwrap();
     assert_eq!(kept.header("x-request-id"), "from-the-proxy.1");
     let replaced = stranger.send(with("a b\"c")).await.unwrap();

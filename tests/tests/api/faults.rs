@@ -12,7 +12,16 @@ const SOON: Duration = Duration::from_secs(30);
 #[tokio::test]
 async fn faults_end_a_spawn_soon_and_say_why() {
     let service = Service::start(BINARY).await.unwrap();
-    let ends = ["pull-failure", "invalid-image", "config-error", "init-failure", "crash-loop", "oom", "exit", "evicted"];
+    let ends = [
+        "pull-failure",
+        "invalid-image",
+        "config-error",
+        "init-failure",
+        "crash-loop",
+        "oom",
+        "exit",
+        "evicted",
+    ];
     let spawns = ends.map(|fault| {
         let service = &service;
         async move {

@@ -17,7 +17,8 @@ async fn operations_are_remembered_newest_first() {
     ada.events("ada").await.unwrap().to_end().await.unwrap();
 
     let history = ada.get(&path).await.unwrap().json().unwrap();
-    let kinds: Vec<_> = history.as_array().unwrap().iter().map(|operation| operation["kind"].clone()).collect();
+    let kinds: Vec<_> =
+        history.as_array().unwrap().iter().map(|operation| operation["kind"].clone()).collect();
     assert_eq!(kinds, ["stop", "spawn"], "{history:#}");
     let spawn = &history[1];
     assert_eq!(spawn["outcome"], json!("complete"), "{spawn:#}");
@@ -34,8 +35,11 @@ async fn a_failure_is_remembered_with_its_reason() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.pull-failure";
     service.user(name).unwrap().spawn_to_end(name).await.unwrap();
-    let history = service.hub().unwrap().get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
+    let history =
+        service.hub().unwrap().get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
     let failure = &history[0]["outcome"]["failed"];
     assert_eq!(failure["blame"], "cluster", "{history:#}");
-    assert!(!failure["reason"].as_str().unwrap().is_empty() && !failure["message"].as_str().unwrap().is_empty());
+    assert!(
+        !failure["reason"].as_str().unwrap().is_empty() && !failure["message"].as_str().unwrap().is_empty()
+    );
 }

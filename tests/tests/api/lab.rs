@@ -9,7 +9,8 @@ use crate::BINARY;
 async fn a_lab_shows_what_it_was_started_with_and_no_secret() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
-    let env = json!({ "JUPYTERHUB_API_TOKEN": "s3cret-of-the-hub", "MY_PASSWORD": "s3cret-too", "PLAIN": "seen" });
+    let env =
+        json!({ "JUPYTERHUB_API_TOKEN": "s3cret-of-the-hub", "MY_PASSWORD": "s3cret-too", "PLAIN": "seen" });
     assert_eq!(ada.spawn_with("ada", &json!({ "env": env })).await.unwrap().status, 303);
     ada.events("ada").await.unwrap().to_end().await.unwrap();
 
@@ -79,7 +80,10 @@ async fn stops_join_and_a_stop_wins_over_a_spawn() {
     assert_eq!(user.lab(name).await.unwrap().json().unwrap()["status"], "starting");
     let stops = futures::future::join_all((0..5).map(|_| user.stop(name))).await;
     let statuses: Vec<u16> = stops.into_iter().map(|stop| stop.unwrap().status).collect();
-    assert!(statuses.iter().all(|status| [202, 404].contains(status)) && statuses.contains(&202), "{statuses:?}");
+    assert!(
+        statuses.iter().all(|status| [202, 404].contains(status)) && statuses.contains(&202),
+        "{statuses:?}"
+    );
     let events = user.events(name).await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
     assert_eq!(user.lab(name).await.unwrap().status, 404);

@@ -21,7 +21,8 @@ async fn every_documented_route_is_served() {
             let concrete = format!("{PREFIX}{}", path.replace("{username}", "ada").replace("{server}", "x"));
             let verb: Method = method.to_uppercase().parse().unwrap();
             let answer = admin.send(admin.request(verb, &concrete)).await.unwrap();
-            let documented = operation["responses"].as_object().unwrap().contains_key(&answer.status.to_string());
+            let documented =
+                operation["responses"].as_object().unwrap().contains_key(&answer.status.to_string());
             assert!(documented, "{method} {concrete} answers {answer:?}, which is not documented");
             assert!(!answer.body.contains("unknown_route"), "{method} {concrete} is not served");
             served.insert(path.clone());

@@ -13,7 +13,8 @@ async fn administrators_see_what_is_loaded() {
     let policies = service.admin().unwrap().get(&path).await.unwrap().json().unwrap();
     assert_eq!(policies[0]["name"], "stagehand", "{policies:#}");
     assert_eq!(policies[0]["wit_version"], "wasmspawner:policy@0.1.0");
-    let hooks: Vec<_> = policies[0]["hooks"].as_array().unwrap().iter().filter_map(|hook| hook.as_str()).collect();
+    let hooks: Vec<_> =
+        policies[0]["hooks"].as_array().unwrap().iter().filter_map(|hook| hook.as_str()).collect();
     assert!(hooks.contains(&"authorize") && hooks.contains(&"build-pod"), "{hooks:?}");
     for other in [service.hub().unwrap(), service.user("ada").unwrap()] {
         assert_eq!(other.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");

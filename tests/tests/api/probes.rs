@@ -7,7 +7,9 @@ use crate::BINARY;
 #[tokio::test]
 async fn the_probes_answer_on_their_own_listener_only() {
     let service = Service::start(BINARY).await.unwrap();
-    for (path, expected) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/spawner/v1/labs", 404)] {
+    for (path, expected) in
+        [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/spawner/v1/labs", 404)]
+    {
         assert_eq!(service.probes().get(path).await.unwrap().status, expected, "{path}");
     }
     for path in ["/healthz", "/readyz", "/metrics"] {

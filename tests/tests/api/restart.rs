@@ -7,7 +7,8 @@ use crate::BINARY;
 
 #[tokio::test]
 async fn a_running_lab_and_the_history_survive() {
-    let mut service = Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
+    let mut service =
+        Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
     let before = ada.lab("ada").await.unwrap().json().unwrap();
@@ -15,7 +16,9 @@ async fn a_running_lab_and_the_history_survive() {
 
     service.crash_and_restart().await.unwrap();
     let after = ada.lab("ada").await.unwrap().json().unwrap();
-    for field in ["status", "options", "env", "uid", "gid", "groups", "quotas", "url", "image", "started_at", "job_id"] {
+    for field in
+        ["status", "options", "env", "uid", "gid", "groups", "quotas", "url", "image", "started_at", "job_id"]
+    {
         assert_eq!(after[field], before[field], "{field}");
     }
     assert_eq!(ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap(), history);

@@ -26,7 +26,10 @@ async fn mistakes_in_the_configuration_are_named() {
         ("concurent_spawns", json!({ "limits": { "concurent_spawns": 1 } })),
         ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
         ("auth.jupyterhub", json!({ "auth": { "mode": "jupyterhub" } })),
-        ("no-such-policy.wasm", json!({ "policies": [{ "name": "site", "path": "/nowhere/no-such-policy.wasm" }] })),
+        (
+            "no-such-policy.wasm",
+            json!({ "policies": [{ "name": "site", "path": "/nowhere/no-such-policy.wasm" }] }),
+        ),
         ("embedded.listen", json!({ "embedded": { "listen": "0.0.0.0:1", "runtime": "simulated" } })),
     ] {
         let line = refused(|config| {

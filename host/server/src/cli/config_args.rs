@@ -104,15 +104,12 @@ fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Resul
     Ok(())
 }
 
-/// Labs run as whoever runs the service.
+/// Labs run as whoever runs the service. Where that is root they say that they are the usual first user: no lab is
+/// started as root.
 fn own_identity() -> IdentityEntry {
-    IdentityEntry {
-        uid: rustix::process::getuid().as_raw(),
-        gid: rustix::process::getgid().as_raw(),
-        groups: Vec::new(),
-        email: None,
-        display_name: None,
-    }
+    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+    let (uid, gid) = if uid.is_root() { (1000, 1000) } else { (uid.as_raw(), gid.as_raw()) };
+    IdentityEntry { uid, gid, groups: Vec::new(), email: None, display_name: None }
 }
 
 /// `wasmspawner` below the XDG state directory.

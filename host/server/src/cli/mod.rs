@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use config_args::ConfigArgs;
-pub(crate) use token::random_token;
 
 /// Starts, watches and stops JupyterHub labs on Kubernetes; WebAssembly policies decide what they look like.
 #[derive(Debug, Parser)]

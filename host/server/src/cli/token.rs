@@ -12,6 +12,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::config_args::default_state_dir;
+use crate::one_machine::random_token;
 
 /// Prints a new token that the running one-machine service accepts from now on.
 #[derive(Debug, Args)]
@@ -73,11 +74,6 @@ impl Who {
             Self { .. } => bail!("say whom the token is for: --user NAME, --admin or --hub"),
         })
     }
-}
-
-/// 244 unpredictable bits.
-pub(crate) fn random_token() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }
 
 /// One write, so that two callers at once do not mix their lines.

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{
-    Admission, Blame, Effect, Event, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence,
-    Refusal, admit_spawn, admit_stop,
+    Admission, Effect, Event, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal,
+    admit_spawn, admit_stop,
 };
 use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
 
@@ -21,10 +21,11 @@ use super::labs::Labs;
 use super::live_log::LiveLog;
 use super::message::{Message, Seen};
 use super::place::Place;
+use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::{About, LabSnapshot};
+use super::tally::count;
 use super::world::World;
-use crate::telemetry::{Metrics, SpawnOutcome};
 
 /// How long a lab that is gone can still be asked for its last events.
 const LINGER: Duration = Duration::from_mins(10);
@@ -56,16 +57,6 @@ pub(super) struct Driver {
     recheck_at: Option<Timestamp>,
     inbox: mpsc::UnboundedReceiver<Message>,
     view: watch::Sender<View>,
-}
-
-/// A lab that a restart found.
-pub(super) struct Recovered {
-    pub(super) lab: Lab,
-    pub(super) world: World,
-    pub(super) place: Place,
-    pub(super) about: About,
-    pub(super) log: ProgressLog,
-    pub(super) record: Option<OperationRecord>,
 }
 
 impl Driver {
@@ -118,15 +109,19 @@ impl Driver {
         }
         loop {
             let wake = self.wake_in();
+            let mut idle = false;
             tokio::select! {
                 message = self.inbox.recv() => match message {
                     Some(message) => self.receive(message),
                     None => return,
                 },
                 Some(answer) = self.errands.join_next() => self.hear(answer),
-                () = tokio::time::sleep(wake) => self.wake(),
+                () = tokio::time::sleep(wake) => {
+                    idle = wake == LINGER;
+                    self.wake();
+                }
             }
-            if self.is_over() && wake == LINGER && self.labs.retire(&self.key, &self.inbox) {
+            if idle && self.is_over() && self.labs.retire(&self.key, &self.inbox) {
                 return;
             }
         }
@@ -387,21 +382,5 @@ impl Driver {
             progress: self.log.as_ref().map_or(0, |log| log.progress()),
             job_id: self.lab.operation.map(|operation| operation.job_id),
         }
-    }
-}
-
-fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome) {
-    if record.kind != OperationKind::Spawn {
-        return;
-    }
-    metrics.spawn_ended(match outcome {
-        Outcome::Complete => SpawnOutcome::Complete,
-        Outcome::Failed(failure) if failure.blame == Blame::User => SpawnOutcome::Denied,
-        Outcome::Failed(_) => SpawnOutcome::Failed,
-        Outcome::Cancelled => SpawnOutcome::Cancelled,
-    });
-    for span in &record.stages {
-        let spent = span.duration_ms.and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
-        metrics.stage_left(span.stage, Duration::from_millis(spent));
     }
 }

@@ -14,12 +14,13 @@ use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, OperationRecord};
 use wasmspawner_core::spawn::SpawnRequest;
 
-use super::driver::{Driver, Recovered, View};
+use super::driver::{Driver, View};
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::EventReader;
 use super::message::{Message, Seen};
 use super::policy_report::PolicyReport;
+use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::LabSnapshot;
 use crate::wasm::LoadError;

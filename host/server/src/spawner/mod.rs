@@ -17,9 +17,11 @@ mod policy_report;
 mod provisioned;
 mod record;
 mod recover;
+mod recovered;
 mod service;
 mod site;
 mod snapshot;
+mod tally;
 mod world;
 
 pub use errors::SpawnError;

@@ -64,6 +64,7 @@ pub(super) fn read(config_map: &ConfigMap) -> Option<LabRecord> {
             let mut env: BTreeMap<_, _> = config_map.data.clone().unwrap_or_default();
             env.extend(record.credentials.iter().map(|name| (name.clone(), REDACTED.to_owned())));
             record.about.env = env;
+            record.about.started_at = Some(record.started_at);
             Some(record)
         }
         Err(error) => {
@@ -77,5 +78,36 @@ impl LabRecord {
     /// The operation that the record is of.
     pub(super) fn operation(&self, kind: OperationKind) -> Operation {
         Operation { job_id: self.job_id, kind, started_at: self.started_at, deadline: self.deadline }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_as_written() {
+        let started_at = Timestamp::UNIX_EPOCH;
+        let about = About { uid: 7, started_at: Some(started_at), ..About::default() };
+        let record = LabRecord {
+            job_id: JobId::new(uuid::Uuid::from_u128(7)),
+            started_at,
+            deadline: started_at,
+            pod: "nb-ada".into(),
+            credentials: vec!["JUPYTERHUB_API_TOKEN".into()],
+            about,
+        };
+        let mut config_map =
+            ConfigMap { data: Some(BTreeMap::from([("A".into(), "b".into())])), ..ConfigMap::default() };
+        let annotations = BTreeMap::from([(ANNOTATION.to_owned(), serde_json::to_string(&record).unwrap())]);
+        config_map.metadata.annotations = Some(annotations);
+
+        let again = read(&config_map).unwrap();
+        assert_eq!(
+            (again.job_id, again.about.uid, again.about.started_at),
+            (record.job_id, 7, Some(started_at))
+        );
+        assert_eq!(again.about.env["A"], "b");
+        assert_eq!(again.about.env["JUPYTERHUB_API_TOKEN"], REDACTED);
     }
 }

@@ -11,10 +11,10 @@ use wasmspawner_core::lifecycle::{Lab, Operation, OperationKind, Presence};
 use wasmspawner_core::manifest;
 use wasmspawner_core::progress::{OperationRecord, ProgressLog};
 
-use super::driver::Recovered;
 use super::labs::Labs;
 use super::place::Place;
 use super::record::{self, LabRecord};
+use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::About;
 use super::world::{World, presence};

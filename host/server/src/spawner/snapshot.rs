@@ -53,7 +53,8 @@ pub struct About {
     pub quotas: Option<Quotas>,
     /// The image, pinned.
     pub image: Option<Image>,
-    /// When the spawn began.
+    /// When the spawn began; on the objects it is a part of the record.
+    #[serde(skip)]
     pub started_at: Option<Timestamp>,
     /// The policies that decided.
     pub policy: Vec<PolicyRef>,

@@ -15,7 +15,11 @@ struct Stagehand;
 
 impl Policy for Stagehand {
     fn info() -> Info {
-        Info { name: "stagehand".into(), version: "0.0.0".into(), description: "Stages labs for tests".into() }
+        Info {
+            name: "stagehand".into(),
+            version: "0.0.0".into(),
+            description: "Stages labs for tests".into(),
+        }
     }
 
     fn from_config(_: &mut Section<'_>) -> Self {

@@ -40,7 +40,8 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
     let mut fields = object(&["body"], json, &mut wrong);
     let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut wrong);
     let (options, env) = (part("options"), part("env"));
-    let parsed = ParsedSpawn { options: parse_options(&options, &mut wrong), env: parse_env(env, &mut wrong) };
+    let parsed =
+        ParsedSpawn { options: parse_options(&options, &mut wrong), env: parse_env(env, &mut wrong) };
     for key in fields.keys() {
         wrong.push(Detail::new(
             ["body", key],
