@@ -42,6 +42,17 @@ impl ProgressLog {
         Self { job_id, first_number, entries: Vec::new(), progress: 0 }
     }
 
+    /// The log of an operation that ended before a restart, as its record has it.
+    pub fn restored(job_id: JobId, entries: Vec<LoggedEntry>) -> Self {
+        let progress = entries.iter().filter_map(|logged| match logged.entry {
+            Entry::Progress(percent) => Some(percent),
+            _ => None,
+        });
+        let progress = progress.max().unwrap_or_default();
+        let first_number = entries.first().map_or(1, |first| first.number);
+        Self { job_id, first_number, entries, progress }
+    }
+
     /// The operation.
     pub fn job_id(&self) -> JobId {
         self.job_id
@@ -149,6 +160,16 @@ mod tests {
         assert_eq!(numbers(log.after(at(usize::MAX - 1))), [0; 0]);
         let older = "01890a5d-ac96-774b-bcce-b302099a8058-2".parse().unwrap();
         assert_eq!(numbers(log.after(Some(older))), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_restored_log_is_over_and_can_be_read() {
+        let mut log = log();
+        log.append(Entry::Progress(100), Timestamp::UNIX_EPOCH);
+        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
+        let restored = ProgressLog::restored(log.job_id(), log.entries().to_vec());
+        assert!(restored.is_finished());
+        assert_eq!((restored.progress(), numbers(restored.after(None))), (100, vec![1, 2]));
     }
 
     #[test]

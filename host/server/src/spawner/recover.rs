@@ -81,21 +81,27 @@ fn recovered(site: &Site, key: &LabKey, remains: Remains) -> Recovered {
         remains.env.as_ref(),
     ));
     let observation = world.observe(&site.stage_policy(), now);
-    let completed =
-        last.as_ref().is_some_and(|last| last.job_id == operation.job_id && last.ended_at.is_some());
-    // Numbers of the log go on above all that were given out before: at most one a millisecond was.
-    let elapsed = now.duration_since(operation.started_at).as_millis();
-    let first_number = usize::try_from(elapsed).unwrap_or(1).max(1);
+    let last = last.filter(|last| last.job_id == operation.job_id);
+    let completed = last.as_ref().is_some_and(|last| last.ended_at.is_some());
     Recovered {
         lab: Lab::recovered(operation, &observation, site.time_limits(), completed),
         world,
         place,
         about: record.map_or_else(About::default, |record| record.about),
-        log: ProgressLog::continued(operation.job_id, first_number),
-        record: (!completed)
-            .then(|| last.filter(|last| last.job_id == operation.job_id))
-            .flatten()
-            .or_else(|| (!completed).then(|| OperationRecord::begin(key.clone(), &operation))),
+        log: log(&operation, last.as_ref().filter(|_| completed), now),
+        record: (!completed).then(|| last.unwrap_or_else(|| OperationRecord::begin(key.clone(), &operation))),
+    }
+}
+
+/// What was said, where that is known. Otherwise the numbers go on above all that were given out before: at most one
+/// a millisecond was.
+fn log(operation: &Operation, ended: Option<&OperationRecord>, now: Timestamp) -> ProgressLog {
+    match ended {
+        Some(record) => ProgressLog::restored(operation.job_id, record.events.clone()),
+        None => {
+            let elapsed = now.duration_since(operation.started_at).as_millis();
+            ProgressLog::continued(operation.job_id, usize::try_from(elapsed).unwrap_or(1).max(1))
+        }
     }
 }
 
