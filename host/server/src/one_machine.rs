@@ -70,9 +70,9 @@ impl OneMachine {
     /// Runs pods and serves `kubectl` until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let kubelet = self.kubelet.run(stop.clone());
-        let server = self.server.serve_tls(self.listener, self.certificate, self.access, stop);
-        let (served, ()) = tokio::join!(server, kubelet);
-        if let Err(error) = served {
+        let api = self.server.serve_tls(self.listener, self.certificate, self.access, stop);
+        let (outcome, ()) = tokio::join!(api, kubelet);
+        if let Err(error) = outcome {
             tracing::error!(%error, "the one-machine cluster is not reachable for kubectl");
         }
     }

@@ -12,7 +12,7 @@ use super::KubernetesError;
 pub struct Found {
     /// Namespaces of labs.
     pub namespaces: Vec<Namespace>,
-    /// ConfigMaps of labs; one a lab carries its record.
+    /// Configuration objects of labs; one a lab carries its record.
     pub config_maps: Vec<ConfigMap>,
     /// Pods of labs.
     pub pods: Vec<Pod>,

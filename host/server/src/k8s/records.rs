@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::KubernetesError;
 
-/// A set of facts, one a key, kept in ConfigMaps of the service's own namespace. Sixteen of them share the keys, so
+/// A set of facts, one a key, kept in `ConfigMap`s of the service's own namespace. Sixteen of them share the keys, so
 /// that a site with a hundred thousand users stays below the size limit of one object.
 #[derive(Clone)]
 pub struct Records {

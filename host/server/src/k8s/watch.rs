@@ -80,8 +80,8 @@ async fn watch<K>(
     config: watcher::Config,
     changes: &mpsc::UnboundedSender<Change>,
     stop: &CancellationToken,
-    changed: fn(K) -> Change,
-    gone: Option<fn(K) -> Change>,
+    say_changed: fn(K) -> Change,
+    say_gone: Option<fn(K) -> Change>,
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -94,14 +94,14 @@ async fn watch<K>(
         };
         match event {
             Some(Ok(event)) => {
-                for change in known.take(event, changed, gone) {
+                for change in known.take(event, say_changed, say_gone) {
                     if changes.send(change).is_err() {
                         return;
                     }
                 }
             }
             Some(Err(error)) => {
-                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again")
+                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again");
             }
             None => return,
         }
@@ -125,8 +125,8 @@ impl<K: Resource + Clone> Known<K> {
     fn take(
         &mut self,
         event: watcher::Event<K>,
-        changed: fn(K) -> Change,
-        gone: Option<fn(K) -> Change>,
+        say_changed: fn(K) -> Change,
+        say_gone: Option<fn(K) -> Change>,
     ) -> Vec<Change> {
         match event {
             watcher::Event::Init => {
@@ -134,25 +134,25 @@ impl<K: Resource + Clone> Known<K> {
                 Vec::new()
             }
             watcher::Event::InitApply(object) => {
-                if gone.is_some() {
+                if say_gone.is_some() {
                     self.listed.get_or_insert_default().insert(uid(&object), object.clone());
                 }
-                vec![changed(object)]
+                vec![say_changed(object)]
             }
             watcher::Event::InitDone => {
                 let before = std::mem::replace(&mut self.now, self.listed.take().unwrap_or_default());
                 let missing = before.into_iter().filter(|(uid, _)| !self.now.contains_key(uid));
-                missing.filter_map(|(_, object)| gone.map(|gone| gone(object))).collect()
+                missing.filter_map(|(_, object)| say_gone.map(|say| say(object))).collect()
             }
             watcher::Event::Apply(object) => {
-                if gone.is_some() {
+                if say_gone.is_some() {
                     self.now.insert(uid(&object), object.clone());
                 }
-                vec![changed(object)]
+                vec![say_changed(object)]
             }
             watcher::Event::Delete(object) => {
                 self.now.remove(&uid(&object));
-                gone.map(|gone| gone(object)).into_iter().collect()
+                say_gone.map(|say| say(object)).into_iter().collect()
             }
         }
     }

@@ -35,7 +35,7 @@ fn show_pod(labs: &Labs, pod: Pod, seen: impl Fn(Pod) -> Seen) {
     match manifest::lab_key(&pod.metadata) {
         Some(key) => labs.show(&key, seen(pod)),
         None => {
-            tracing::warn!(pod = ?pod.metadata.name, "a pod with this service's label does not say whose lab it is")
+            tracing::warn!(pod = ?pod.metadata.name, "a pod with this service's label does not say whose lab it is");
         }
     }
 }

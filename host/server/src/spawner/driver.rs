@@ -25,7 +25,7 @@ use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::{About, LabSnapshot};
 use super::tally::count;
-use super::world::World;
+use super::world::{Footprint, World};
 
 /// How long a lab that is gone can still be asked for its last events.
 const LINGER: Duration = Duration::from_mins(10);
@@ -35,6 +35,7 @@ const LINGER: Duration = Duration::from_mins(10);
 pub(super) struct View {
     pub(super) snapshot: Option<Arc<LabSnapshot>>,
     pub(super) log: Option<Arc<LiveLog>>,
+    pub(super) footprint: Footprint,
 }
 
 /// Owns one lab.
@@ -262,7 +263,7 @@ impl Driver {
         match effect {
             Effect::Begin(operation) => self.begin(&operation),
             Effect::Publish(entry) => self.say(entry),
-            Effect::Finish(outcome) => self.finish(outcome),
+            Effect::Finish(outcome) => self.finish(&outcome),
             Effect::EvaluatePolicy => {
                 self.decided = None;
                 if let (Some(approved), Some(operation)) = (self.approved.clone(), self.lab.operation) {
@@ -341,17 +342,17 @@ impl Driver {
         self.publish();
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, outcome: &Outcome) {
         let Some(record) = &mut self.record else { return };
         record.end(outcome.clone(), Timestamp::now());
-        count(&self.site.metrics, record, &outcome);
+        count(&self.site.metrics, record, outcome);
         tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
     /// A spawn that a restart cut short has nobody who says so but its successor.
     fn interrupted(&mut self) {
         if let Some(failure) = self.lab.failure().cloned() {
-            self.finish(Outcome::Failed(failure.clone()));
+            self.finish(&Outcome::Failed(failure.clone()));
             self.say(Entry::Failed(failure.message));
             self.feed(Event::Reconcile);
         }
@@ -359,8 +360,8 @@ impl Driver {
 
     fn publish(&mut self) {
         let snapshot = self.lab.status().map(|status| Arc::new(self.snapshot(status)));
-        let log = self.log.clone();
-        self.view.send_replace(View { snapshot, log });
+        let footprint = self.world.footprint(self.place.as_ref().map(|place| place.namespace.as_str()));
+        self.view.send_replace(View { snapshot, log: self.log.clone(), footprint });
     }
 
     fn snapshot(&self, status: wasmspawner_core::lifecycle::LabStatus) -> LabSnapshot {

@@ -23,6 +23,7 @@ use super::policy_report::PolicyReport;
 use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::LabSnapshot;
+use super::world::Footprint;
 use crate::wasm::LoadError;
 
 /// All labs. Cheap to clone; reads come from memory and never wait.
@@ -151,18 +152,27 @@ impl Labs {
     pub(super) fn adopt(&self, key: LabKey, recovered: Recovered) {
         self.settle(&key, &recovered.place.namespace);
         let mut table = self.table();
-        if !table.labs.contains_key(&key) {
-            let (handle, driver) = self.driver(&key);
+        table.labs.entry(key).or_insert_with_key(|key| {
+            let (handle, driver) = self.driver(key);
             tokio::spawn(driver.adopt(recovered).run());
-            table.labs.insert(key, handle);
-        }
+            handle
+        });
     }
 
     /// Every lab looks again at what it could not clean.
-    pub(super) fn reconcile(&self) {
+    pub(super) fn retry_cleanups(&self) {
         for handle in self.table().labs.values() {
             let _ = handle.inbox.send(Message::Reconcile);
         }
+    }
+
+    /// What every lab is known to have in the cluster.
+    pub(super) fn footprints(&self) -> Vec<(LabKey, Footprint)> {
+        self.table()
+            .labs
+            .iter()
+            .map(|(key, handle)| (key.clone(), handle.view.borrow().footprint.clone()))
+            .collect()
     }
 
     /// True if the lab has a driver.

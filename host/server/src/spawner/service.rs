@@ -9,7 +9,7 @@ use wasmspawner_core::manifest;
 
 use super::dispatch::dispatch;
 use super::labs::Labs;
-use super::recover::recover;
+use super::reconcile::reconcile;
 use crate::k8s::{Causes, watch_labs};
 
 /// Learns which labs there are, then watches and reconciles until cancelled. The service is ready once the labs are
@@ -23,14 +23,14 @@ pub async fn keep(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     tokio::join!(
         watch_labs(watches, selector, changes, stop.clone()),
         dispatch(labs.clone(), seen),
-        reconcile(&labs, &stop),
+        reconcile_regularly(&labs, &stop),
     );
 }
 
 async fn learn(labs: &Labs) {
     let mut pause = Duration::from_millis(200);
     loop {
-        match recover(labs).await {
+        match reconcile(labs).await {
             Ok(found) => {
                 tracing::info!(labs = found, "the labs of the cluster are known");
                 return labs.mark_ready();
@@ -42,13 +42,17 @@ async fn learn(labs: &Labs) {
     }
 }
 
-async fn reconcile(labs: &Labs, stop: &CancellationToken) {
-    let every =
-        Duration::try_from(labs.site().config.limits.reconcile_every).unwrap_or(Duration::from_mins(5));
-    while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
+/// What happened between the first list and the first watch is found soon after the start.
+const FIRST_RECONCILIATION: Duration = Duration::from_secs(10);
+
+async fn reconcile_regularly(labs: &Labs, stop: &CancellationToken) {
+    let every = Duration::try_from(labs.site().config.limits.reconcile_every).unwrap_or(FIRST_RECONCILIATION);
+    let mut pause = FIRST_RECONCILIATION.min(every);
+    while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
+        pause = every;
         labs.site().history.expire(Timestamp::now());
-        labs.reconcile();
-        if let Err(error) = recover(labs).await {
+        labs.retry_cleanups();
+        if let Err(error) = reconcile(labs).await {
             tracing::warn!(error = %Causes(&error), "could not reconcile");
         }
     }

@@ -59,6 +59,14 @@ impl World {
         self.events.clear();
     }
 
+    /// What of it would be missed in a list of the cluster.
+    pub(super) fn footprint(&self, namespace: Option<&str>) -> Footprint {
+        Footprint {
+            pod_uid: self.pod.as_ref().and_then(|pod| pod.metadata.uid.clone()),
+            namespace: namespace.filter(|_| !self.rest.is_missing()).map(str::to_owned),
+        }
+    }
+
     /// All of it, analysed.
     pub(super) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observation {
         let events: Vec<Event> =
@@ -79,6 +87,13 @@ impl World {
         let is_pod = event.involved_object.kind.as_deref() == Some("Pod");
         !is_pod || about.is_none() || self.pod.as_ref().is_none_or(|pod| pod.metadata.uid.as_deref() == about)
     }
+}
+
+/// What a lab is known to have in the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Footprint {
+    pub(super) pod_uid: Option<String>,
+    pub(super) namespace: Option<String>,
 }
 
 /// Whether an object with or without a deletion timestamp is there to stay.

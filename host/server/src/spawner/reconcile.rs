@@ -6,18 +6,20 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Lab, Operation, OperationKind, Presence};
 use wasmspawner_core::manifest;
 use wasmspawner_core::progress::{OperationRecord, ProgressLog};
 
 use super::labs::Labs;
+use super::message::Seen;
 use super::place::Place;
 use super::record::{self, LabRecord};
 use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::About;
-use super::world::{World, presence};
+use super::world::{Footprint, World, presence};
 use crate::k8s::{Found, KubernetesError, list_labs};
 
 /// What the cluster has of one lab.
@@ -28,13 +30,20 @@ struct Remains {
     env: Option<ConfigMap>,
 }
 
-/// Adopts every lab that the cluster has and nobody here drives. One list a kind.
-pub(super) async fn recover(labs: &Labs) -> Result<usize, KubernetesError> {
+/// Brings what is known of the labs in agreement with one list a kind: a lab that nobody drives is adopted, and what a
+/// lab had before the list was made and is not in it is gone. Labs that changed meanwhile are left alone by that.
+///
+/// Answers how many were adopted.
+pub(super) async fn reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
     let site = labs.site();
+    let before = labs.footprints();
     let found =
         list_labs(&site.client, &manifest::service_selector(&site.config.kubernetes.instance)).await?;
+    for (key, footprint) in before {
+        report_gone(labs, &key, footprint, &found);
+    }
     let mut adopted = 0;
-    for (key, remains) in by_lab(found) {
+    for (key, remains) in by_lab(found, site.config.kubernetes.namespaces) {
         if !labs.has(&key) {
             adopted += 1;
             labs.adopt(key.clone(), recovered(site, &key, remains));
@@ -43,9 +52,26 @@ pub(super) async fn recover(labs: &Labs) -> Result<usize, KubernetesError> {
     Ok(adopted)
 }
 
-fn by_lab(found: Found) -> BTreeMap<LabKey, Remains> {
+fn report_gone(labs: &Labs, key: &LabKey, footprint: Footprint, found: &Found) {
+    let listed = |uid: &String| found.pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+    if let Some(uid) = footprint.pod_uid.filter(|uid| !listed(uid)) {
+        labs.show(key, Seen::PodGone(Some(uid)));
+    }
+    let listed = |name: &String| {
+        found.namespaces.iter().any(|namespace| namespace.metadata.name.as_ref() == Some(name))
+    };
+    if labs.site().config.kubernetes.namespaces == NamespaceReclaim::Delete
+        && footprint.namespace.is_some_and(|name| !listed(&name))
+    {
+        labs.show(key, Seen::Rest(Presence::Missing));
+    }
+}
+
+fn by_lab(found: Found, reclaim: NamespaceReclaim) -> BTreeMap<LabKey, Remains> {
     let mut labs: BTreeMap<LabKey, Remains> = BTreeMap::new();
-    for namespace in found.namespaces {
+    // Where namespaces stay, they say nothing about labs.
+    let namespaces = found.namespaces.into_iter().filter(|_| reclaim == NamespaceReclaim::Delete);
+    for namespace in namespaces {
         if let Some(key) = manifest::lab_key(&namespace.metadata) {
             labs.entry(key).or_default().namespace = Some(namespace);
         }
@@ -96,13 +122,11 @@ fn recovered(site: &Site, key: &LabKey, remains: Remains) -> Recovered {
 /// What was said, where that is known. Otherwise the numbers go on above all that were given out before: at most one
 /// a millisecond was.
 fn log(operation: &Operation, ended: Option<&OperationRecord>, now: Timestamp) -> ProgressLog {
-    match ended {
-        Some(record) => ProgressLog::restored(operation.job_id, record.events.clone()),
-        None => {
-            let elapsed = now.duration_since(operation.started_at).as_millis();
-            ProgressLog::continued(operation.job_id, usize::try_from(elapsed).unwrap_or(1).max(1))
-        }
+    if let Some(record) = ended {
+        return ProgressLog::restored(operation.job_id, record.events.clone());
     }
+    let elapsed = now.duration_since(operation.started_at).as_millis();
+    ProgressLog::continued(operation.job_id, usize::try_from(elapsed).unwrap_or(1).max(1))
 }
 
 /// The operation that was under way, or the last one. The history knows best, then the lab's own record.
