@@ -43,7 +43,8 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let connection = match &one_machine {
         Some(one_machine) => Connection::in_process(one_machine.client()),
         None => connect(&config).await?,
-    };
+    }
+    .counted(&metrics);
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
     }

@@ -107,6 +107,11 @@ pub enum LabStatus {
     Failed,
 }
 
+impl LabStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Terminating, Self::Failed];
+}
+
 impl Lab {
     /// The state before anything happened.
     pub fn absent(limits: TimeLimits) -> Self {

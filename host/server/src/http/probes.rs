@@ -7,6 +7,8 @@ use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
+use wasmspawner_core::lifecycle::LabStatus;
+
 use crate::spawner::Labs;
 use crate::telemetry::Metrics;
 
@@ -16,8 +18,8 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 pub fn probes(labs: Labs, metrics: Metrics) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "alive\n" }))
-        .route("/readyz", get(ready).with_state(labs))
-        .route("/metrics", get(numbers).with_state(metrics))
+        .route("/readyz", get(ready).with_state(labs.clone()))
+        .route("/metrics", get(numbers).with_state((labs, metrics)))
 }
 
 async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
@@ -31,7 +33,11 @@ async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn numbers(State(metrics): State<Metrics>) -> Response {
+async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
+    let statuses = labs.list();
+    for status in LabStatus::ALL {
+        metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
+    }
     match metrics.encode() {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {

@@ -6,6 +6,9 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use super::counted::counted;
+use crate::telemetry::Metrics;
+
 /// The clients of one cluster. Watches have one of their own: they hold connections for minutes, and must not keep
 /// requests waiting.
 #[derive(Clone)]
@@ -42,6 +45,15 @@ impl Connection {
     /// One client for both, as for a cluster in this process.
     pub fn in_process(client: Client) -> Self {
         Self { requests: client.clone(), watches: client }
+    }
+
+    /// The same, counting what is asked.
+    #[must_use]
+    pub fn counted(self, metrics: &Metrics) -> Self {
+        Self {
+            requests: counted(self.requests, metrics.clone()),
+            watches: counted(self.watches, metrics.clone()),
+        }
     }
 
     /// Connects to the cluster of a kubeconfig, of the environment, or of the pod this runs in. `silence` is the time

@@ -2,6 +2,7 @@
 
 mod apply;
 mod connect;
+mod counted;
 mod delete;
 mod error;
 mod list;

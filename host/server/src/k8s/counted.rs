@@ -1,0 +1,50 @@
+//! Counting what the Kubernetes API is asked.
+
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+use tower::service_fn;
+
+use crate::telemetry::Metrics;
+
+/// The same client, each request of which is counted by verb and class of the answer.
+pub(super) fn counted(client: Client, metrics: Metrics) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, metrics) = (client.clone(), metrics.clone());
+        async move {
+            let verb = verb(&request);
+            let answer: Result<Response<Body>, _> = client.send(request).await;
+            metrics.kubernetes_request(verb, answer.as_ref().ok().map(|response| response.status().as_u16()));
+            answer
+        }
+    });
+    Client::new(service, namespace)
+}
+
+fn verb(request: &Request<Body>) -> &'static str {
+    let watches =
+        request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"));
+    match *request.method() {
+        Method::GET if watches => "watch",
+        Method::GET => "read",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_is_told_from_a_read() {
+        for (uri, expected) in [("/api/v1/pods?&watch=true", "watch"), ("/api/v1/pods?limit=500", "read")] {
+            let request = Request::get(uri).body(Body::empty()).unwrap();
+            assert_eq!(verb(&request), expected);
+        }
+    }
+}
