@@ -7,18 +7,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
-use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wasmspawner_core::config::{
     Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
 };
-use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options};
+use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options, kubeconfig};
 use wasmspawner_embedded::kubelet::{
     self, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions,
 };
@@ -51,11 +49,9 @@ impl OneMachine {
         let certificate = Certificate::for_loopback()?;
         let token = random_token();
         if let Some(state_dir) = state_dir {
-            write_kubeconfig(
+            write_private(
                 &state_dir.join("kubeconfig"),
-                listener.local_addr()?,
-                certificate.pem(),
-                &token,
+                &kubeconfig(listener.local_addr()?, &certificate, &token),
             )?;
         }
         let access = Access::new().token(&token, Identity::admin());
@@ -129,31 +125,13 @@ async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()>
     }
 }
 
-/// JSON is YAML. The token is in it: nobody else may read the file.
-fn write_kubeconfig(
-    path: &Path,
-    address: std::net::SocketAddr,
-    certificate: &str,
-    token: &str,
-) -> anyhow::Result<()> {
-    let name = "wasmspawner";
-    let cluster = json!({
-        "server": format!("https://{address}"),
-        "certificate-authority-data": BASE64_STANDARD.encode(certificate),
-    });
-    let kubeconfig = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{ "name": name, "cluster": cluster }],
-        "users": [{ "name": name, "user": { "token": token } }],
-        "contexts": [{ "name": name, "context": { "cluster": name, "user": name } }],
-        "current-context": name,
-    });
+/// Replaces the file in one step. It holds a credential: nobody else may read it.
+fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {
         let _ = std::fs::remove_file(&beside);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(format!("{kubeconfig:#}\n").as_bytes())?;
+        file.write_all(text.as_bytes())?;
         std::fs::rename(&beside, path)
     };
     write().with_context(|| format!("{} cannot be written", path.display()))
