@@ -137,14 +137,7 @@ def test_a_failing_lab_is_explained(world, browser, screenshots):
     broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
     browser.execute_script("arguments[0].click()", broken)
     start(browser)
-    said = wait(
-        browser,
-        60,
-        lambda d: [
-            e.text
-            for e in d.find_elements(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg, .container p")
-            if "fail" in e.text.lower() or "exit" in e.text.lower() or "crash" in e.text.lower()
-        ],
-    )
+    wait(browser, 90, lambda d: d.find_elements(By.CSS_SELECTOR, "#progress-bar.bg-danger, .spawn-error-msg"))
     browser.save_screenshot(str(screenshots / "failed.png"))
-    assert any(said)
+    said = browser.find_element(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg").text
+    assert "exit code 3" in said
