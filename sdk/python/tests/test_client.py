@@ -102,10 +102,14 @@ async def test_a_service_that_stays_away_is_reported():
     await client.close()
 
 
-async def test_a_spawn_that_may_have_been_accepted_is_not_repeated(client, service):
-    def hang_up():
-        raise ConnectionAbortedError
+async def test_an_expired_timer_alone_is_no_reason_to_give_up(service):
+    client = ServiceClient(ClientOptions(api_url=service.url, retry_for=0))
+    service.on("DELETE /labs/ada", refuse(503, "starting"), refuse(503, "starting"), accept(202))
+    assert await client.delete(ADA, "t") is True
+    await client.close()
 
+
+async def test_a_spawn_that_may_have_been_accepted_is_not_repeated(client, service):
     class Abort(Stream):
         async def send(self, request):
             request.transport.abort()

@@ -20,6 +20,7 @@ from .sse import Event, EventStreamParser, StreamTooLong
 
 _NOT_READY = frozenset((502, 503, 504))
 _TERMINAL = frozenset(("complete", "failed"))
+_FEWEST_ATTEMPTS = 3
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -53,9 +54,9 @@ class ClientOptions:
 
     api_url: str
     ca_file: str = ""
-    connect_timeout: float = 5.0
+    connect_timeout: float = 15.0
     request_timeout: float = 30.0
-    retry_for: float = 10.0
+    retry_for: float = 15.0
     silence_timeout: float = 45.0
     max_requests: int = 64
 
@@ -198,8 +199,10 @@ class ServiceClient:
             except Unreachable as error:
                 failures += 1
                 pause = _backoff(failures, first=0.2, longest=2.0)
+                # A busy Hub may find its timers expired before it has looked once: time alone is not enough.
+                exhausted = loop.time() + pause > give_up and failures >= _FEWEST_ATTEMPTS
                 # A spawn that may have been accepted is not sent twice.
-                if loop.time() + pause > give_up or (method == "POST" and not error.unsent):
+                if exhausted or (method == "POST" and not error.unsent):
                     raise
             await asyncio.sleep(pause)
 
@@ -219,7 +222,7 @@ class ServiceClient:
                     raise await _refusal(response)
                 return Answer(response.status, await response.read())
         except _BROKEN as error:
-            unsent = isinstance(error, aiohttp.ClientConnectorError)
+            unsent = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}", unsent=unsent) from error
 
 

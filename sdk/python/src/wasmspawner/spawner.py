@@ -68,14 +68,14 @@ class WasmSpawner(Spawner):
         """,
     )
 
-    connect_timeout = Float(5, min=0.1, config=True, help="""Seconds to wait for a connection to the service.""")
+    connect_timeout = Float(15, min=0.1, config=True, help="""Seconds to wait for a connection to the service.""")
 
     request_timeout = Float(
         30, min=0.1, config=True, help="""Seconds for one request to the service; event streams have no such limit."""
     )
 
     retry_for = Float(
-        10,
+        15,
         min=0,
         config=True,
         help="""Seconds to go on asking while the service is away (as it is while it restarts) before an error.""",
