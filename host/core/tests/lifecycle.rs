@@ -321,3 +321,22 @@ fn a_failed_lab_keeps_its_reason_until_the_next_spawn() {
     world.act(&Act::Spawn);
     assert_eq!(world.lab.status(), Some(LabStatus::Starting));
 }
+
+#[test]
+fn a_labs_own_time_limits_hold_for_it_and_end_with_it() {
+    let mut world = World::new();
+    world.act(&Act::Spawn);
+    world.deciding = false;
+    let plan = Plan {
+        spawn_limit: Some(SignedDuration::from_secs(30)),
+        delete_limit: Some(SignedDuration::from_secs(5)),
+    };
+    world.feed(Event::Decided(Ok(plan)));
+    assert_eq!(world.lab.deadline(), Some(world.now + SignedDuration::from_secs(30)));
+    world.act(&Act::FinishApply(true));
+    world.act(&Act::Stop);
+    assert_eq!(world.lab.deadline(), Some(world.now + SignedDuration::from_secs(5)));
+    world.settle();
+    world.act(&Act::Spawn);
+    assert_eq!(world.lab.deadline(), Some(world.now + LIMITS.spawn));
+}

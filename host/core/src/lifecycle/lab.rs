@@ -25,6 +25,8 @@ pub struct Lab {
     /// The stage that pod and events showed last, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
     pub(super) told: BTreeSet<(String, String)>,
+    /// The service's time limits, and those of this lab: a policy may set others.
+    pub(super) usual_limits: TimeLimits,
     pub(super) limits: TimeLimits,
 }
 
@@ -123,6 +125,7 @@ impl Lab {
             applying: false,
             stage: None,
             told: BTreeSet::new(),
+            usual_limits: limits,
             limits,
         }
     }

@@ -16,6 +16,7 @@ impl Lab {
         if !matches!(self.phase, Phase::Absent | Phase::Failed { .. }) {
             return;
         }
+        self.limits = self.usual_limits;
         self.begin(operation, effects);
         let step = match self.begin_deletion(effects) {
             Deletion::Continue(step) => {

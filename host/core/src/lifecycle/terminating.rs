@@ -9,6 +9,8 @@ use crate::progress::Entry;
 impl Lab {
     /// A stop always wins: it cancels a spawn wherever that is.
     pub(super) fn begin_stop(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
+        let deadline = operation.started_at.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
+        let operation = Operation { deadline, ..operation };
         let was = std::mem::replace(&mut self.phase, Phase::Terminating(DeleteStep::Draining));
         match was {
             Phase::Starting(step) => {

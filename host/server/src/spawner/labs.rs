@@ -1,6 +1,6 @@
 //! All labs: who asks for one finds its driver here.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -239,13 +239,12 @@ impl Labs {
 
     /// Labs that the user has already, failed ones not counted.
     fn labs_of(&self, user: &Username) -> u32 {
-        let servers: BTreeSet<_> = self
-            .list()
-            .into_iter()
-            .filter(|(key, status)| key.user == *user && *status != LabStatus::Failed)
-            .map(|(key, _)| key.server)
-            .collect();
-        u32::try_from(servers.len()).unwrap_or(u32::MAX)
+        let table = self.table();
+        let of_user = table.labs.iter().filter(|(key, handle)| {
+            let counts = |lab: &Arc<LabSnapshot>| lab.status != LabStatus::Failed;
+            key.user == *user && handle.view.borrow().snapshot.as_ref().is_some_and(counts)
+        });
+        u32::try_from(of_user.count()).unwrap_or(u32::MAX)
     }
 
     fn view(&self, key: &LabKey) -> Option<View> {
