@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use anyhow::Context as _;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::events::Events;
 
@@ -14,7 +16,7 @@ pub const PREFIX: &str = "/spawner/v1";
 /// Somebody who calls the service.
 #[derive(Clone)]
 pub struct Client {
-    client: reqwest::Client,
+    http: reqwest::Client,
     base: String,
     token: Option<String>,
 }
@@ -35,7 +37,7 @@ impl Client {
     pub fn new(address: SocketAddr) -> Self {
         // The builder fails only where no TLS can be set up; without redirects, a 303 is seen as it is.
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        Self { client: client.unwrap_or_default(), base: format!("http://{address}"), token: None }
+        Self { http: client.unwrap_or_default(), base: format!("http://{address}"), token: None }
     }
 
     /// The same client with a token.
@@ -91,9 +93,21 @@ impl Client {
         self.events(lab).await?.to_end().await
     }
 
+    /// Sends the head of a request as it is, with the token, and answers what comes back until the connection closes.
+    pub async fn raw(&self, head: &str) -> anyhow::Result<String> {
+        let address = self.base.trim_start_matches("http://");
+        let token =
+            self.token.as_ref().map(|token| format!("\r\nAuthorization: Bearer {token}")).unwrap_or_default();
+        let mut connection = TcpStream::connect(address).await?;
+        connection.write_all(format!("{head}{token}\r\nConnection: close\r\n\r\n").as_bytes()).await?;
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
     /// A request to be completed; the path is whole.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.base));
+        let request = self.http.request(method, format!("{}{path}", self.base));
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,

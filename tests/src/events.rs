@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 /// How long a test waits for what must come.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl Events {
 
     async fn read(&mut self) -> anyhow::Result<Option<Event>> {
         loop {
-            while let Some((frame, rest)) = self.buffer.split_once("\n\n") {
-                let event = parse(frame);
-                self.buffer = rest.to_owned();
+            while let Some(end) = self.buffer.find("\n\n") {
+                let event = parse(&self.buffer[..end]);
+                self.buffer.drain(..end + 2);
                 if event.is_some() {
                     return Ok(event);
                 }

@@ -1,3 +1,5 @@
-//! The service, for the tests of this package.
+//! The service and its tools, as a process that the tests of this package can start.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    wasmspawner::cli::main()
+}

@@ -19,7 +19,7 @@ use crate::api::Client;
 use crate::guests;
 
 /// How long the service may take to be ready, the compilation of its policies included.
-const START: Duration = Duration::from_secs(120);
+const START: Duration = Duration::from_mins(2);
 
 /// A running service; it ends with this value.
 pub struct Service {

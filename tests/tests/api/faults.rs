@@ -11,17 +11,10 @@ const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn faults_end_a_spawn_soon_and_say_why() {
-    let service = Service::start(BINARY).await.unwrap();
-    let ends = [
-        "pull-failure",
-        "invalid-image",
-        "config-error",
-        "init-failure",
-        "crash-loop",
-        "oom",
-        "exit",
-        "evicted",
-    ];
+    let unforgiving =
+        |config: &mut serde_json::Value| config["limits"] = serde_json::json!({ "restarts": 0 });
+    let service = Service::start_with(BINARY, unforgiving).await.unwrap();
+    let ends = ["pull-failure", "invalid-image", "config-error", "crash-loop", "oom", "exit", "evicted"];
     let spawns = ends.map(|fault| {
         let service = &service;
         async move {
@@ -50,5 +43,5 @@ async fn a_spawn_that_takes_too_long_fails_and_leaves_nothing() {
     let events = user.spawn_to_end("fault.not-ready").await.unwrap();
     assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
     let lab = user.lab("fault.not-ready").await.unwrap().json().unwrap();
-    assert_eq!(lab["reason"], "Timeout", "{lab:#}");
+    assert_eq!(lab["reason"], "SpawnTimeout", "{lab:#}");
 }

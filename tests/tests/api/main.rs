@@ -1,6 +1,8 @@
 //! The REST API from outside: the service as a process, real guests, the one-machine cluster with simulated pods.
 //! A module a route, and one for each thing that concerns them all.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod auth_headers;
 mod auth_jupyterhub;
 mod bad_input;

@@ -64,7 +64,10 @@ impl ConfigArgs {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
         let mut file: ConfigFile = serde_saphyr::from_str(&text).map_err(|error| {
-            anyhow::anyhow!("the configuration {} cannot be used: {error}", path.display())
+            // The lines after the first quote the file.
+            let error = error.to_string();
+            let said = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            anyhow::anyhow!("the configuration {} cannot be used: {said}", path.display())
         })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {

@@ -30,6 +30,18 @@ enum Command {
     Names(names::NamesArgs),
 }
 
+/// Does what this process was started for.
+#[expect(clippy::print_stderr, reason = "the one place where a failed command says why")]
+pub fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 impl Cli {
     /// Does what the command line says.
     pub fn run(self) -> anyhow::Result<ExitCode> {

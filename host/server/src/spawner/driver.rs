@@ -99,6 +99,8 @@ impl Driver {
         self.about = recovered.about;
         self.log = Some(LiveLog::new(recovered.log));
         self.record = recovered.record;
+        // Before the service says that it is ready, so that nobody hears that this lab does not exist.
+        self.publish();
         self
     }
 

@@ -11,13 +11,13 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::{ServerName, Username};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
-use wasmspawner_core::progress::{EventId, OperationRecord};
+use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
 
 use super::driver::{Driver, View};
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
-use super::live_log::EventReader;
+use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, Seen};
 use super::policy_report::PolicyReport;
 use super::recovered::Recovered;
@@ -86,9 +86,16 @@ impl Labs {
         self.view(key)?.snapshot
     }
 
-    /// The log of the lab's current or last operation, from after `last_seen`.
+    /// The log of the lab's current or last operation, from after `last_seen`. The last one is replayed from its
+    /// record once the lab is gone: a stop may be over before anybody asks how it goes.
     pub fn events(&self, key: &LabKey, last_seen: Option<EventId>) -> Option<EventReader> {
-        self.view(key)?.log.map(|log| log.reader(last_seen))
+        let live = self.view(key).and_then(|view| view.log);
+        live.or_else(|| self.recorded(key)).map(|log| log.reader(last_seen))
+    }
+
+    fn recorded(&self, key: &LabKey) -> Option<Arc<LiveLog>> {
+        let last = self.site.history.of(key).into_iter().next().filter(|last| last.ended_at.is_some())?;
+        Some(LiveLog::new(ProgressLog::restored(last.job_id, last.events.clone())))
     }
 
     /// The records of the lab's operations, newest first; nothing when there are none.

@@ -24,14 +24,12 @@ pub(super) struct LabRecord {
     pub(super) deadline: Timestamp,
     /// The pod's name, as it was when the lab began.
     pub(super) pod: String,
-    /// Variables that are in the lab's Secret: named, never shown.
-    credentials: Vec<String>,
+    /// Variables that are not in the data: credentials, redacted, and what only the pod knows.
+    elsewhere: BTreeMap<String, String>,
     /// The rest.
     #[serde(flatten)]
     pub(super) about: About,
 }
-
-const REDACTED: &str = "<redacted>";
 
 /// Writes the record onto a lab's objects.
 pub(super) fn attach(objects: &mut LabObjects, about: &About, operation: &Operation) {
@@ -40,11 +38,11 @@ pub(super) fn attach(objects: &mut LabObjects, about: &About, operation: &Operat
         started_at: operation.started_at,
         deadline: operation.deadline,
         pod: objects.pod.metadata.name.clone().unwrap_or_default(),
-        credentials: about
+        elsewhere: about
             .env
             .iter()
-            .filter(|(_, value)| *value == REDACTED)
-            .map(|(name, _)| name.clone())
+            .filter(|(name, _)| objects.env.data.as_ref().is_none_or(|data| !data.contains_key(*name)))
+            .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
         about: about.clone(),
     };
@@ -62,7 +60,7 @@ pub(super) fn read(config_map: &ConfigMap) -> Option<LabRecord> {
     match serde_json::from_str::<LabRecord>(text) {
         Ok(mut record) => {
             let mut env: BTreeMap<_, _> = config_map.data.clone().unwrap_or_default();
-            env.extend(record.credentials.iter().map(|name| (name.clone(), REDACTED.to_owned())));
+            env.extend(record.elsewhere.clone());
             record.about.env = env;
             record.about.started_at = Some(record.started_at);
             Some(record)
@@ -94,7 +92,7 @@ mod tests {
             started_at,
             deadline: started_at,
             pod: "nb-ada".into(),
-            credentials: vec!["JUPYTERHUB_API_TOKEN".into()],
+            elsewhere: [("JUPYTERHUB_API_TOKEN".into(), "<redacted>".into())].into(),
             about,
         };
         let mut config_map =
@@ -108,6 +106,6 @@ mod tests {
             (record.job_id, 7, Some(started_at))
         );
         assert_eq!(again.about.env["A"], "b");
-        assert_eq!(again.about.env["JUPYTERHUB_API_TOKEN"], REDACTED);
+        assert_eq!(again.about.env["JUPYTERHUB_API_TOKEN"], "<redacted>");
     }
 }
