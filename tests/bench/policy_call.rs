@@ -12,7 +12,7 @@ use wasmspawner_tests::guests;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let calls = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(5000);
+    let calls = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(5000);
     let example = serde_json::from_str(include_str!("../../plugins/default/example.json"))?;
     let site = PolicySpec { config: example, ..PolicySpec::new("site", guests::component("policy-default")) };
     let door = PolicySpec {

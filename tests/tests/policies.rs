@@ -1,4 +1,5 @@
 //! Policies as real components: what works, and what a hostile one cannot do.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +13,9 @@ use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
+
+/// Policy, hook and outcome of a call.
+type Heard = (String, &'static str, &'static str);
 
 fn user(name: &str, groups: &[&str]) -> User {
     let group = |name: &&str| Group { name: (*name).into(), gid: None };
@@ -282,7 +286,7 @@ async fn too_many_calls_are_told_so() {
 
 #[tokio::test]
 async fn every_call_is_counted() {
-    let heard: Arc<Mutex<Vec<(String, &str, &str)>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
     let listener = Arc::clone(&heard);
     let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
         let call = (record.policy.to_string(), record.hook.name(), record.outcome);
