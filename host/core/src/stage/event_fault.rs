@@ -43,6 +43,8 @@ fn reading(
             }
             (warn_unless(started), message::mount_late(event.message))
         }
+        // A lab that starts does not answer its first probes: that is no news.
+        (_, "Unhealthy") if !notes.has_passed(policy.unhealthy_grace, event.first) => return None,
         (_, "Unhealthy") => (warn_unless(ready), message::unhealthy(event.message)),
         (_, "NodeNotReady") => (warn_unless(ready), message::node_not_ready()),
         // What the container's state says of the same fault is told instead.

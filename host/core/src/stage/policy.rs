@@ -13,6 +13,8 @@ pub struct StagePolicy {
     pub config_error_grace: SignedDuration,
     /// How long a volume may fail to mount before it is told: most mount at the second try.
     pub mount_grace: SignedDuration,
+    /// How long a lab may fail its probes before it is told: every lab does while it starts.
+    pub unhealthy_grace: SignedDuration,
     /// How long a download lasts before it is told: a cached image takes a moment.
     pub pulling_delay: SignedDuration,
 }
@@ -24,6 +26,7 @@ impl Default for StagePolicy {
             image_pull_failures: 1,
             config_error_grace: SignedDuration::from_secs(20),
             mount_grace: SignedDuration::from_secs(30),
+            unhealthy_grace: SignedDuration::from_secs(20),
             pulling_delay: SignedDuration::from_secs(8),
         }
     }
