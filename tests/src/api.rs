@@ -35,6 +35,8 @@ pub struct Answer {
 impl Client {
     /// Calls the service there, without a token.
     pub fn new(address: SocketAddr) -> Self {
+        // The process has one provider of cryptography; whoever comes second finds it there.
+        let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         // The builder fails only where no TLS can be set up; without redirects, a 303 is seen as it is.
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         Self { http: client.unwrap_or_default(), base: format!("http://{address}"), token: None }

@@ -47,7 +47,7 @@ struct Handle {
 }
 
 impl Labs {
-    /// No labs yet; not ready until [`Self::mark_ready`].
+    /// No labs yet; not ready until those of the cluster are known.
     pub fn new(site: Arc<Site>) -> Self {
         Self { site, table: Arc::default(), ready: Arc::default() }
     }

@@ -1,5 +1,6 @@
 //! Who is calling.
 
+mod asking;
 mod bearer;
 mod caller;
 mod error;

@@ -1,0 +1,33 @@
+//! The client with which an identity provider is asked.
+
+use std::time::Duration;
+
+use reqwest::Client;
+use tokio_rustls::rustls::crypto::ring;
+use wasmspawner_core::config::BaseUrl;
+
+use super::AuthSetupError;
+
+/// A client for a provider at `url` that may take `timeout` to answer. The system's certificate authorities are
+/// trusted; a system without any can still reach a provider over plain HTTP.
+pub(super) fn client(url: &BaseUrl, timeout: Duration) -> Result<Client, AuthSetupError> {
+    // The process has one provider of cryptography; whoever comes second finds it there.
+    let _ = ring::default_provider().install_default();
+    let builder = Client::builder().timeout(timeout);
+    let plain = url.as_str().starts_with("http://");
+    let builder = if plain { builder.tls_certs_only([]) } else { builder };
+    Ok(builder.build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_and_https_can_both_be_asked() {
+        for url in ["http://hub:8081/hub/api", "https://hub.example.org/hub/api"] {
+            let url = BaseUrl::try_from(url.to_owned()).unwrap();
+            assert!(client(&url, Duration::from_secs(1)).is_ok(), "{}", url.as_str());
+        }
+    }
+}
