@@ -29,6 +29,15 @@ pub struct Service {
     address: Ipv4Addr,
 }
 
+/// What a process has used.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// Computing time, in user and system mode.
+    pub cpu: Duration,
+    /// The most memory it was resident with, in KiB.
+    pub peak_kib: i64,
+}
+
 impl Service {
     /// Starts `binary` with the site that most tests use: the policy `stagehand`, and users without numbers of their
     /// own run as 1000.
@@ -81,6 +90,23 @@ impl Service {
     pub async fn crash_and_restart(&mut self) -> anyhow::Result<()> {
         self.kill();
         self.run().await
+    }
+
+    /// What its process has used so far.
+    pub fn usage(&self) -> anyhow::Result<Usage> {
+        let id = self.process.as_ref().context("it does not run")?.id();
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // The second field is the name in parentheses; user and system time are the 14th and 15th, in hundredths of a
+        // second.
+        let fields: Vec<&str> = stat.rsplit_once(')').context("no stat")?.1.split_whitespace().collect();
+        let ticks =
+            |field: usize| -> anyhow::Result<u64> { Ok(fields.get(field).context("no field")?.parse()?) };
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        Ok(Usage {
+            cpu: Duration::from_millis(10 * (ticks(11)? + ticks(12)?)),
+            peak_kib: peak.trim().trim_end_matches(" kB").parse()?,
+        })
     }
 
     /// A client for a user with the scope of ordinary users.

@@ -22,7 +22,7 @@ impl ServeArgs {
         if let Some(embedded) = &mut config.embedded {
             embedded.keep_labs |= self.keep_labs;
         }
-        crate::telemetry::init(&config.telemetry)?;
+        let _last_lines = crate::telemetry::init(&config.telemetry)?;
         let runtime = tokio::runtime::Runtime::new().context("no threads for the service")?;
         runtime.block_on(async {
             let stop = termination().context("signals cannot be listened to")?;

@@ -7,7 +7,7 @@ use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
 use wasmspawner_core::config::{LogFormat, TelemetryConfig};
 use wasmspawner_core::lab::{JobId, LabKey};
 
-use super::writer::NonBlocking;
+use super::writer::{LastLines, NonBlocking};
 
 /// Logging cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -28,11 +28,13 @@ pub enum LogError {
     Writer(#[from] std::io::Error),
 }
 
-/// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted.
-pub fn init(config: &TelemetryConfig) -> Result<(), LogError> {
+/// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The answer is
+/// to be kept until the process ends.
+pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
     let filter = EnvFilter::try_new(&filter).map_err(|source| LogError::Filter { filter, source })?;
     let writer = NonBlocking::start(std::io::stderr())?;
+    let last_lines = writer.last_lines();
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     let registry = tracing_subscriber::registry().with(filter);
     match config.format {
@@ -41,7 +43,7 @@ pub fn init(config: &TelemetryConfig) -> Result<(), LogError> {
         }
         LogFormat::Text => registry.with(layer.with_target(false).with_ansi(is_terminal())).try_init()?,
     }
-    Ok(())
+    Ok(last_lines)
 }
 
 /// The span in which everything about one operation on a lab is logged.

@@ -6,3 +6,4 @@ mod writer;
 
 pub use log::{LogError, init, lab_span};
 pub use metrics::{Metrics, SpawnOutcome, SseReader};
+pub use writer::LastLines;

@@ -3,18 +3,43 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Lines that may wait to be written.
 const WAITING: usize = 8192;
 
+/// How long the end of the process waits for the last lines.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
 /// Hands lines to a thread that writes them.
 #[derive(Clone)]
 pub(super) struct NonBlocking {
-    lines: SyncSender<Vec<u8>>,
+    lines: SyncSender<Order>,
     dropped: Arc<AtomicU64>,
+}
+
+/// What the thread is to do.
+enum Order {
+    /// Write a line.
+    Write(Vec<u8>),
+    /// Say when everything before this is written.
+    Report(Sender<()>),
+}
+
+/// Writes out, when it is dropped, what was logged last; a reader of the log that is stuck delays that for a second.
+#[derive(Debug)]
+pub struct LastLines(SyncSender<Order>);
+
+impl Drop for LastLines {
+    fn drop(&mut self) {
+        let (report, written) = channel();
+        if self.0.try_send(Order::Report(report)).is_ok() {
+            let _ = written.recv_timeout(LAST_LINES);
+        }
+    }
 }
 
 /// One line being formatted.
@@ -34,12 +59,20 @@ impl NonBlocking {
             .spawn(move || write_all(target, &waiting, &counter))?;
         Ok(Self { lines, dropped })
     }
+
+    /// To be kept until the process ends.
+    pub(super) fn last_lines(&self) -> LastLines {
+        LastLines(self.lines.clone())
+    }
 }
 
 /// Nothing can be done about an error here: the log is where it would be told.
-fn write_all(mut target: impl Write, lines: &Receiver<Vec<u8>>, dropped: &AtomicU64) {
-    while let Ok(line) = lines.recv() {
-        let _ = target.write_all(&line);
+fn write_all(mut target: impl Write, orders: &Receiver<Order>, dropped: &AtomicU64) {
+    while let Ok(order) = orders.recv() {
+        match order {
+            Order::Write(line) => drop(target.write_all(&line)),
+            Order::Report(to) => drop(to.send(())),
+        }
         let missed = dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
             let _ =
@@ -69,7 +102,7 @@ impl Write for Line<'_> {
 
 impl Drop for Line<'_> {
     fn drop(&mut self) {
-        if self.to.lines.try_send(std::mem::take(&mut self.text)).is_err() {
+        if self.to.lines.try_send(Order::Write(std::mem::take(&mut self.text))).is_err() {
             self.to.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -112,6 +145,17 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn the_last_lines_are_written() {
+        let gate = Gate::default();
+        gate.open();
+        let log = NonBlocking::start(gate.clone()).unwrap();
+        let last_lines = log.last_lines();
+        log.make_writer().write_all(b"the end\n").unwrap();
+        drop(last_lines);
+        assert_eq!(gate.0.0.lock().unwrap().1, b"the end\n");
     }
 
     #[test]
