@@ -49,6 +49,19 @@ impl Events {
             .with_context(|| format!("nothing came after {}", self.transcript))?
     }
 
+    /// Reads until `text` has come, as an event or otherwise.
+    pub async fn until(&mut self, text: &str) -> anyhow::Result<()> {
+        let read = async {
+            while !self.transcript.contains(text) {
+                let chunk = self.response.chunk().await?.context("closed")?;
+                self.buffer.push_str(std::str::from_utf8(&chunk)?);
+                self.transcript.push_str(std::str::from_utf8(&chunk)?);
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(BOUND, read).await.with_context(|| format!("{text:?} did not come"))?
+    }
+
     /// The next event of a type.
     pub async fn next_of(&mut self, kind: &str) -> anyhow::Result<Event> {
         while let Some(event) = self.next().await? {

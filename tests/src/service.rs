@@ -109,6 +109,13 @@ impl Service {
         })
     }
 
+    /// Asks it to end, as a cluster does, and waits for that.
+    pub fn end(&mut self) -> anyhow::Result<std::process::ExitStatus> {
+        let mut process = self.process.take().context("it does not run")?;
+        Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
+        Ok(process.wait()?)
+    }
+
     /// A client for a user with the scope of ordinary users.
     pub fn user(&self, name: &str) -> anyhow::Result<Client> {
         self.client(name, &[Scope::ExecNotebook])

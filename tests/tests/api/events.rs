@@ -155,6 +155,17 @@ async fn a_reader_who_does_not_read_slows_nobody() {
 }
 
 #[tokio::test]
+async fn a_stream_on_which_nothing_happens_is_kept_open() {
+    let service = Service::start(BINARY).await.unwrap();
+    let user = service.user("fault.not-ready").unwrap();
+    assert_eq!(user.spawn("fault.not-ready").await.unwrap().status, 303);
+    let mut events = user.events("fault.not-ready").await.unwrap();
+    assert!(events.next().await.unwrap().is_some());
+    assert!(events.transcript().starts_with("retry: 1000\n\n"), "{}", events.transcript());
+    events.until("\n\n: still there\n\n").await.unwrap();
+}
+
+#[tokio::test]
 async fn who_has_no_record_of_a_lab_has_no_events() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();

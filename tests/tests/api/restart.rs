@@ -51,3 +51,18 @@ async fn a_spawn_under_way_is_followed_to_its_end() {
     assert_eq!(rest.last().unwrap().kind, "complete", "{rest:#?}");
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_asked_to_end_closes_its_streams_first() {
+    let mut service = Service::start(BINARY).await.unwrap();
+    let user = service.user("fault.not-ready").unwrap();
+    assert_eq!(user.spawn("fault.not-ready").await.unwrap().status, 303);
+    let mut events = user.events("fault.not-ready").await.unwrap();
+    assert!(events.next().await.unwrap().is_some());
+    let reader = tokio::spawn(async move { events.to_end().await });
+    let status = tokio::task::block_in_place(|| service.end()).unwrap();
+    assert!(status.success(), "{status}");
+    let rest = reader.await.unwrap().unwrap();
+    assert!(rest.iter().all(|event| event.kind != "complete" && event.kind != "failed"), "{rest:#?}");
+    assert!(service.log().contains("the service has ended"), "the last line is not in the log");
+}
