@@ -10,6 +10,7 @@ use anyhow::Context;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
+use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -18,7 +19,8 @@ use wasmspawner_core::config::{
 };
 use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options, kubeconfig};
 use wasmspawner_embedded::kubelet::{
-    self, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions,
+    self, AddressRange, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
+    SimulatedOptions,
 };
 
 /// The one-machine cluster, open but not running yet.
@@ -44,7 +46,9 @@ impl OneMachine {
         let server = ApiServer::open(options).context("the one-machine cluster cannot be opened")?;
         make_namespace(&server.client(), config.kubernetes.namespace.as_str()).await?;
         let runtime = runtime(embedded, state_dir)?;
-        let kubelet = Kubelet::new(server.client(), KubeletOptions::new("this-machine", runtime))?;
+        let mut options = KubeletOptions::new("this-machine", runtime);
+        options.pod_addresses = state_dir.map_or_else(AddressRange::default, pod_addresses);
+        let kubelet = Kubelet::new(server.client(), options)?;
         server.set_pod_logs(kubelet.logs());
         let certificate = Certificate::for_loopback()?;
         let token = random_token();
@@ -72,6 +76,14 @@ impl OneMachine {
             tracing::error!(%error, "the one-machine cluster is not reachable for kubectl");
         }
     }
+}
+
+/// Two services on one machine must not give their pods the same addresses: each state directory has a range of its
+/// own, of 4,096 out of 127.64.0.0/10, which stays the same from start to start.
+fn pod_addresses(state_dir: &Path) -> AddressRange {
+    let digest = Sha256::digest(state_dir.as_os_str().as_encoded_bytes());
+    let (second, third) = (64 + digest[0] % 64, digest[1] & 0xf0);
+    format!("127.{second}.{third}.0/20").parse().unwrap_or_default()
 }
 
 fn runtime(embedded: &EmbeddedConfig, state_dir: Option<&Path>) -> anyhow::Result<Runtime> {
@@ -140,4 +152,17 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
 /// 244 unpredictable bits, for a credential.
 pub(crate) fn random_token() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_directory_has_addresses_of_its_own() {
+        let (one, other) = (pod_addresses(Path::new("/a")), pod_addresses(Path::new("/b")));
+        assert_ne!(one, other);
+        assert_eq!(one, pod_addresses(Path::new("/a")));
+        assert!(one.to_string().starts_with("127.") && one.to_string().ends_with(".0/20"), "{one}");
+    }
 }

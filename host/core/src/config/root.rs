@@ -11,7 +11,7 @@ use super::{
     EmbeddedConfig, HttpConfig, InvalidSetting, KubernetesConfig, LimitsConfig, NamespaceReclaim,
     PolicyConfig, TelemetryConfig,
 };
-use crate::names::{NameTemplates, NamesConfig, ServerName, Username};
+use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
 /// The configuration file as it is written. Every key but `auth` has a default; an unknown key is an error.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +101,7 @@ impl ConfigFile {
             .ok();
         if let Some(names) = &names {
             problems.extend(shared_namespaces(names, self.kubernetes.namespaces));
+            problems.extend(needs_userid(names));
         }
         let (Some(auth), Some(names), Some(lab), true) = (auth, names, lab, problems.is_empty()) else {
             return Err(problems);
@@ -142,6 +143,18 @@ fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
             format!("`{}` is the name of an earlier policy too", policy.name),
         )
     })
+}
+
+/// JupyterHub's number for a user is not part of a request, so no name of a lab can contain it.
+fn needs_userid(names: &NameTemplates) -> Option<InvalidSetting> {
+    let (user, server) = (Username::parse("ada").ok()?, ServerName::default());
+    match names.resolve(&user, &server, None) {
+        Err(NameError::NoUserid { key }) => Some(InvalidSetting::new(
+            key,
+            "{userid} is not known when a lab is started; use {username} or {user_server}",
+        )),
+        _ => None,
+    }
 }
 
 /// A namespace that several labs share must not be deleted with one of them.
@@ -202,6 +215,12 @@ mod tests {
         let shared = "names: {namespace: 'labs-{username}'}\n";
         assert!(problems(shared)[0].contains("kubernetes.namespaces to `retain`"));
         assert_eq!(problems(&format!("{shared}kubernetes: {{namespaces: retain}}\n")), [""; 0]);
+    }
+
+    #[test]
+    fn a_number_that_nobody_knows_is_refused_at_load() {
+        let said = problems("names: {pod: 'nb-{userid}'}\n");
+        assert!(said[0].starts_with("names.pod: {userid} is not known"), "{said:#?}");
     }
 
     #[test]

@@ -24,8 +24,6 @@ pub struct NamesConfig {
     pub object_prefix: String,
     /// The lab's service account.
     pub service_account: String,
-    /// Keep using the volume claim a lab had first, whatever the template says later.
-    pub remember_pvc_name: bool,
 }
 
 impl Default for NamesConfig {
@@ -39,7 +37,6 @@ impl Default for NamesConfig {
             pvc: "claim-{user_server}".to_owned(),
             object_prefix: "nb-{user_server}".to_owned(),
             service_account: "nb-{user_server}".to_owned(),
-            remember_pvc_name: true,
         }
     }
 }
