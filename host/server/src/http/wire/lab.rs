@@ -30,8 +30,10 @@ pub(in crate::http) struct Lab {
     /// The lab's environment; credentials are `<redacted>`.
     env: BTreeMap<String, String>,
     /// The user that the lab's processes run as.
+    #[schema(value_type = u64)]
     uid: u32,
     /// Their primary group.
+    #[schema(value_type = u64)]
     gid: u32,
     /// The user's groups.
     groups: Vec<Group>,
@@ -63,6 +65,7 @@ struct Group {
     name: String,
     /// The group's number; a group may have none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
     id: Option<u32>,
 }
 
