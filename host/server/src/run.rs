@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{CallLimits, Config, PolicyConfig};
+use wasmspawner_core::config::{Config, PolicyConfig};
 
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
@@ -19,7 +19,7 @@ use crate::k8s::{Applier, Connection, Deleter, Records};
 use crate::one_machine::OneMachine;
 use crate::spawner::{self, History, Labs, Provisioned, Site};
 use crate::telemetry::Metrics;
-use crate::wasm::{EngineOptions, Limits, Policies, PolicySpec};
+use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 
 /// A watch that hears nothing for so long is taken for dead; the server ends watches before that.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -111,7 +111,7 @@ async fn connect(config: &Config) -> anyhow::Result<Connection> {
 
 /// The chain of policies, live: none of them goes live when one cannot.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
-    let specs = config.policies.iter().map(spec).collect::<anyhow::Result<Vec<_>>>()?;
+    let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let counted = metrics.clone();
     let options = EngineOptions {
         cache: config.state_dir.as_deref().map(compiled_policies),
@@ -127,22 +127,9 @@ fn compiled_policies(state_dir: &Path) -> PathBuf {
     state_dir.join("compiled-policies")
 }
 
-fn spec(policy: &PolicyConfig) -> anyhow::Result<PolicySpec> {
-    let digest = policy.digest.as_deref().map(str::parse).transpose();
-    let CallLimits { deadline_ms, memory_mib, answer_bytes } = policy.limits;
-    Ok(PolicySpec {
-        digest: digest.with_context(|| format!("policies: {}: digest", policy.name))?,
-        config: serde_json::Value::Object(policy.config.clone()),
-        grants: policy.grants.clone(),
-        on_failure: policy.on_failure,
-        limits: Limits {
-            deadline_ms,
-            memory_bytes: usize::try_from(memory_mib)?.saturating_mul(1 << 20),
-            answer_bytes,
-            ..Limits::default()
-        },
-        ..PolicySpec::new(&policy.name, &policy.path)
-    })
+/// The configuration's paths are absolute, or relative to where the service was started.
+pub(crate) fn spec(policy: &PolicyConfig) -> Result<PolicySpec, LoadError> {
+    PolicySpec::from_config(policy.clone(), Path::new(""))
 }
 
 async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {

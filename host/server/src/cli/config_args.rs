@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
 use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
@@ -39,6 +39,20 @@ fn runtime(text: &str) -> Result<RuntimeKind, String> {
 impl ConfigArgs {
     /// Reads and checks the configuration. Every problem is named with its key.
     pub fn load(&self) -> anyhow::Result<Config> {
+        let origin = self.origin();
+        self.file()?.validate().map_err(|problems| {
+            let lines: Vec<String> = problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
+            anyhow::anyhow!("{}", lines.join("\n"))
+        })
+    }
+
+    /// Where the settings were written, for errors.
+    pub fn origin(&self) -> String {
+        self.config.as_deref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Reads the configuration, with what the command line says beside it; its values are not checked yet.
+    pub fn file(&self) -> anyhow::Result<ConfigFile> {
         let mut file = self.read()?;
         if let Some(listen) = self.listen {
             file.http.listen = listen;
@@ -47,16 +61,7 @@ impl ConfigArgs {
         if self.local {
             fill_in(&mut file, self.runtime)?;
         }
-        let origin =
-            self.config.as_deref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string());
-        match file.validate() {
-            Ok(config) => Ok(config),
-            Err(problems) => {
-                let lines: Vec<String> =
-                    problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
-                bail!("{}", lines.join("\n"))
-            }
-        }
+        Ok(file)
     }
 
     fn read(&self) -> anyhow::Result<ConfigFile> {

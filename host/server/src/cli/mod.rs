@@ -1,7 +1,15 @@
 //! The command line.
 
+mod assignment;
+mod check;
 mod config_args;
+#[cfg(test)]
+mod example;
+mod labs;
 pub mod names;
+mod plain;
+mod render;
+mod schema;
 mod serve;
 mod token;
 
@@ -12,9 +20,20 @@ use clap::{Parser, Subcommand};
 
 pub use config_args::ConfigArgs;
 
+use crate::telemetry::init_tool;
+
+const EXAMPLES: &str = "\
+Examples:
+  wasmspawner serve --local --runtime simulated      try it out on this machine
+  wasmspawner check --config wasmspawner.yaml        is the configuration good, and every policy?
+  wasmspawner render -c wasmspawner.yaml --user ada  the objects that ada's lab would have
+  wasmspawner labs list --state-dir DIR              what runs now
+
+Each command explains itself with --help.";
+
 /// Starts, watches and stops JupyterHub labs on Kubernetes; WebAssembly policies decide what they look like.
 #[derive(Debug, Parser)]
-#[command(name = "wasmspawner", version, propagate_version = true)]
+#[command(name = "wasmspawner", version, propagate_version = true, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -24,8 +43,16 @@ pub struct Cli {
 enum Command {
     /// Run the service
     Serve(serve::ServeArgs),
+    /// Check the configuration and every policy, and run nothing
+    Check(check::CheckArgs),
+    /// Print the Kubernetes objects that a spawn would create, without a cluster
+    Render(render::RenderArgs),
+    /// Look at the labs of a running service, start and stop them
+    Labs(labs::LabsArgs),
     /// Print a new token that the running one-machine service accepts
     Token(token::TokenArgs),
+    /// Print the JSON Schema of the configuration
+    Schema(schema::SchemaArgs),
     /// Print the names that KubeSpawner and this service give a user's things
     Names(names::NamesArgs),
 }
@@ -45,10 +72,27 @@ pub fn main() -> ExitCode {
 impl Cli {
     /// Does what the command line says.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if !matches!(self.command, Command::Serve(_)) {
+            init_tool()?;
+        }
         match self.command {
             Command::Serve(args) => args.run().map(|()| ExitCode::SUCCESS),
+            Command::Check(args) => args.run(&mut stdout().lock(), &mut stderr()),
+            Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Labs(args) => args.run(&mut stdout().lock()),
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Names(args) => args.run(stdin().lock(), &mut stdout().lock(), &mut stderr().lock()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_fits_together() {
+        super::Cli::command().debug_assert();
     }
 }

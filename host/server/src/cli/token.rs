@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -40,27 +40,40 @@ struct Who {
 
 impl TokenArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
-        let file = match self.state_dir {
+        let state_dir = match self.state_dir {
             Some(state_dir) => state_dir,
             None => default_state_dir()?,
-        }
-        .join("tokens.yaml");
-        let (user, scopes) = self.who.credential()?;
-        let token = random_token();
-        let entry = TokenEntry {
-            sha256: TokenDigest::of(&token),
-            user,
-            scopes,
-            uid: None,
-            gid: None,
-            groups: Vec::new(),
         };
-        append(&file, &entry.to_line()?).with_context(|| {
-            format!("{} cannot be written; is --state-dir that of a service that has run?", file.display())
-        })?;
-        writeln!(out, "{token}")?;
+        let (user, scopes) = self.who.credential()?;
+        writeln!(out, "{}", mint(&tokens_file(&state_dir), user, scopes)?)?;
         Ok(())
     }
+}
+
+/// Where the one-machine mode keeps its tokens.
+pub(super) fn tokens_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("tokens.yaml")
+}
+
+/// A new token for an administrator.
+pub(super) fn mint_for_admin(tokens_file: &Path) -> anyhow::Result<String> {
+    mint(tokens_file, Username::parse("admin")?, [Scope::AdminNotebook].into())
+}
+
+fn mint(tokens_file: &Path, user: Username, scopes: ScopeSet) -> anyhow::Result<String> {
+    let token = random_token();
+    let entry = TokenEntry {
+        sha256: TokenDigest::of(&token),
+        user,
+        scopes,
+        uid: None,
+        gid: None,
+        groups: Vec::new(),
+    };
+    append(tokens_file, &entry.to_line()?).with_context(|| {
+        format!("{} cannot be written; is --state-dir that of a service that has run?", tokens_file.display())
+    })?;
+    Ok(token)
 }
 
 impl Who {
@@ -77,6 +90,6 @@ impl Who {
 }
 
 /// One write, so that two callers at once do not mix their lines.
-fn append(file: &std::path::Path, line: &str) -> std::io::Result<()> {
+fn append(file: &Path, line: &str) -> std::io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
 }

@@ -72,7 +72,7 @@ pub(super) async fn delete_rest(site: Arc<Site>, key: LabKey, place: Place, oper
 
 /// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
 pub(super) async fn mark_provisioned(site: Arc<Site>, key: LabKey) -> Answer {
-    if let Ok(names) = site.names(&key)
+    if let Ok(names) = site.rules().names(&key)
         && let Err(error) = site.provisioned.insert(&names, Timestamp::now()).await
     {
         tracing::warn!(%error, "could not record that the user has had a lab");

@@ -18,6 +18,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::errors::SpawnError;
 use super::record;
+use super::rules::Rules;
 use super::site::Site;
 use super::snapshot::{About, PolicyRef, Quotas, Share};
 use crate::k8s::read_secret;
@@ -43,34 +44,34 @@ pub(super) struct Decided {
 ///
 /// `labs` is the number of labs the user has already.
 pub(super) async fn approve(
-    site: &Site,
+    rules: Rules<'_>,
     mut request: SpawnRequest,
     labs: u32,
 ) -> Result<Approved, SpawnError> {
-    let names = site.names(&request.key)?;
+    let names = rules.names(&request.key)?;
     let user = User::from(&request.identity);
-    request.options = parse(site, &request, &user).await?;
+    request.options = parse(rules, &request, &user).await?;
     let question = AuthorizeRequest {
         action: Action::Spawn,
         user: user.clone(),
         server: request.key.server.to_string(),
         options: request.options.clone(),
     };
-    authorize(site, &question).await?;
-    let quotas = limits(site, &user, Usage { labs }).await?;
+    authorize(rules, &question).await?;
+    let quotas = limits(rules, &user, Usage { labs }).await?;
     Ok(Approved { request, names, user, quotas })
 }
 
-async fn parse(site: &Site, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
+async fn parse(rules: Rules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
-    match site.policies.parse_submission(&request.options, &context).await? {
+    match rules.policies.parse_submission(&request.options, &context).await? {
         Some(answer) => Ok(answer.value),
         None => Ok(request.options.clone()),
     }
 }
 
-pub(super) async fn authorize(site: &Site, question: &AuthorizeRequest) -> Result<(), SpawnError> {
-    let verdicts = site.policies.authorize(question).await?;
+pub(super) async fn authorize(rules: Rules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
+    let verdicts = rules.policies.authorize(question).await?;
     match verdicts.into_iter().find_map(|answer| match answer.value {
         Verdict::Allow => None,
         Verdict::Deny(message) => Some(message),
@@ -80,8 +81,8 @@ pub(super) async fn authorize(site: &Site, question: &AuthorizeRequest) -> Resul
     }
 }
 
-async fn limits(site: &Site, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
-    let answers = site.policies.limits(user, usage).await?;
+async fn limits(rules: Rules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
+    let answers = rules.policies.limits(user, usage).await?;
     let allowed = answers.iter().filter_map(|answer| answer.value.labs).min();
     if let Some(allowed) = allowed.filter(|allowed| usage.labs >= *allowed) {
         let message =
@@ -91,34 +92,50 @@ async fn limits(site: &Site, user: &User, usage: Usage) -> Result<Vec<(Source, Q
     Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
 }
 
+/// What a decision needs of the cluster.
+pub(super) struct FromCluster {
+    pub(super) provisioned: bool,
+    pub(super) site_secrets: SiteSecretData,
+}
+
 /// The rest of the decision, after the caller was told that the spawn has begun.
 pub(super) async fn decide(
     site: &Site,
     approved: &Approved,
     operation: &Operation,
 ) -> Result<Decided, Failure> {
-    let answers = customize(site, approved).await?;
     let provisioned =
         site.provisioned.contains(&approved.names).await.map_err(|error| super::errand::failure(&error))?;
+    let cluster = FromCluster { provisioned, site_secrets: site_secrets(site).await? };
+    decide_with(site.rules(), approved, operation, cluster).await
+}
+
+/// The same, for whoever knows already what the cluster would say.
+pub(super) async fn decide_with(
+    rules: Rules<'_>,
+    approved: &Approved,
+    operation: &Operation,
+    cluster: FromCluster,
+) -> Result<Decided, Failure> {
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
         names: approved.names.clone(),
-        answers,
+        answers: customize(rules, approved).await?,
         quotas: approved.quotas.clone(),
-        site: &site.config.lab,
-        site_secrets: site_secrets(site).await?,
-        provisioned,
+        site: &rules.config.lab,
+        site_secrets: cluster.site_secrets,
+        provisioned: cluster.provisioned,
     };
     let spawn = compose(inputs).map_err(rejected)?;
     for conflict in &spawn.ledger.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
-    Ok(build(site, spawn, operation))
+    Ok(build(rules, spawn, operation))
 }
 
-fn build(site: &Site, spawn: ValidatedSpawn, operation: &Operation) -> Decided {
-    let about = about(site, &spawn, operation);
+fn build(rules: Rules<'_>, spawn: ValidatedSpawn, operation: &Operation) -> Decided {
+    let about = about(rules, &spawn, operation);
     let plan = Plan {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
         delete_limit: spawn
@@ -131,13 +148,13 @@ fn build(site: &Site, spawn: ValidatedSpawn, operation: &Operation) -> Decided {
     Decided { about, objects, ledger: spawn.ledger, plan }
 }
 
-async fn customize(site: &Site, approved: &Approved) -> Result<Vec<Answer>, Failure> {
+async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>, Failure> {
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
     };
-    site.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
+    rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
 }
 
 /// The values of the site's secrets, one request for each Secret.
@@ -205,7 +222,7 @@ impl Approved {
     }
 }
 
-fn about(site: &Site, spawn: &ValidatedSpawn, operation: &Operation) -> About {
+fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> About {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| Share { cpu: cpu.map(cpus), memory };
     About {
@@ -220,7 +237,7 @@ fn about(site: &Site, spawn: &ValidatedSpawn, operation: &Operation) -> About {
         }),
         image: Some(spawn.image.clone()),
         started_at: Some(operation.started_at),
-        policy: site
+        policy: rules
             .policies
             .loaded()
             .into_iter()

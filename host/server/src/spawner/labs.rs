@@ -108,7 +108,7 @@ impl Labs {
         self.known()?;
         let key = request.key.clone();
         let labs = self.labs_of(&key.user);
-        let approved = approve(&self.site, request, labs).await?;
+        let approved = approve(self.site.rules(), request, labs).await?;
         let (reply, answer) = oneshot::channel();
         self.tell(&key, Message::Spawn(Box::new(approved), reply));
         answer.await.unwrap_or(Err(Refusal::StopInProgress)).map_err(SpawnError::from)
@@ -125,7 +125,7 @@ impl Labs {
                 server: key.server.to_string(),
                 options: Options::new(),
             };
-            authorize(&self.site, &question).await?;
+            authorize(self.site.rules(), &question).await?;
         }
         if self.view(key).is_none() {
             return Err(Refusal::NoLab.into());

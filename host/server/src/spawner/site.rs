@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Operation, OperationKind, TimeLimits};
-use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::stage::StagePolicy;
 
 use super::history::History;
 use super::provisioned::Provisioned;
+use super::rules::Rules;
 use crate::k8s::{Applier, Deleter};
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
@@ -41,8 +41,9 @@ pub struct Site {
 }
 
 impl Site {
-    pub(super) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
-        self.config.names.resolve(&key.user, &key.server, None)
+    /// The part that needs no cluster.
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules { config: &self.config, policies: &self.policies }
     }
 
     /// What the operator grants the policy of this name.

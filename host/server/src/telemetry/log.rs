@@ -46,6 +46,14 @@ pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     Ok(last_lines)
 }
 
+/// Starts logging for a tool that ends soon: warnings, for people, none of them dropped.
+pub fn init_tool() -> Result<(), LogError> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let layer =
+        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
+    Ok(tracing_subscriber::registry().with(filter).with(layer.with_ansi(is_terminal())).try_init()?)
+}
+
 /// The span in which everything about one operation on a lab is logged.
 pub fn lab_span(key: &LabKey, job_id: JobId) -> Span {
     tracing::info_span!("lab", user = %key.user, server = %key.server, %job_id)

@@ -4,6 +4,6 @@ mod log;
 mod metrics;
 mod writer;
 
-pub use log::{LogError, init, lab_span};
+pub use log::{LogError, init, init_tool, lab_span};
 pub use metrics::{Metrics, SpawnOutcome, SseReader};
 pub use writer::LastLines;

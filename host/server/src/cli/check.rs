@@ -1,0 +1,174 @@
+//! `wasmspawner check`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+use wasmspawner_core::config::PolicyConfig;
+
+use super::ConfigArgs;
+use super::plain::plain;
+use crate::run::spec;
+use crate::wasm::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies};
+
+const EXAMPLES: &str = "\
+Example:
+  $ wasmspawner check --config wasmspawner.yaml
+  config: ok
+  wasmspawner.yaml: policies[0].config/sizes/0/memory: \"2GiB\" is no quantity
+
+What is good goes to standard output, every problem to standard error; with a problem the exit code is 1.";
+
+/// Checks the configuration, then loads every policy as the service would: it is compiled, its types are compared,
+/// its own configuration is validated and its hooks are tried. Needs no cluster and starts nothing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+impl CheckArgs {
+    pub(super) fn run(self, out: &mut impl Write, problems: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let file = match self.config.file() {
+            Ok(file) => file,
+            Err(error) => {
+                writeln!(problems, "{error:#}")?;
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        let origin = self.config.origin();
+        let policies = file.policies.clone();
+        let mut found = Vec::new();
+        match file.validate() {
+            Ok(_) => writeln!(out, "config: ok")?,
+            Err(settings) => found.extend(settings.iter().map(ToString::to_string)),
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(check_policies(&policies, out, &mut found))?;
+        for problem in &found {
+            writeln!(problems, "{origin}: {problem}")?;
+        }
+        Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Each policy alone, so that one that is wrong hides no other.
+async fn check_policies(
+    policies: &[PolicyConfig],
+    out: &mut impl Write,
+    found: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let engine = Policies::load(Vec::new(), EngineOptions::default()).await?;
+    for (index, policy) in policies.iter().enumerate() {
+        match load(&engine, policy).await {
+            Ok(loaded) => {
+                for policy in loaded {
+                    writeln!(out, "{}", good(&policy))?;
+                }
+            }
+            Err(error) => found.extend(problems(index, &error)),
+        }
+    }
+    Ok(())
+}
+
+async fn load(engine: &Policies, policy: &PolicyConfig) -> Result<Vec<LoadedPolicy>, LoadError> {
+    engine.replace(vec![spec(policy)?]).await?;
+    Ok(engine.loaded())
+}
+
+fn good(policy: &LoadedPolicy) -> String {
+    let LoadedPolicy { name, title, version, digest, hooks, .. } = policy;
+    format!("policy {name}: ok ({} {}, {digest}, {})", plain(title), plain(version), hooks.join(" "))
+}
+
+/// The problems of the policy at `index` of the configuration, each with its key.
+fn problems(index: usize, error: &LoadError) -> Vec<String> {
+    let policy = format!("policies[{index}]");
+    let key = match &error.kind {
+        LoadErrorKind::Config(fields) => {
+            let field = |pointer: &str| match pointer.trim_start_matches('/') {
+                "" => format!("{policy}.config"),
+                rest => format!("{policy}.config/{}", plain(rest)),
+            };
+            let line = |error: &wasmspawner_core::policy::FieldError| {
+                format!("{}: {}", field(&error.field), plain(&error.message))
+            };
+            return fields.iter().map(line).collect();
+        }
+        LoadErrorKind::ConfigNotTaken => "config",
+        LoadErrorKind::Digest(_) | LoadErrorKind::DigestMismatch { .. } => "digest",
+        LoadErrorKind::DuplicateName => "name",
+        _ => "path",
+    };
+    vec![format!("{policy}.{key}: {error}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmspawner_core::policy::FieldError;
+
+    fn told(kind: LoadErrorKind) -> String {
+        problems(1, &LoadError { policy: "site".into(), kind }).join("\n")
+    }
+
+    #[test]
+    fn every_problem_has_its_key() {
+        let fields = vec![
+            FieldError::new("/sizes/0/memory", "\"2GiB\" is no quantity"),
+            FieldError::new("", "no image is given"),
+            FieldError::new("x", "is \u{1b}unknown"),
+        ];
+        assert_eq!(
+            told(LoadErrorKind::Config(fields)),
+            "policies[1].config/sizes/0/memory: \"2GiB\" is no quantity\n\
+             policies[1].config: no image is given\n\
+             policies[1].config/x: is \\u{1b}unknown"
+        );
+        assert_eq!(
+            told(LoadErrorKind::NoMetadata),
+            "policies[1].path: policy `site`: does not export wasmspawner:policy/metadata@0.1.0"
+        );
+        assert!(told(LoadErrorKind::ConfigNotTaken).starts_with("policies[1].config: policy `site`: has a"));
+        let digest = LoadErrorKind::DigestMismatch { pinned: "aa".into(), actual: "bb".into() };
+        assert!(told(digest).starts_with("policies[1].digest: "));
+    }
+
+    fn check(config: &str) -> (ExitCode, String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("site.yaml");
+        std::fs::write(&path, config).unwrap();
+        let config =
+            ConfigArgs { config: Some(path), local: false, state_dir: None, listen: None, runtime: None };
+        let (mut out, mut problems) = (Vec::new(), Vec::new());
+        let code = CheckArgs { config }.run(&mut out, &mut problems).unwrap();
+        let text =
+            |bytes| String::from_utf8(bytes).unwrap().replace(&format!("{}/", folder.path().display()), "");
+        (code, text(out), text(problems))
+    }
+
+    const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
+
+    #[test]
+    fn the_least_configuration_is_good() {
+        assert_eq!(check(LEAST), (ExitCode::SUCCESS, "config: ok\n".into(), String::new()));
+    }
+
+    #[test]
+    fn settings_and_policies_are_reported_together() {
+        let policies =
+            "policies:\n- {name: gone, path: gone.wasm}\n- {name: pinned, path: x.wasm, digest: nope}\n";
+        let (code, out, problems) = check(&format!("{LEAST}http: {{prefix: labs/}}\n{policies}"));
+        assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""));
+        insta::assert_snapshot!(problems, @"");
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let (code, _, problems) = check(&format!("{LEAST}limits:\n  spwan: 5m\n"));
+        assert_eq!(code, ExitCode::FAILURE);
+        insta::assert_snapshot!(problems, @"");
+    }
+}

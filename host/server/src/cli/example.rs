@@ -1,0 +1,91 @@
+//! The example configuration is what it says: complete, and every value in it is the default.
+
+use serde_json::{Value, json};
+use wasmspawner_core::config::ConfigFile;
+use wasmspawner_core::config::auth::AuthConfig;
+
+const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml");
+
+/// The example with everything in it switched on.
+fn everything() -> String {
+    EXAMPLE
+        .replace("\npolicies: []\n", "\npolicies:\n")
+        .lines()
+        .map(|line| line.strip_prefix("#:").unwrap_or(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn tree(yaml: &str) -> Value {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+fn file(yaml: &str) -> ConfigFile {
+    serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `tree` after it was read into the configuration and written down again: defaults are filled in.
+fn read(yaml: &str) -> Value {
+    serde_json::to_value(file(yaml)).unwrap()
+}
+
+#[test]
+fn it_is_good_as_it_is_and_with_everything_switched_on() {
+    for yaml in [EXAMPLE, &everything()] {
+        if let Err(problems) = file(yaml).validate() {
+            panic!("{problems:#?}");
+        }
+    }
+}
+
+#[test]
+fn every_value_is_the_default() {
+    let defaults = serde_json::to_value(ConfigFile::default()).unwrap();
+    let example = read(EXAMPLE);
+    for (section, value) in defaults.as_object().unwrap() {
+        assert_eq!(&example[section], value, "{section}");
+    }
+    let everything = read(&everything());
+    let embedded = serde_json::to_value(wasmspawner_core::config::EmbeddedConfig::default()).unwrap();
+    assert_eq!(everything["embedded"], embedded);
+    let policy = read("policies: [{name: default, path: policies/default.wasm}]");
+    assert_eq!(everything["policies"], policy["policies"]);
+}
+
+#[test]
+fn every_default_of_authentication_is_the_default() {
+    let least = json!({
+        "mode": "jupyterhub",
+        "jupyterhub": { "api_url": "http://hub:8081/hub/api" },
+        "headers": { "url": "http://gafaelfawr.gafaelfawr:8080", "trusted_peers": ["10.0.0.0/8"] },
+        "static": { "tokens_file": "/etc/wasmspawner/tokens.yaml" },
+        "identities": { "default": { "uid": 1000, "gid": 100, "groups": [{ "name": "users", "id": 100 }] } },
+    });
+    let least: AuthConfig = serde_json::from_value(least).unwrap();
+    assert_eq!(read(&everything())["auth"], serde_json::to_value(least).unwrap());
+}
+
+/// What has a default may be left out, and would not be missed above.
+#[test]
+fn no_key_is_missing() {
+    let (written, known) = (tree(&everything()), read(&everything()));
+    let mut missing = Vec::new();
+    compare("", &written, &known, &mut missing);
+    assert_eq!(missing, [""; 0]);
+}
+
+fn compare(path: &str, written: &Value, known: &Value, missing: &mut Vec<String>) {
+    if let Value::Object(keys) = known {
+        for (key, value) in keys {
+            match written.get(key) {
+                Some(written) => compare(&format!("{path}/{key}"), written, value, missing),
+                None => missing.push(format!("{path}/{key}")),
+            }
+        }
+    }
+    if let (Value::Array(written), Value::Array(known)) = (written, known) {
+        for (index, (written, known)) in written.iter().zip(known).enumerate() {
+            compare(&format!("{path}/{index}"), written, known, missing);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use reqwest::Url;
+
+use super::service::Service;
+use crate::cli::config_args::default_state_dir;
+use crate::cli::token::{mint_for_admin, tokens_file};
+
+/// Which service, and as whom.
+#[derive(Debug, Args)]
+pub(super) struct ConnectionArgs {
+    /// Where the service's API is
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "WASMSPAWNER_URL",
+        default_value = "http://127.0.0.1:8090/spawner/v1"
+    )]
+    url: String,
+    /// The credential; other people can see it in the process list, so prefer the variable
+    #[arg(long, global = true, env = "WASMSPAWNER_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Without a token: the state directory of a one-machine service, to make one for an administrator [default: the
+    /// user's state directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+}
+
+impl ConnectionArgs {
+    pub(super) fn open(&self) -> anyhow::Result<Service> {
+        Ok(Service::new(base(&self.url)?, self.credential()?))
+    }
+
+    fn credential(&self) -> anyhow::Result<String> {
+        if let Some(token) = self.token.as_ref().filter(|_| self.state_dir.is_none()) {
+            return Ok(token.trim().to_owned());
+        }
+        let file = match &self.state_dir {
+            Some(state_dir) => tokens_file(state_dir),
+            None => tokens_file(&default_state_dir()?),
+        };
+        if !file.exists() {
+            bail!(
+                "no credential: set WASMSPAWNER_TOKEN or give --token; for a service of the one-machine mode give its \
+                 --state-dir ({} is missing)",
+                file.display()
+            );
+        }
+        mint_for_admin(&file)
+    }
+}
+
+/// The API's address; paths are appended to it.
+fn base(url: &str) -> anyhow::Result<Url> {
+    let parsed = Url::parse(url).with_context(|| format!("--url: `{url}` is no URL"))?;
+    if parsed.cannot_be_a_base() || !matches!(parsed.scheme(), "http" | "https") {
+        bail!("--url: write http://HOST:PORT/spawner/v1, not `{url}`");
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(token: Option<&str>, state_dir: Option<PathBuf>) -> ConnectionArgs {
+        ConnectionArgs { url: "http://127.0.0.1:1/".into(), token: token.map(str::to_owned), state_dir }
+    }
+
+    #[test]
+    fn a_state_directory_wins_over_a_token_of_the_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = || Some(folder.path().to_owned());
+        assert_eq!(connection(Some("t\n"), None).credential().unwrap(), "t");
+        let error = connection(Some("t"), here()).credential().unwrap_err().to_string();
+        assert!(error.contains("WASMSPAWNER_TOKEN") && error.contains("tokens.yaml is missing"), "{error}");
+        std::fs::write(folder.path().join("tokens.yaml"), "").unwrap();
+        let minted = connection(Some("t"), here()).credential().unwrap();
+        let digest = wasmspawner_core::token::TokenDigest::of(&minted).to_hex();
+        assert!(std::fs::read_to_string(folder.path().join("tokens.yaml")).unwrap().contains(&digest));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for url in ["", "localhost:8090", "ftp://x", "mailto:ada"] {
+            assert!(base(url).unwrap_err().to_string().starts_with("--url: "), "{url}");
+        }
+    }
+}

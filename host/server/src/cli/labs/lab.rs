@@ -1,0 +1,57 @@
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What is shown of a lab. A service of another version may say more.
+#[derive(Debug, Deserialize)]
+pub(super) struct Lab {
+    pub(super) username: String,
+    #[serde(default)]
+    pub(super) server: String,
+    pub(super) status: String,
+    pub(super) pod: String,
+    pub(super) stage: Option<String>,
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) progress: u8,
+    pub(super) url: Option<String>,
+    pub(super) image: Option<Image>,
+    pub(super) started_at: Option<String>,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    #[serde(default)]
+    pub(super) groups: Vec<Group>,
+    #[serde(default)]
+    pub(super) options: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) policy: Vec<DecidedBy>,
+    pub(super) job_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Image {
+    pub(super) reference: String,
+    pub(super) digest: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) id: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct DecidedBy {
+    pub(super) name: String,
+    pub(super) digest: String,
+}
+
+impl Lab {
+    pub(super) fn parse(lab: Value) -> anyhow::Result<Self> {
+        serde_json::from_value(lab).context("the service's answer is no lab; is --url that of the service?")
+    }
+}

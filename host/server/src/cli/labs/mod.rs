@@ -1,0 +1,184 @@
+//! `wasmspawner labs`: a running service, as its operator meets it.
+
+mod connection;
+mod event;
+mod follow;
+mod lab;
+mod narrator;
+mod refusal;
+mod service;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::{ServerName, Username};
+
+use super::assignment::{self, Assignment};
+use connection::ConnectionArgs;
+use lab::Lab;
+use service::Service;
+
+const EXAMPLES: &str = "\
+Examples:
+  wasmspawner labs list --state-dir DIR            a service of the one-machine mode
+  export WASMSPAWNER_URL=https://hub.example.org/spawner/v1 WASMSPAWNER_TOKEN=...
+  wasmspawner labs list --status running
+  wasmspawner labs spawn ada --option size=small --wait
+  wasmspawner labs events ada
+  wasmspawner labs show ada --json
+  wasmspawner labs stop ada --wait";
+
+/// Looks at the labs of a running service, starts and stops them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LabsArgs {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(subcommand)]
+    command: LabsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabsCommand {
+    /// List users with a lab, and how it is doing
+    List(ListArgs),
+    /// Show one lab
+    Show(ShowArgs),
+    /// Follow what happens to a lab until that is over; the exit code is 1 when it failed
+    Events(LabArgs),
+    /// Start a lab
+    Spawn(SpawnArgs),
+    /// Stop a lab
+    Stop(StopArgs),
+}
+
+#[derive(Debug, Args)]
+struct LabArgs {
+    /// Whose lab
+    user: String,
+    /// Which of the user's servers; the default one when absent
+    #[arg(default_value = "", hide_default_value = true)]
+    server: String,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Labs in this state only; may be repeated
+    #[arg(long, value_name = "STATUS", value_parser = ["starting", "running", "terminating", "failed", "all"], default_value = "all")]
+    status: Vec<String>,
+    /// Answer in JSON: the list of labs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    lab: LabArgs,
+    /// Answer in JSON, as the service does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct SpawnArgs {
+    #[command(flatten)]
+    lab: LabArgs,
+    /// A choice in the spawn form; may be repeated
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    options: Vec<Assignment>,
+    /// Follow until the lab runs; the exit code is 1 when it does not
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Debug, Args)]
+struct StopArgs {
+    #[command(flatten)]
+    lab: LabArgs,
+    /// Follow until the lab is gone; the exit code is 1 when it cannot be removed
+    #[arg(long)]
+    wait: bool,
+}
+
+impl LabsArgs {
+    pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let service = self.connection.open()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            match self.command {
+                LabsCommand::List(args) => list(&service, &args, out).await,
+                LabsCommand::Show(args) => show(&service, &args, out).await,
+                LabsCommand::Events(lab) => follow::follow(&service, &lab.key()?, out).await,
+                LabsCommand::Spawn(args) => spawn(&service, &args, out).await,
+                LabsCommand::Stop(args) => stop(&service, &args, out).await,
+            }
+        })
+    }
+}
+
+impl LabArgs {
+    fn key(&self) -> anyhow::Result<LabKey> {
+        Ok(LabKey::new(Username::parse(&self.user)?, ServerName::parse(&self.server)?))
+    }
+}
+
+async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let mut labs = Vec::new();
+    for user in service.users(&args.status).await? {
+        // A user whose only lab is a named server is in the list and has no lab of this name.
+        labs.push((user.clone(), service.lab_if_any(&LabKey::default_server(user)).await?));
+    }
+    if args.json {
+        let labs: Vec<_> =
+            labs.into_iter().map(|(user, lab)| lab.unwrap_or_else(|| json!({ "username": user }))).collect();
+        print_json(out, &labs)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows = labs
+        .into_iter()
+        .map(|(user, lab)| Ok((user, lab.map(Lab::parse).transpose()?)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    table::list(out, &rows)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(service: &Service, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let lab = service.lab(&args.lab.key()?).await?;
+    if args.json {
+        print_json(out, &lab)?;
+    } else {
+        table::show(out, &Lab::parse(lab)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn spawn(service: &Service, args: &SpawnArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let lab = args.lab.key()?;
+    service.spawn(&lab, &assignment::submission(&args.options)?).await?;
+    if args.wait {
+        return follow::follow(service, &lab, out).await;
+    }
+    writeln!(out, "the lab of {lab} is starting")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn stop(service: &Service, args: &StopArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let lab = args.lab.key()?;
+    service.stop(&lab).await?;
+    if args.wait {
+        return follow::follow(service, &lab, out).await;
+    }
+    writeln!(out, "the lab of {lab} is being stopped")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)?;
+    Ok(())
+}

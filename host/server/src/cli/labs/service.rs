@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde_json::{Map, Value, json};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::Username;
+
+use super::refusal::Refusal;
+
+/// How long the service may take to answer; the policies are asked in that time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running service.
+pub(super) struct Service {
+    http: reqwest::Client,
+    base: Url,
+    token: String,
+}
+
+impl Service {
+    pub(super) fn new(base: Url, token: String) -> Self {
+        // Building it fails only where TLS has no back end; then requests say so.
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        Self { http: http.unwrap_or_default(), base, token }
+    }
+
+    /// Users with a lab in one of these states.
+    pub(super) async fn users(&self, statuses: &[String]) -> anyhow::Result<Vec<Username>> {
+        let query: Vec<_> = statuses.iter().map(|status| ("status", status.as_str())).collect();
+        let mut url = self.url(&["labs"]);
+        url.query_pairs_mut().extend_pairs(query);
+        Ok(self.send(self.request(Method::GET, url)).await?.json().await?)
+    }
+
+    pub(super) async fn lab(&self, lab: &LabKey) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.lab_url(lab, &[]))).await?.json().await?)
+    }
+
+    pub(super) async fn lab_if_any(&self, lab: &LabKey) -> anyhow::Result<Option<Value>> {
+        match self.lab(lab).await {
+            Ok(lab) => Ok(Some(lab)),
+            Err(error) if refused_with(&error, StatusCode::NOT_FOUND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn spawn(&self, lab: &LabKey, options: &Map<String, Value>) -> anyhow::Result<()> {
+        let request = self.request(Method::POST, self.lab_url(lab, &["spawn"]));
+        self.send(request.json(&json!({ "options": options }))).await.map(drop)
+    }
+
+    pub(super) async fn stop(&self, lab: &LabKey) -> anyhow::Result<()> {
+        self.send(self.request(Method::DELETE, self.lab_url(lab, &[]))).await.map(drop)
+    }
+
+    /// The lab's events from after `last_seen`; the answer ends when the operation does.
+    pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
+        let url = self.lab_url(lab, &["events"]);
+        let mut request = self.http.get(url).bearer_auth(&self.token);
+        if let Some(id) = last_seen {
+            request = request.header("last-event-id", id);
+        }
+        self.send(request).await
+    }
+
+    fn lab_url(&self, lab: &LabKey, rest: &[&str]) -> Url {
+        let mut path = vec!["labs", lab.user.as_str()];
+        if !lab.server.is_default() {
+            path.extend(["servers", lab.server.as_str()]);
+        }
+        path.extend(rest);
+        self.url(&path)
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        // An `http` URL always has a path.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        self.http.request(method, url).bearer_auth(&self.token).timeout(PATIENCE)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let response =
+            request.send().await.map_err(|error| anyhow!("{}", told(&error))).with_context(|| {
+                format!("the service at {} cannot be asked; does it run there?", self.base)
+            })?;
+        let status = response.status();
+        if status.is_client_error() || status.is_server_error() {
+            return Err(Refusal::read(status, &response.bytes().await?).into());
+        }
+        Ok(response)
+    }
+}
+
+/// The innermost cause, which says what happened; those around it say that something did.
+fn told(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+pub(super) fn refused_with(error: &anyhow::Error, status: StatusCode) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.status == status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmspawner_core::names::ServerName;
+
+    #[test]
+    fn names_are_encoded_in_paths() {
+        for (base, user, server, expected) in [
+            ("http://h:1/spawner/v1", "ada", "", "http://h:1/spawner/v1/labs/ada/events"),
+            ("http://h:1/", "a b?#%", "", "http://h:1/labs/a%20b%3F%23%25/events"),
+            ("http://h/x/", "é", "gpu 1", "http://h/x/labs/%C3%A9/servers/gpu%201/events"),
+        ] {
+            let service = Service::new(Url::parse(base).unwrap(), String::new());
+            let lab = LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap());
+            assert_eq!(service.lab_url(&lab, &["events"]).as_str(), expected);
+        }
+    }
+}

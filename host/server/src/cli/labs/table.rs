@@ -1,0 +1,124 @@
+//! Labs as tables.
+
+use std::io::{self, Write};
+
+use wasmspawner_core::names::Username;
+
+use super::lab::{Group, Lab};
+use crate::cli::plain::plain;
+
+const NOTHING: &str = "-";
+
+/// One line a user.
+pub(super) fn list(out: &mut impl Write, labs: &[(Username, Option<Lab>)]) -> io::Result<()> {
+    let mut rows = vec![["USER", "STATUS", "STAGE", "PROGRESS", "STARTED", "IMAGE"].map(str::to_owned)];
+    rows.extend(labs.iter().map(|(user, lab)| row(user, lab.as_ref())));
+    let width = |column: usize| {
+        rows.iter().map(|row: &[String; 6]| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    for row in &rows {
+        let line: String = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(user: &Username, lab: Option<&Lab>) -> [String; 6] {
+    let user = plain(user.as_str()).into_owned();
+    let Some(lab) = lab else {
+        return [
+            user,
+            "(named servers)".into(),
+            NOTHING.into(),
+            NOTHING.into(),
+            NOTHING.into(),
+            NOTHING.into(),
+        ];
+    };
+    let shown = |text: Option<&str>| text.map_or_else(|| NOTHING.to_owned(), |text| plain(text).into_owned());
+    [
+        user,
+        plain(&lab.status).into_owned(),
+        shown(lab.stage.as_deref()),
+        format!("{}%", lab.progress),
+        shown(lab.started_at.as_deref()),
+        shown(lab.image.as_ref().map(|image| image.reference.as_str())),
+    ]
+}
+
+/// Everything about one lab, a line a thing.
+pub(super) fn show(out: &mut impl Write, lab: &Lab) -> io::Result<()> {
+    let server = if lab.server.is_empty() { String::new() } else { format!("/{}", lab.server) };
+    let groups: Vec<String> = lab.groups.iter().map(group).collect();
+    let single = [
+        ("lab", Some(format!("{}{server}", lab.username))),
+        ("status", Some(format!("{}, pod {}, {}%", lab.status, lab.pod, lab.progress))),
+        ("stage", lab.stage.clone()),
+        ("reason", lab.reason.clone()),
+        ("message", lab.message.clone()),
+        ("url", lab.url.clone()),
+        ("image", lab.image.as_ref().map(|image| image.reference.clone())),
+        ("digest", lab.image.as_ref().and_then(|image| image.digest.clone())),
+        ("started", lab.started_at.clone()),
+        ("user", Some(format!("uid {}, gid {}", lab.uid, lab.gid))),
+        ("groups", Some(groups.join(", ")).filter(|groups| !groups.is_empty())),
+        ("job", lab.job_id.clone()),
+    ];
+    for (name, value) in single {
+        if let Some(value) = value {
+            line(out, name, &value)?;
+        }
+    }
+    for (name, value) in &lab.options {
+        line(out, "option", &format!("{name} = {value}"))?;
+    }
+    for policy in &lab.policy {
+        line(out, "policy", &format!("{} {}", policy.name, policy.digest))?;
+    }
+    lab.env.iter().try_for_each(|(name, value)| line(out, "env", &format!("{name} = {value}")))
+}
+
+fn group(group: &Group) -> String {
+    group.id.map_or_else(|| group.name.clone(), |id| format!("{} ({id})", group.name))
+}
+
+fn line(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "{name:<8}  {}", plain(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lab() -> Lab {
+        Lab::parse(json!({
+            "username": "ada", "server": "gpu", "status": "starting", "pod": "present", "options": {"size": "small", "debug": true},
+            "env": {"HOME": "/home/ada", "TOKEN": "<redacted>"}, "uid": 7, "gid": 8, "quotas": null,
+            "groups": [{"name": "staff", "id": 9}, {"name": "friends"}], "url": null, "stage": "Pulling",
+            "reason": "Pulling", "message": "Pulling\u{1b}[2J the image", "progress": 35, "job_id": "j",
+            "image": {"reference": "quay.io/x:1", "digest": "sha256:aa", "description": null},
+            "started_at": "2026-01-02T03:04:05Z", "policy": [{"name": "default", "digest": "sha256:bb"}],
+        }))
+        .unwrap()
+    }
+
+    fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_list_has_its_columns_below_each_other() {
+        let user = |name: &str| Username::parse(name).unwrap();
+        let labs = [(user("ada"), Some(lab())), (user("ada.lovelace@example.org"), None)];
+        insta::assert_snapshot!(text(|out| list(out, &labs)), @"");
+    }
+
+    #[test]
+    fn a_lab_is_shown_a_line_a_thing() {
+        insta::assert_snapshot!(text(|out| show(out, &lab())), @"");
+    }
+}

@@ -1,0 +1,23 @@
+//! Text of others on a terminal.
+
+use std::borrow::Cow;
+
+/// `text` without characters that tell a terminal to do something.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(char::is_control) {
+        return text.into();
+    }
+    let shown = |c: char| {
+        if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
+    };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn control_characters_are_shown_and_do_nothing() {
+        assert_eq!(super::plain("é x"), "é x");
+        assert_eq!(super::plain("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
+    }
+}

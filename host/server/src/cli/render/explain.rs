@@ -1,0 +1,68 @@
+//! Who decided what, as comments above the objects.
+
+use std::io::{self, Write};
+
+use wasmspawner_core::policy::compose::Ledger;
+
+use crate::cli::plain::plain;
+
+/// Writes the account of a decision; every line is a comment of YAML.
+pub(super) fn write(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
+    writeln!(out, "# Who decided what:")?;
+    let width = ledger.sources.keys().map(String::len).max().unwrap_or_default();
+    for (field, source) in &ledger.sources {
+        writeln!(out, "#   {:<width$}  {}", plain(field), plain(&source.to_string()))?;
+    }
+    let conflicts: Vec<String> = ledger.conflicts.iter().map(ToString::to_string).collect();
+    section(out, "Where deciders disagreed", &conflicts)?;
+    let grant = |used: &wasmspawner_core::policy::compose::GrantUse| {
+        format!("{}: policy `{}`, by its grant {}", used.field, used.policy, used.grant)
+    };
+    let grants: Vec<String> = ledger.grants.iter().map(grant).collect();
+    section(out, "What needed a grant", &grants)?;
+    section(out, "What was changed to fit the operator's limits", &ledger.notes)
+}
+
+fn section(out: &mut impl Write, title: &str, lines: &[String]) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "# {title}:")?;
+    lines.iter().try_for_each(|line| writeln!(out, "#   {}", plain(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmspawner_core::policy::Grant;
+    use wasmspawner_core::policy::compose::{Conflict, GrantUse, Source};
+
+    #[test]
+    fn everything_is_told_in_comments() {
+        let policy = |name: &str| Source::Policy(name.to_owned());
+        let ledger = Ledger {
+            sources: [
+                ("image".to_owned(), policy("site")),
+                ("env.HOME".to_owned(), Source::Configuration),
+                ("env.X\n---\nkind: Pod".to_owned(), Source::Request),
+            ]
+            .into(),
+            conflicts: vec![Conflict {
+                field: "env.SIZE".into(),
+                earlier: policy("default"),
+                later: policy("site"),
+            }],
+            grants: vec![GrantUse {
+                policy: "default".into(),
+                field: "volumes[0].source.host_path".into(),
+                grant: Grant::HostPath,
+            }],
+            notes: vec!["time_limits.spawn_seconds: cut".into()],
+        };
+        let mut out = Vec::new();
+        write(&mut out, &ledger).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
+        insta::assert_snapshot!(text, @"");
+    }
+}

@@ -1,0 +1,48 @@
+//! The lab that a request would get, without a cluster.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use wasmspawner_core::config::lab::SiteSecretData;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
+use wasmspawner_core::manifest::LabObjects;
+use wasmspawner_core::policy::compose::Ledger;
+use wasmspawner_core::secret::SecretBytes;
+use wasmspawner_core::spawn::SpawnRequest;
+
+use super::errors::SpawnError;
+use super::evaluate::{FromCluster, approve, decide_with};
+use super::rules::Rules;
+
+/// The lab that a request would get.
+#[derive(Debug)]
+pub struct Preview {
+    /// What would be created.
+    pub objects: LabObjects,
+    /// Who decided what.
+    pub ledger: Ledger,
+}
+
+/// Decides `request` as a spawn does, up to where the cluster comes in: the user has no other lab, every Secret of
+/// the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
+/// equal requests give equal objects.
+pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool) -> Result<Preview, Failure> {
+    let approved = approve(rules, request, 0).await.map_err(SpawnError::into_failure)?;
+    let cluster = FromCluster { provisioned, site_secrets: placeholders(rules) };
+    let decided = decide_with(rules, &approved, &operation(), cluster).await?;
+    Ok(Preview { objects: decided.objects, ledger: decided.ledger })
+}
+
+fn placeholders(rules: Rules<'_>) -> SiteSecretData {
+    let needed = rules.config.lab.needed_secrets();
+    needed.into_iter().map(|key| (key, SecretBytes::new("placeholder"))).collect()
+}
+
+fn operation() -> Operation {
+    Operation {
+        job_id: JobId::new(Uuid::nil()),
+        kind: OperationKind::Spawn,
+        started_at: Timestamp::UNIX_EPOCH,
+        deadline: Timestamp::UNIX_EPOCH,
+    }
+}
