@@ -162,13 +162,17 @@ mod tests {
             "policies:\n- {name: gone, path: gone.wasm}\n- {name: pinned, path: x.wasm, digest: nope}\n";
         let (code, out, problems) = check(&format!("{LEAST}http: {{prefix: labs/}}\n{policies}"));
         assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""));
-        insta::assert_snapshot!(problems, @"");
+        insta::assert_snapshot!(problems, @r"
+        site.yaml: http.prefix: `labs/` is no path; write something like `/spawner/v1`, with no `/` at the end
+        site.yaml: policies[0].path: policy `gone`: cannot read gone.wasm: No such file or directory (os error 2)
+        site.yaml: policies[1].digest: policy `pinned`: `nope` is no digest; it must be `sha256:` and 64 hexadecimal digits
+        ");
     }
 
     #[test]
     fn an_unknown_key_is_named_with_its_line() {
         let (code, _, problems) = check(&format!("{LEAST}limits:\n  spwan: 5m\n"));
         assert_eq!(code, ExitCode::FAILURE);
-        insta::assert_snapshot!(problems, @"");
+        insta::assert_snapshot!(problems, @r"the configuration site.yaml cannot be used: line 3 column 3: unknown field `spwan`, expected one of spawn, delete, concurrent_spawns, reconcile_every, restarts, image_pull_failures, config_error_grace, history");
     }
 }

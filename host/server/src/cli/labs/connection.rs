@@ -31,7 +31,7 @@ pub(super) struct ConnectionArgs {
 
 impl ConnectionArgs {
     pub(super) fn open(&self) -> anyhow::Result<Service> {
-        Ok(Service::new(base(&self.url)?, self.credential()?))
+        Service::new(base(&self.url)?, self.credential()?)
     }
 
     fn credential(&self) -> anyhow::Result<String> {

@@ -3,6 +3,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Map, Value, json};
+use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::Username;
 
@@ -19,10 +20,13 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(base: Url, token: String) -> Self {
-        // Building it fails only where TLS has no back end; then requests say so.
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-        Self { http: http.unwrap_or_default(), base, token }
+    pub(super) fn new(base: Url, token: String) -> anyhow::Result<Self> {
+        // The process has one provider of cryptography; whoever comes second finds it there.
+        let _ = ring::default_provider().install_default();
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        // A machine without certificate authorities can still reach a service over plain HTTP.
+        let http = if base.scheme() == "http" { http.tls_certs_only([]) } else { http };
+        Ok(Self { http: http.build().context("no client for the service can be made")?, base, token })
     }
 
     /// Users with a lab in one of these states.
@@ -124,7 +128,7 @@ mod tests {
             ("http://h:1/", "a b?#%", "", "http://h:1/labs/a%20b%3F%23%25/events"),
             ("http://h/x/", "é", "gpu 1", "http://h/x/labs/%C3%A9/servers/gpu%201/events"),
         ] {
-            let service = Service::new(Url::parse(base).unwrap(), String::new());
+            let service = Service::new(Url::parse(base).unwrap(), String::new()).unwrap();
             let lab = LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap());
             assert_eq!(service.lab_url(&lab, &["events"]).as_str(), expected);
         }

@@ -114,11 +114,32 @@ mod tests {
     fn a_list_has_its_columns_below_each_other() {
         let user = |name: &str| Username::parse(name).unwrap();
         let labs = [(user("ada"), Some(lab())), (user("ada.lovelace@example.org"), None)];
-        insta::assert_snapshot!(text(|out| list(out, &labs)), @"");
+        insta::assert_snapshot!(text(|out| list(out, &labs)), @r"
+        USER                      STATUS           STAGE    PROGRESS  STARTED               IMAGE
+        ada                       starting         Pulling  35%       2026-01-02T03:04:05Z  quay.io/x:1
+        ada.lovelace@example.org  (named servers)  -        -         -                     -
+        ");
     }
 
     #[test]
     fn a_lab_is_shown_a_line_a_thing() {
-        insta::assert_snapshot!(text(|out| show(out, &lab())), @"");
+        insta::assert_snapshot!(text(|out| show(out, &lab())), @r#"
+        lab       ada/gpu
+        status    starting, pod present, 35%
+        stage     Pulling
+        reason    Pulling
+        message   Pulling\u{1b}[2J the image
+        image     quay.io/x:1
+        digest    sha256:aa
+        started   2026-01-02T03:04:05Z
+        user      uid 7, gid 8
+        groups    staff (9), friends
+        job       j
+        option    debug = true
+        option    size = "small"
+        policy    default sha256:bb
+        env       HOME = /home/ada
+        env       TOKEN = <redacted>
+        "#);
     }
 }

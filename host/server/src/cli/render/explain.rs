@@ -9,7 +9,7 @@ use crate::cli::plain::plain;
 /// Writes the account of a decision; every line is a comment of YAML.
 pub(super) fn write(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
     writeln!(out, "# Who decided what:")?;
-    let width = ledger.sources.keys().map(String::len).max().unwrap_or_default();
+    let width = ledger.sources.keys().map(|field| plain(field).len()).max().unwrap_or_default();
     for (field, source) in &ledger.sources {
         writeln!(out, "#   {:<width$}  {}", plain(field), plain(&source.to_string()))?;
     }
@@ -63,6 +63,17 @@ mod tests {
         write(&mut out, &ledger).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        # Who decided what:
+        #   env.HOME               configuration
+        #   env.X\n---\nkind: Pod  request
+        #   image                  policy `site`
+        # Where deciders disagreed:
+        #   env.SIZE: policy `site` replaces what policy `default` said
+        # What needed a grant:
+        #   volumes[0].source.host_path: policy `default`, by its grant host-path
+        # What was changed to fit the operator's limits:
+        #   time_limits.spawn_seconds: cut
+        "#);
     }
 }

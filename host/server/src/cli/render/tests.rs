@@ -67,7 +67,7 @@ fn what_cannot_be_is_said() {
     for (arguments, said) in [
         (&["--user", "bob"][..], "nothing is known about `bob`: give --uid and --gid"),
         (&["--user", "ada", "--uid", "0"], "labs do not run as root"),
-        (&["--user", "a/b"], "the username \"a/b\" contains '/'"),
+        (&["--user", "a/b"], "username \"a/b\" contains '/'"),
         (&["--user", "ada", "--option", "size"], "write NAME=VALUE"),
         (&["--user", "ada", "--env", "1A=x"], "1A"),
         (&["--user", "ada", "--group", "staff:many"], "`many` is no number of a group"),
