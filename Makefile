@@ -29,6 +29,12 @@ unit: ## tests of the Rust packages and of sdk/python
 e2e: ## real JupyterHub, JupyterLab and browser against the service
 	$(VENV)/python -m pytest -q tests/e2e
 
+bench: ## what things cost: policy calls, the embedded cluster, many spawns and readers, a real Hub
+	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
+	$(CARGO) bench --locked -p wasmspawner-tests --bench policy_call --bench spawn_load
+	$(CARGO) build --locked -p wasmspawner
+	$(VENV)/python tests/bench/hub_load.py
+
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings

@@ -166,6 +166,11 @@ impl Service {
         (self.address, 8091).into()
     }
 
+    /// Its process, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// The folder of its configuration and state.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -1,0 +1,153 @@
+//! The floor: a client that creates the objects of labs, knows nothing of labs, and waits for their pods.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::TryStreamExt as _;
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams,
+};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Marks the floor's objects, so that the service takes none of them for its own.
+const OURS: &str = "app.kubernetes.io/managed-by=floor";
+
+/// Creates copies of a lab's objects.
+pub(crate) struct Floor {
+    client: Client,
+    user: String,
+    /// In the order in which the service creates them: the namespace first, the pod last.
+    shape: Vec<(ApiResource, Value)>,
+}
+
+impl Floor {
+    /// Learns the objects from a lab that runs. Its user's name stands nowhere else in them.
+    pub(crate) async fn like(client: Client, user: &str) -> anyhow::Result<Self> {
+        let selector = format!("wasmspawner.io/user={user}");
+        let mut shape = Vec::new();
+        for kind in [
+            ApiResource::erase::<Namespace>(&()),
+            ApiResource::erase::<ServiceAccount>(&()),
+            ApiResource::erase::<ConfigMap>(&()),
+            ApiResource::erase::<Secret>(&()),
+            ApiResource::erase::<NetworkPolicy>(&()),
+            ApiResource::erase::<Pod>(&()),
+        ] {
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+            for object in api.list(&ListParams::default().labels(&selector)).await? {
+                shape.push((kind.clone(), as_written(&kind, serde_json::to_value(object)?)));
+            }
+        }
+        let kinds: Vec<&str> = shape.iter().map(|(kind, _)| kind.kind.as_str()).collect();
+        let expected =
+            ["Namespace", "ServiceAccount", "ConfigMap", "ConfigMap", "Secret", "NetworkPolicy", "Pod"];
+        anyhow::ensure!(kinds == expected, "a lab has other objects now: {kinds:?}");
+        Ok(Self { client, user: user.to_owned(), shape })
+    }
+
+    /// Creates so many labs' objects at once and waits for all their pods; answers how long that took.
+    pub(crate) async fn run(&self, labs: usize) -> anyhow::Result<Duration> {
+        let copies = (0..labs).map(|number| self.copy(number)).collect::<anyhow::Result<Vec<_>>>()?;
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        let version = pods.list(&ListParams::default().labels(OURS)).await?.metadata.resource_version;
+        let begun = std::time::Instant::now();
+        let ready = tokio::spawn(all_ready(pods, version.unwrap_or_default(), labs));
+        let mut creating: JoinSet<_> =
+            copies.into_iter().map(|objects| create(self.client.clone(), objects)).collect();
+        while let Some(created) = creating.join_next().await {
+            created??;
+        }
+        ready.await??;
+        Ok(begun.elapsed())
+    }
+
+    /// Deletes everything again.
+    pub(crate) async fn clear(&self) -> anyhow::Result<()> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let ours = ListParams::default().labels(OURS);
+        let names: Vec<String> = namespaces.list(&ours).await?.iter().map(Namespace::name_any).collect();
+        let how = DeleteParams::background();
+        try_join_all(names.iter().map(|name| namespaces.delete(name, &how))).await?;
+        let mut again = tokio::time::interval(Duration::from_millis(50));
+        while !namespaces.list(&ours).await?.items.is_empty() {
+            again.tick().await;
+        }
+        Ok(())
+    }
+
+    fn copy(&self, number: usize) -> anyhow::Result<Vec<(ApiResource, DynamicObject)>> {
+        let renamed = |(kind, object): &(ApiResource, Value)| {
+            let text = object.to_string().replace(&self.user, &format!("floor{number}"));
+            Ok((kind.clone(), serde_json::from_str(&text)?))
+        };
+        self.shape.iter().map(renamed).collect()
+    }
+}
+
+/// An object as its creator wrote it, without what the cluster added.
+fn as_written(kind: &ApiResource, mut object: Value) -> Value {
+    let mut labels = object["metadata"]["labels"].take();
+    labels[MANAGED_BY] = json!("floor");
+    object["metadata"] = json!({
+        "name": object["metadata"]["name"],
+        "namespace": object["metadata"]["namespace"],
+        "annotations": object["metadata"]["annotations"],
+        "labels": labels,
+    });
+    object["apiVersion"] = json!(kind.api_version);
+    object["kind"] = json!(kind.kind);
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+        if kind.kind == "Namespace" {
+            fields.remove("spec");
+        }
+    }
+    if let Some(spec) = object["spec"].as_object_mut() {
+        spec.remove("nodeName");
+    }
+    object
+}
+
+/// The namespace, then everything else at once, then the pod.
+async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> anyhow::Result<()> {
+    let one = async |(kind, object): &(ApiResource, DynamicObject)| {
+        let api: Api<DynamicObject> = match object.namespace() {
+            Some(namespace) => Api::namespaced_with(client.clone(), &namespace, kind),
+            None => Api::all_with(client.clone(), kind),
+        };
+        api.create(&PostParams::default(), object).await.map(drop)
+    };
+    let [namespace, rest @ .., pod] = objects.as_slice() else { anyhow::bail!("no objects") };
+    one(namespace).await?;
+    try_join_all(rest.iter().map(one)).await?;
+    Ok(one(pod).await?)
+}
+
+/// Watches until so many pods are ready.
+async fn all_ready(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
+    let mut changes = pin!(pods.watch(&WatchParams::default().labels(OURS), &version).await?);
+    let mut ready = HashSet::new();
+    while ready.len() < labs {
+        match changes.try_next().await?.context("the watch ended")? {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) if is_ready(&pod) => {
+                ready.insert(pod.namespace());
+            }
+            WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}

@@ -1,0 +1,139 @@
+//! Many readers of one lab's events.
+
+use anyhow::Context as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::task::JoinSet;
+use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::events::{Event, Events};
+use wasmspawner_tests::guests;
+
+use crate::service;
+use crate::usage::Usage;
+
+/// Few readers, to compare with.
+const FEW: usize = 20;
+
+/// Connections that are opened at once.
+const AT_ONCE: usize = 64;
+
+/// What reading together took.
+struct Reading {
+    readers: usize,
+    events: usize,
+    /// Milliseconds from the end of the operation until half of the readers had read of it.
+    half: f64,
+    /// The same for the last reader.
+    last: f64,
+    /// True if it was over before all were connected, because the machine was too busy: then the times say nothing.
+    late: bool,
+    before: Usage,
+    connected: Usage,
+    after: Usage,
+}
+
+/// Lets few and then many read, and prints what that took.
+pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
+    let stagehand = json!({ "name": "stagehand", "path": guests::component("guest-stagehand") });
+    let service = service(stagehand).await?;
+    let pid = service.pid().context("the service has no process")?;
+    let admin = service.admin()?;
+    println!("readers of one starting lab; from `complete` until it was read, in milliseconds");
+    println!("readers  events    half    last   memory a reader   CPU a reader");
+    // The first warms up. Long enough for all to connect; the names tell the simulated pods how long that is.
+    read_together(&admin, pid, "ready.1s", FEW).await?;
+    let few = read_together(&admin, pid, "ready.2s", FEW).await?;
+    few.print();
+    let many = read_together(&admin, pid, "ready.15s", many).await?;
+    many.print();
+    println!(
+        "ratio of the last {:.1} for {:.0}x the readers",
+        many.last / few.last,
+        fraction(many.readers, few.readers)
+    );
+    println!(
+        "memory of service and cluster: {} MiB before, {} MiB with {} readers, {} MiB after\n",
+        many.before.resident_kib / 1024,
+        many.connected.resident_kib / 1024,
+        many.readers,
+        many.after.resident_kib / 1024
+    );
+    Ok(())
+}
+
+async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> anyhow::Result<Reading> {
+    let before = Usage::of(pid)?;
+    let answer = admin.spawn(lab).await?;
+    anyhow::ensure!(answer.status == 303, "the spawn was refused: {answer:?}");
+    let connecting = stream::iter(0..readers).map(|_| admin.events(lab)).buffer_unordered(AT_ONCE);
+    let streams: Vec<Events> = connecting.try_collect().await?;
+    let connected_at = Timestamp::now();
+    let connected = Usage::of(pid)?;
+
+    let mut reading: JoinSet<_> = streams.into_iter().map(read).collect();
+    let mut seen: Option<Vec<Event>> = None;
+    let mut read_at = Vec::with_capacity(readers);
+    while let Some(read) = reading.join_next().await {
+        let (events, at) = read??;
+        let first = seen.get_or_insert_with(|| events.clone());
+        anyhow::ensure!(*first == events, "two readers read different things: {first:#?} {events:#?}");
+        read_at.push(at);
+    }
+    let after = Usage::of(pid)?;
+    let seen = seen.context("no readers")?;
+    in_order(&seen)?;
+    let history = admin.get(&format!("{PREFIX}/labs/{lab}/history")).await?.json()?;
+    let ended: Timestamp = history[0]["ended_at"].as_str().context("no end in the history")?.parse()?;
+    let late = connected_at > ended;
+    read_at.sort_unstable();
+    let since = |at: Timestamp| at.duration_since(ended).as_secs_f64() * 1e3;
+    let (half, last) = (since(read_at[readers / 2]), since(read_at[readers - 1]));
+    Ok(Reading { readers, events: seen.len(), half, last, late, before, connected, after })
+}
+
+/// All events, and when `complete` was read.
+async fn read(mut stream: Events) -> anyhow::Result<(Vec<Event>, Timestamp)> {
+    let (mut events, mut complete) = (Vec::new(), None);
+    while let Some(event) = stream.next().await? {
+        if event.kind == "complete" {
+            complete = Some(Timestamp::now());
+        }
+        events.push(event);
+    }
+    Ok((events, complete.context("a stream without `complete`")?))
+}
+
+/// The ids count from 1 without gaps, and `complete` is the last.
+fn in_order(events: &[Event]) -> anyhow::Result<()> {
+    for (event, number) in events.iter().zip(1_usize..) {
+        let (_, id) = event.id.rsplit_once('-').context("an id without a number")?;
+        anyhow::ensure!(id.parse::<usize>()? == number, "not in order: {events:#?}");
+    }
+    anyhow::ensure!(events.last().is_some_and(|last| last.kind == "complete"), "not complete: {events:#?}");
+    Ok(())
+}
+
+impl Reading {
+    fn print(&self) {
+        let memory = self.connected.resident_kib.saturating_sub(self.before.resident_kib);
+        let cpu = self.after.cpu_millis - self.before.cpu_millis;
+        #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+        let each = |sum: u64| sum as f64 / self.readers as f64;
+        println!(
+            "{:7}  {:6}  {:6.1}  {:6.1}   {:11.1} KiB   {:9.2} ms{}",
+            self.readers,
+            self.events,
+            self.half,
+            self.last,
+            each(memory),
+            each(cpu),
+            if self.late { "   too late: not all were connected when it ended" } else { "" }
+        );
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn fraction(part: usize, whole: usize) -> f64 {
+    part as f64 / whole as f64
+}
