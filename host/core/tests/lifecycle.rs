@@ -340,3 +340,16 @@ fn a_labs_own_time_limits_hold_for_it_and_end_with_it() {
     world.act(&Act::Spawn);
     assert_eq!(world.lab.deadline(), Some(world.now + LIMITS.spawn));
 }
+
+#[test]
+fn a_lab_that_ends_after_hours_is_gone_and_no_failure() {
+    let mut world = World::new();
+    for act in [Act::Spawn, Act::Decide(true), Act::FinishApply(true), Act::Show(Stage::Running)] {
+        world.act(&act);
+    }
+    world.now += SignedDuration::from_hours(5);
+    for act in [Act::Evict, Act::Wait(1), Act::RestGoes] {
+        world.act(&act);
+    }
+    assert_eq!(world.lab.phase, Phase::Absent);
+}

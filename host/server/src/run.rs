@@ -59,7 +59,13 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
-    let keeper = tokio::spawn(spawner::keep(labs.clone(), connection.watches, stop.clone()));
+    let keeping = spawner::keep(labs.clone(), connection.watches, stop.clone());
+    // Without its keeper the service would know less and less: it ends instead, and is started again.
+    let end = stop.clone().drop_guard();
+    let keeper = tokio::spawn(async move {
+        Box::pin(keeping).await;
+        drop(end);
+    });
     let state =
         Api { labs: labs.clone(), authenticator, metrics: metrics.clone(), prefix, shutdown: stop.clone() };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
@@ -73,6 +79,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     cluster_stop.cancel();
     background.close();
     background.wait().await;
+    labs.site().history.flush();
     tracing::info!("the service has ended");
     Ok(())
 }
@@ -140,12 +147,13 @@ async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpL
 
 /// The state directory holds secrets: nobody else may look into it.
 fn private_directory(path: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .with_context(|| format!("the state directory {} cannot be made", path.display()))
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("the state directory {} cannot be made", path.display()))?;
+    if std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).is_err() {
+        tracing::warn!(path = %path.display(), "the state directory is not ours: others may be able to read what is in it");
+    }
+    Ok(())
 }
 
 /// On one machine tokens are minted while the service runs (`wasmspawner token`): it starts with none.

@@ -48,6 +48,7 @@ pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
 pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running => Ok(Admission::Begin),
+        Phase::Terminating(_) if lab.is_reaping() => Ok(Admission::Begin),
         Phase::Terminating(_) => Ok(Admission::Join),
         Phase::Failed { cleanup: None, .. } if !(lab.pod.is_missing() && lab.rest.is_missing()) => {
             Ok(Admission::Begin)

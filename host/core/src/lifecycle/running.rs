@@ -10,10 +10,10 @@ impl Lab {
     /// crashed. Losing readiness for a while is no end.
     pub(super) fn observe_running(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.pod.is_missing() {
-            return self.reap(effects);
+            return self.reap(now, effects);
         }
         match analysis.stage {
-            Stage::Stopped | Stage::Terminating => self.reap(effects),
+            Stage::Stopped | Stage::Terminating => self.reap(now, effects),
             Stage::Failed => self.crash(Failure::cluster(&analysis.reason, &analysis.message), now, effects),
             Stage::Running
             | Stage::Starting
@@ -24,7 +24,8 @@ impl Lab {
         }
     }
 
-    fn reap(&mut self, effects: &mut Vec<Effect>) {
+    fn reap(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.limit_deletion(now);
         self.phase = Phase::Terminating(super::DeleteStep::Pod);
         self.begin_termination(effects);
     }

@@ -11,6 +11,7 @@ impl Lab {
     pub(super) fn begin_stop(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
         let deadline = operation.started_at.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
         let operation = Operation { deadline, ..operation };
+        let reaping = self.is_reaping();
         let was = std::mem::replace(&mut self.phase, Phase::Terminating(DeleteStep::Draining));
         match was {
             Phase::Starting(step) => {
@@ -23,6 +24,7 @@ impl Lab {
                 }
             }
             Phase::Running | Phase::Failed { cleanup: None, .. } => self.begin(operation, effects),
+            Phase::Terminating(_) if reaping => self.begin(operation, effects),
             other => return self.phase = other,
         }
         effects.push(Effect::Publish(Entry::Progress(10)));
@@ -83,11 +85,16 @@ impl Lab {
 
     /// Deletes what a failure left, with a time limit of its own.
     pub(super) fn begin_cleanup(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.limit_deletion(now);
+        let next = self.begin_deletion(effects).step();
+        self.set_cleanup(next);
+    }
+
+    /// A deletion that nobody asked for has a time limit of its own, from now on.
+    pub(super) fn limit_deletion(&mut self, now: Timestamp) {
         if let Some(operation) = &mut self.operation {
             operation.deadline = now.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
         }
-        let next = self.begin_deletion(effects).step();
-        self.set_cleanup(next);
     }
 
     pub(super) fn continue_cleanup(&mut self, step: DeleteStep, effects: &mut Vec<Effect>) {
@@ -117,7 +124,7 @@ impl Lab {
     }
 
     /// A lab that ended by itself is removed without an operation of its own: nobody waits for it.
-    fn is_reaping(&self) -> bool {
+    pub(super) fn is_reaping(&self) -> bool {
         matches!(self.phase, Phase::Terminating(_)) && !self.is_stop()
     }
 

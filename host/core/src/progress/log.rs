@@ -58,6 +58,11 @@ impl ProgressLog {
         self.job_id
     }
 
+    /// The number that the next entry will have.
+    pub fn next_number(&self) -> usize {
+        self.first_number + self.entries.len()
+    }
+
     /// Appends; answers whether there is something new to read.
     pub fn append(&mut self, entry: Entry, at: Timestamp) -> bool {
         if self.is_finished() || self.repeats(&entry) {
@@ -69,7 +74,7 @@ impl ProgressLog {
             }
             self.progress = percent.min(100);
         }
-        let number = self.first_number + self.entries.len();
+        let number = self.next_number();
         self.entries.push(LoggedEntry { number, at, entry });
         true
     }

@@ -69,8 +69,16 @@ pub(super) fn is_transient(error: &kube::Error) -> bool {
 }
 
 fn is_transient_status(status: &Status) -> bool {
-    let being_terminated = status.code == 403 && status.message.contains("being terminated");
-    matches!(status.code, 429 | 500 | 502 | 503 | 504) || being_terminated
+    let passing = match status.code {
+        // A namespace on its way out; a new quota that its controller has not counted yet.
+        403 => {
+            ["being terminated", "status unknown for quota"].iter().any(|text| status.message.contains(text))
+        }
+        // Two objects at once that one quota counts.
+        409 => status.message.contains("resourcequotas"),
+        _ => false,
+    };
+    passing || matches!(status.code, 429 | 500 | 502 | 503 | 504)
 }
 
 /// An error with its causes on one line, for the log.

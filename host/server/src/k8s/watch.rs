@@ -85,7 +85,9 @@ async fn watch<K>(
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    let mut stream = std::pin::pin!(watcher(api, config).default_backoff());
+    let mut stream = std::pin::pin!(
+        watcher(api, config).default_backoff().modify(|object| object.meta_mut().managed_fields = None)
+    );
     let mut known: Known<K> = Known::default();
     loop {
         let event = tokio::select! {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
-    Admission, Effect, Event, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal,
-    admit_spawn, admit_stop,
+    Admission, Effect, Event, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal, admit_spawn,
+    admit_stop,
 };
-use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+use wasmspawner_core::progress::{Entry, LoggedEntry, OperationRecord, ProgressLog};
 
 use super::errand::{self, Answer};
 use super::evaluate::{Approved, Decided};
@@ -25,18 +26,11 @@ use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::{About, LabSnapshot};
 use super::tally::count;
-use super::world::{Footprint, World};
+use super::view::View;
+use super::world::World;
 
 /// How long a lab that is gone can still be asked for its last events.
 const LINGER: Duration = Duration::from_mins(10);
-
-/// What others see of a lab.
-#[derive(Clone, Default)]
-pub(super) struct View {
-    pub(super) snapshot: Option<Arc<LabSnapshot>>,
-    pub(super) log: Option<Arc<LiveLog>>,
-    pub(super) footprint: Footprint,
-}
 
 /// Owns one lab.
 pub(super) struct Driver {
@@ -51,11 +45,13 @@ pub(super) struct Driver {
     decided: Option<Arc<Decided>>,
     log: Option<Arc<LiveLog>>,
     record: Option<OperationRecord>,
-    errands: JoinSet<Answer>,
+    errands: JoinSet<(Option<JobId>, Answer)>,
+    deletions: Vec<AbortHandle>,
     evaluation: Option<AbortHandle>,
     cancel_apply: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
     recheck_at: Option<Timestamp>,
+    over_since: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Message>,
     view: watch::Sender<View>,
 }
@@ -82,10 +78,12 @@ impl Driver {
             log: None,
             record: None,
             errands: JoinSet::new(),
+            deletions: Vec::new(),
             evaluation: None,
             cancel_apply: CancellationToken::new(),
             spawn_slot: None,
             recheck_at: None,
+            over_since: None,
             inbox,
             view,
         }
@@ -112,19 +110,15 @@ impl Driver {
         }
         loop {
             let wake = self.wake_in();
-            let mut idle = false;
             tokio::select! {
                 message = self.inbox.recv() => match message {
                     Some(message) => self.receive(message),
                     None => return,
                 },
                 Some(answer) = self.errands.join_next() => self.hear(answer),
-                () = tokio::time::sleep(wake) => {
-                    idle = wake == LINGER;
-                    self.wake();
-                }
+                () = tokio::time::sleep(wake) => self.wake(),
             }
-            if idle && self.is_over() && self.labs.retire(&self.key, &self.inbox) {
+            if self.has_lingered() && self.labs.retire(&self.key, &self.inbox) {
                 return;
             }
         }
@@ -181,7 +175,15 @@ impl Driver {
         self.observe();
     }
 
-    fn hear(&mut self, answer: Result<Answer, tokio::task::JoinError>) {
+    fn hear(&mut self, answer: Result<(Option<JobId>, Answer), tokio::task::JoinError>) {
+        let answer = match answer {
+            // What an operation that is over asked for says nothing about this one; but a creation that ends is heard.
+            Ok((job_id, answer)) if job_id != self.job_id() && !matches!(answer, Answer::Applied(_)) => {
+                return;
+            }
+            Ok((_, answer)) => Ok(answer),
+            Err(error) => Err(error),
+        };
         match answer {
             Ok(Answer::Decided(Ok(decided))) => {
                 let plan = decided.plan();
@@ -191,11 +193,11 @@ impl Driver {
             }
             Ok(Answer::Decided(Err(failure))) => self.feed(Event::Decided(Err(failure))),
             Ok(Answer::Applied(result)) => {
-                let result = result.map(|pod| {
-                    self.world.see_rest(Presence::Present);
-                    self.world.see_pod(pod);
-                });
-                self.feed(Event::Applied(result));
+                match &result {
+                    Ok(pod) => self.world.created(pod.clone()),
+                    Err(_) => self.world.may_have_created(),
+                }
+                self.feed(Event::Applied(result.map(drop)));
                 self.observe();
             }
             Ok(Answer::PodIsGone) => self.see(Seen::PodGone(None)),
@@ -205,18 +207,7 @@ impl Driver {
             Err(error) if error.is_cancelled() => {}
             Err(error) => {
                 tracing::error!(%error, "an errand of a lab's driver panicked");
-                let failure = Failure::service(
-                    "InternalError",
-                    "The service failed; its administrators find the reason in its log",
-                );
-                let event = if matches!(self.lab.phase, Phase::Terminating(_)) {
-                    Event::DeleteRefused(failure)
-                } else if self.decided.is_some() {
-                    Event::Applied(Err(failure))
-                } else {
-                    Event::Decided(Err(failure))
-                };
-                self.feed(event);
+                self.feed(errand::lost(&self.lab.phase));
             }
         }
     }
@@ -246,8 +237,18 @@ impl Driver {
         })
     }
 
-    fn is_over(&self) -> bool {
-        self.lab.phase == Phase::Absent && self.errands.is_empty()
+    /// True when the lab has been gone for long enough, whatever else was heard meanwhile.
+    fn has_lingered(&mut self) -> bool {
+        if self.lab.phase == Phase::Absent && self.errands.is_empty() {
+            self.over_since.get_or_insert_with(Instant::now).elapsed() >= LINGER
+        } else {
+            self.over_since = None;
+            false
+        }
+    }
+
+    fn job_id(&self) -> Option<JobId> {
+        self.lab.operation.map(|operation| operation.job_id)
     }
 
     fn feed(&mut self, event: Event) {
@@ -267,8 +268,9 @@ impl Driver {
             Effect::Publish(entry) => self.say(entry),
             Effect::Finish(outcome) => self.finish(&outcome),
             Effect::EvaluatePolicy => {
-                self.decided = None;
-                if let (Some(approved), Some(operation)) = (self.approved.clone(), self.lab.operation) {
+                // Nothing is left to delete: a request that is still under way must not meet the next lab.
+                self.deletions.drain(..).for_each(|deletion| deletion.abort());
+                if let (Some(approved), Some(operation)) = (self.approved.take(), self.lab.operation) {
                     self.evaluation =
                         Some(self.send(errand::evaluate(Arc::clone(&self.site), approved, operation)));
                 }
@@ -280,7 +282,7 @@ impl Driver {
             }
             Effect::Apply => {
                 self.cancel_apply = CancellationToken::new();
-                if let (Some(decided), Some(operation)) = (self.decided.clone(), self.lab.operation) {
+                if let (Some(decided), Some(operation)) = (self.decided.take(), self.lab.operation) {
                     let cancel = self.cancel_apply.clone();
                     self.send(errand::apply(Arc::clone(&self.site), decided, operation, cancel));
                 }
@@ -288,17 +290,15 @@ impl Driver {
             Effect::CancelApply => self.cancel_apply.cancel(),
             Effect::DeletePod => {
                 if let (Some(place), Some(operation)) = (self.place.clone(), self.lab.operation) {
-                    self.send(errand::delete_pod(Arc::clone(&self.site), place, operation));
+                    let deletion = self.send(errand::delete_pod(Arc::clone(&self.site), place, operation));
+                    self.deletions.push(deletion);
                 }
             }
             Effect::DeleteRest => {
                 if let (Some(place), Some(operation)) = (self.place.clone(), self.lab.operation) {
-                    self.send(errand::delete_rest(
-                        Arc::clone(&self.site),
-                        self.key.clone(),
-                        place,
-                        operation,
-                    ));
+                    let (site, key) = (Arc::clone(&self.site), self.key.clone());
+                    let deletion = self.send(errand::delete_rest(site, key, place, operation));
+                    self.deletions.push(deletion);
                 }
             }
             Effect::MarkProvisioned => {
@@ -308,9 +308,11 @@ impl Driver {
     }
 
     fn send(&mut self, errand: impl Future<Output = Answer> + Send + 'static) -> AbortHandle {
-        let job_id = self.lab.operation.map(|operation| operation.job_id.to_string());
-        let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
-        self.errands.spawn(errand.instrument(span))
+        let job_id = self.job_id();
+        let told = job_id.map(|job_id| job_id.to_string());
+        let span =
+            tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id = told);
+        self.errands.spawn(async move { (job_id, errand.await) }.instrument(span))
     }
 
     fn begin(&mut self, operation: &Operation) {
@@ -327,13 +329,7 @@ impl Driver {
         let now = Timestamp::now();
         // The record is complete before anybody is told that the operation is over.
         if is_last && let Some(mut record) = self.record.take() {
-            if let Some(number) = record.events.last().map(|last| last.number + 1) {
-                record.note(&wasmspawner_core::progress::LoggedEntry {
-                    number,
-                    at: now,
-                    entry: entry.clone(),
-                });
-            }
+            record.note(&LoggedEntry { number: log.next_number(), at: now, entry: entry.clone() });
             self.site.history.put(&record);
         }
         if let Some(logged) = log.append(entry, now)
@@ -383,7 +379,7 @@ impl Driver {
                 .map(|failure| failure.message.clone())
                 .or(stage.map(|(_, _, text)| text.to_owned())),
             progress: self.log.as_ref().map_or(0, |log| log.progress()),
-            job_id: self.lab.operation.map(|operation| operation.job_id),
+            job_id: self.job_id(),
         }
     }
 }

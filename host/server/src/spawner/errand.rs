@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::lifecycle::{DeleteStep, Event, Failure, Operation, Phase, SpawnStep};
 use wasmspawner_core::manifest;
 
 use super::evaluate::{Approved, Decided, decide};
@@ -78,6 +78,19 @@ pub(super) async fn mark_provisioned(site: Arc<Site>, key: LabKey) -> Answer {
         tracing::warn!(%error, "could not record that the user has had a lab");
     }
     Answer::Nothing
+}
+
+/// The answer of an errand that panicked: the one that the lab waits for, as a failure.
+pub(super) fn lost(phase: &Phase) -> Event {
+    let message = "The service failed; its administrators find the reason in its log";
+    let failure = Failure::service("InternalError", message);
+    match phase {
+        Phase::Starting(SpawnStep::Deciding) => Event::Decided(Err(failure)),
+        Phase::Starting(SpawnStep::Creating | SpawnStep::Cleaning(DeleteStep::Draining))
+        | Phase::Terminating(DeleteStep::Draining)
+        | Phase::Failed { cleanup: Some(DeleteStep::Draining), .. } => Event::Applied(Err(failure)),
+        _ => Event::DeleteRefused(failure),
+    }
 }
 
 /// What is left of the operation's time: one deadline for all that it does.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -10,6 +11,9 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::progress::OperationRecord;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
+
+/// How long the end of the service waits for the disk.
+const FLUSH: Duration = Duration::from_secs(5);
 
 /// The records of operations, newest first, kept for a while. Reads come from memory; a thread of its own writes what
 /// happened to the disk, so that no spawn waits for it.
@@ -23,6 +27,7 @@ pub struct History {
 enum Write {
     Put(Arc<OperationRecord>),
     Remove(Vec<String>),
+    Flush(mpsc::SyncSender<()>),
 }
 
 /// The history cannot be kept in this file.
@@ -90,6 +95,15 @@ impl History {
         }
     }
 
+    /// Waits, for a while, until everything is on the disk. For the end of the service.
+    pub fn flush(&self) {
+        let (done, written) = mpsc::sync_channel(1);
+        self.write(Write::Flush(done));
+        if self.disk.is_some() && written.recv_timeout(FLUSH).is_err() {
+            tracing::error!("the last of the history may not be on the disk");
+        }
+    }
+
     fn write(&self, write: Write) {
         if let Some(disk) = &self.disk {
             // The thread ends only with the last sender.
@@ -128,6 +142,7 @@ fn write_all(database: &Database, writes: &mpsc::Receiver<Write>) {
 }
 
 fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Result<(), redb::Error> {
+    let mut flushed = Vec::new();
     let writing = database.begin_write()?;
     {
         let mut table = writing.open_table(RECORDS)?;
@@ -137,6 +152,7 @@ fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Resul
                     Ok(bytes) => drop(table.insert(record.job_id.to_string().as_str(), bytes.as_slice())?),
                     Err(error) => tracing::error!(%error, "a record could not be written down"),
                 },
+                Write::Flush(done) => flushed.push(done),
                 Write::Remove(job_ids) => {
                     for job_id in job_ids {
                         table.remove(job_id.as_str())?;
@@ -146,6 +162,10 @@ fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Resul
         }
     }
     writing.commit()?;
+    for done in flushed {
+        // Whoever waited for too long is gone.
+        let _ = done.try_send(());
+    }
     Ok(())
 }
 
@@ -182,6 +202,7 @@ mod tests {
         let history = History::open(&file, SignedDuration::from_hours(48)).unwrap();
         history.put(&record(1, Timestamp::UNIX_EPOCH));
         history.put(&record(2, Timestamp::UNIX_EPOCH));
+        history.flush();
         drop(history);
         // The writing thread lets go of the file when it has written everything.
         let reopened = std::iter::from_fn(|| {

@@ -9,12 +9,12 @@ use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
-use wasmspawner_core::names::{ServerName, Username};
+use wasmspawner_core::names::ServerName;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
 
-use super::driver::{Driver, View};
+use super::driver::Driver;
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
@@ -23,6 +23,7 @@ use super::policy_report::PolicyReport;
 use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::LabSnapshot;
+use super::view::View;
 use super::world::Footprint;
 use crate::wasm::LoadError;
 
@@ -107,7 +108,10 @@ impl Labs {
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
         self.known()?;
         let key = request.key.clone();
-        let labs = self.labs_of(&key.user);
+        if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
+            return Err(refusal.into());
+        }
+        let labs = self.other_labs(&key);
         let approved = approve(self.site.rules(), request, labs).await?;
         let (reply, answer) = oneshot::channel();
         self.tell(&key, Message::Spawn(Box::new(approved), reply));
@@ -166,11 +170,18 @@ impl Labs {
         });
     }
 
-    /// Every lab looks again at what it could not clean.
+    /// Failed labs look again at what could not be cleaned.
     pub(super) fn retry_cleanups(&self) {
         for handle in self.table().labs.values() {
-            let _ = handle.inbox.send(Message::Reconcile);
+            if handle.view.borrow().snapshot.as_ref().is_some_and(|lab| lab.status == LabStatus::Failed) {
+                let _ = handle.inbox.send(Message::Reconcile);
+            }
         }
+    }
+
+    /// What the lab is known to have in the cluster.
+    pub(super) fn footprint(&self, key: &LabKey) -> Option<Footprint> {
+        self.view(key).map(|view| view.footprint)
     }
 
     /// What every lab is known to have in the cluster.
@@ -184,7 +195,7 @@ impl Labs {
 
     /// True if the lab has a driver.
     pub(super) fn has(&self, key: &LabKey) -> bool {
-        self.table().labs.contains_key(key)
+        self.table().labs.get(key).is_some_and(|handle| !handle.inbox.is_closed())
     }
 
     /// Tells a lab what a watch shows of it; a lab that nobody knows is none of our business.
@@ -222,12 +233,15 @@ impl Labs {
     /// Writes to a lab's driver, which is started when there is none.
     fn tell(&self, key: &LabKey, message: Message) {
         let mut table = self.table();
+        // A driver ends by retiring, which takes it out of the table; one that panicked is replaced.
+        if table.labs.get(key).is_some_and(|handle| handle.inbox.is_closed()) {
+            table.labs.remove(key);
+        }
         let handle = table.labs.entry(key.clone()).or_insert_with(|| {
             let (handle, driver) = self.driver(key);
             tokio::spawn(driver.run());
             handle
         });
-        // A driver ends only by retiring, which takes it out of the table.
         let _ = handle.inbox.send(message);
     }
 
@@ -244,12 +258,14 @@ impl Labs {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
-    /// Labs that the user has already, failed ones not counted.
-    fn labs_of(&self, user: &Username) -> u32 {
+    /// Labs that the user has beside this one, failed ones not counted.
+    fn other_labs(&self, asked: &LabKey) -> u32 {
         let table = self.table();
         let of_user = table.labs.iter().filter(|(key, handle)| {
             let counts = |lab: &Arc<LabSnapshot>| lab.status != LabStatus::Failed;
-            key.user == *user && handle.view.borrow().snapshot.as_ref().is_some_and(counts)
+            key.user == asked.user
+                && **key != *asked
+                && handle.view.borrow().snapshot.as_ref().is_some_and(counts)
         });
         u32::try_from(of_user.count()).unwrap_or(u32::MAX)
     }
@@ -260,5 +276,15 @@ impl Labs {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the driver would say too. Asked first, so that no policy is asked about what cannot be.
+fn refusal(status: LabStatus) -> Option<Refusal> {
+    match status {
+        LabStatus::Starting => Some(Refusal::SpawnInProgress),
+        LabStatus::Running => Some(Refusal::LabExists),
+        LabStatus::Terminating => Some(Refusal::StopInProgress),
+        LabStatus::Failed => None,
     }
 }

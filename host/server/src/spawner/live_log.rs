@@ -30,6 +30,11 @@ impl LiveLog {
         logged
     }
 
+    /// The number that the next entry will have.
+    pub(super) fn next_number(&self) -> usize {
+        self.log.read().unwrap_or_else(PoisonError::into_inner).next_number()
+    }
+
     /// How far the operation is, 0 to 100.
     pub(super) fn progress(&self) -> u8 {
         self.log.read().unwrap_or_else(PoisonError::into_inner).progress()

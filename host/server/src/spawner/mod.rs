@@ -24,6 +24,7 @@ mod service;
 mod site;
 mod snapshot;
 mod tally;
+mod view;
 mod world;
 
 pub use errors::SpawnError;

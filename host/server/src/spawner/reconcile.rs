@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::{JobId, LabKey};
-use wasmspawner_core::lifecycle::{Lab, Operation, OperationKind, Presence};
+use wasmspawner_core::lifecycle::{Lab, Operation, OperationKind, Outcome, Presence};
 use wasmspawner_core::manifest;
-use wasmspawner_core::progress::{OperationRecord, ProgressLog};
+use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
 
 use super::labs::Labs;
 use super::message::Seen;
@@ -53,6 +53,9 @@ pub(super) async fn reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
 }
 
 fn report_gone(labs: &Labs, key: &LabKey, footprint: Footprint, found: &Found) {
+    if labs.footprint(key).as_ref() != Some(&footprint) {
+        return;
+    }
     let listed = |uid: &String| found.pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
     if let Some(uid) = footprint.pod_uid.filter(|uid| !listed(uid)) {
         labs.show(key, Seen::PodGone(Some(uid)));
@@ -95,7 +98,10 @@ fn recovered(site: &Site, key: &LabKey, remains: Remains) -> Recovered {
     let now = Timestamp::now();
     let record = remains.env.as_ref().and_then(record::read);
     let history = site.history.of(key);
-    let last = history.first().map(|record| (**record).clone());
+    // A record older than the lab is of an earlier one.
+    let since = record.as_ref().map(|record| record.started_at);
+    let last = history.first().map(|last| (**last).clone());
+    let last = last.filter(|last| since.is_none_or(|since| last.started_at >= since));
     let operation = operation(record.as_ref(), last.as_ref(), &remains, site);
     let place = place(site, key, record.as_ref(), &remains);
     let mut world = World::default();
@@ -108,25 +114,41 @@ fn recovered(site: &Site, key: &LabKey, remains: Remains) -> Recovered {
     ));
     let observation = world.observe(&site.stage_policy(), now);
     let last = last.filter(|last| last.job_id == operation.job_id);
-    let completed = last.as_ref().is_some_and(|last| last.ended_at.is_some());
+    let recorded = last.as_ref().and_then(|last| last.outcome.clone());
+    // A pod that is older than its spawn's deadline was ready: otherwise it would have been cleaned.
+    let outlived =
+        world.pod().is_some() && operation.kind == OperationKind::Spawn && operation.deadline < now;
+    let ended = recorded.or(outlived.then_some(Outcome::Complete));
     Recovered {
-        lab: Lab::recovered(operation, &observation, site.time_limits(), completed),
+        lab: Lab::recovered(operation, &observation, site.time_limits(), ended.as_ref()),
         world,
         place,
         about: record.map_or_else(About::default, |record| record.about),
-        log: log(&operation, last.as_ref().filter(|_| completed), now),
-        record: (!completed).then(|| last.unwrap_or_else(|| OperationRecord::begin(key.clone(), &operation))),
+        log: log(&operation, last.as_ref(), ended.as_ref(), now),
+        record: match ended {
+            Some(_) => None,
+            None => Some(last.unwrap_or_else(|| OperationRecord::begin(key.clone(), &operation))),
+        },
     }
 }
 
 /// What was said, where that is known. Otherwise the numbers go on above all that were given out before: at most one
 /// a millisecond was.
-fn log(operation: &Operation, ended: Option<&OperationRecord>, now: Timestamp) -> ProgressLog {
-    if let Some(record) = ended {
+fn log(
+    operation: &Operation,
+    last: Option<&OperationRecord>,
+    ended: Option<&Outcome>,
+    now: Timestamp,
+) -> ProgressLog {
+    if let (Some(record), Some(_)) = (last, ended) {
         return ProgressLog::restored(operation.job_id, record.events.clone());
     }
     let elapsed = now.duration_since(operation.started_at).as_millis();
-    ProgressLog::continued(operation.job_id, usize::try_from(elapsed).unwrap_or(1).max(1))
+    let mut log = ProgressLog::continued(operation.job_id, usize::try_from(elapsed).unwrap_or(1).max(1));
+    if ended.is_some() {
+        log.append(Entry::Complete("The lab is ready".into()), now);
+    }
+    log
 }
 
 /// The operation that was under way, or the last one. The history knows best, then the lab's own record.
@@ -149,7 +171,9 @@ fn operation(
     let fresh = site.operation(kind);
     match (last, record) {
         (Some(last), _) if last.kind == kind => {
-            Operation { job_id: last.job_id, started_at: last.started_at, ..fresh }
+            let deadline = record.filter(|record| record.job_id == last.job_id).map(|record| record.deadline);
+            let deadline = deadline.unwrap_or(fresh.deadline);
+            Operation { job_id: last.job_id, started_at: last.started_at, deadline, ..fresh }
         }
         (_, Some(record)) if kind == OperationKind::Spawn => record.operation(kind),
         _ => job_of(remains).map_or(fresh, |job_id| Operation { job_id, ..fresh }),

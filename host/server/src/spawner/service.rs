@@ -52,7 +52,7 @@ async fn reconcile_regularly(labs: &Labs, stop: &CancellationToken) {
         pause = every;
         labs.site().history.expire(Timestamp::now());
         labs.retry_cleanups();
-        if let Err(error) = reconcile(labs).await {
+        if let Some(Err(error)) = stop.run_until_cancelled(reconcile(labs)).await {
             tracing::warn!(error = %Causes(&error), "could not reconcile");
         }
     }

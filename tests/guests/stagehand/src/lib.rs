@@ -1,7 +1,7 @@
 //! A policy that gives each user the lab their name asks for: `fault.crash-loop` one that crashes,
 //! `pull.30s` one whose image takes that long, `act.loop` none, because the policy never answers. Everybody else gets
 //! an ordinary one. What the names mean is told by the simulated kubelet's annotations.
-
+#![cfg(target_arch = "wasm32")]
 #![expect(clippy::panic, reason = "it is what this guest is for")]
 
 use std::hint::black_box;

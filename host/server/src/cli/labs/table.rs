@@ -18,8 +18,9 @@ pub(super) fn list(out: &mut impl Write, labs: &[(Username, Option<Lab>)]) -> io
     };
     let widths: Vec<usize> = (0..6).map(width).collect();
     for row in &rows {
-        let line: String = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
-        writeln!(out, "{}", line.trim_end())?;
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())
 }
