@@ -27,12 +27,14 @@ unit: ## tests of the Rust packages and of sdk/python
 	cd sdk/python && $(VENV)/python -m pytest -q
 
 e2e: ## real JupyterHub, JupyterLab and browser against the service
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(VENV)/python -m pytest -q tests/e2e
 
 bench: ## what things cost: policy calls, the embedded cluster, many spawns and readers, a real Hub
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
 	$(CARGO) bench --locked -p wasmspawner-tests --bench policy_call --bench spawn_load
-	$(CARGO) build --locked -p wasmspawner
+	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(VENV)/python tests/bench/hub_load.py
 
 lint: ## formats and lints; warnings are errors

@@ -69,7 +69,8 @@ def add_guest_target() -> None:
 def build() -> Path:
     """Build the service and its policies; the folder with the program."""
     with step("Building the service (the first time takes minutes)"):
-        _run("cargo", "build", "--locked", "-p", "wasmspawner")
+        # Of the whole workspace, as the tests build it: the same features, so that nothing is built twice.
+        _run("cargo", "build", "--locked", "--workspace", "--bin", "wasmspawner")
     with step("Building the policies"):
         packages = [argument for policy in POLICIES for argument in ("-p", policy)]
         _run("cargo", "build", "--locked", "--profile", "guest", "--target", GUEST_TARGET, *packages)
