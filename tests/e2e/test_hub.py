@@ -71,6 +71,24 @@ def test_a_named_server_beside_the_default_one(world):
     assert world.lab_status(name), "the default lab went with the named one"
 
 
+def test_a_deleted_server_takes_its_volume_along(world):
+    name = "mary"
+    visitor = Visitor(world, name)
+    for server in ("", "second"):
+        visitor.submit(server)
+        assert visitor.progress(server)[-1][1].get("ready") is True
+    both = {"claim-mary", "claim-mary--second"}
+    assert world.claims(name) == both
+    world.hub_api("DELETE", f"/users/{name}/servers/second")
+    eventually(lambda: world.lab(name, "second") is None, what="the named lab is gone")
+    assert world.claims(name) == both, "a stop touches no volume"
+    world.hub_api("DELETE", f"/users/{name}/servers/second", json={"remove": True})
+    eventually(lambda: world.claims(name) == {"claim-mary"}, what="the named server's claim is gone")
+    world.hub_api("DELETE", f"/users/{name}")
+    eventually(lambda: world.claims(name) == set(), what="the user's claims are gone")
+    assert world.lab(name) is None
+
+
 def test_a_lab_that_fails_tells_its_user(world):
     visitor = Visitor(world, "margaret")
     answer = visitor.submit(image="broken")

@@ -1,5 +1,6 @@
 """The one-machine setup as the tests see it: its processes, its Hub's API, and a user at a browser without one."""
 
+import base64
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, urljoin
 
 import requests
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "deploy/local"))
@@ -40,12 +42,17 @@ def free_port():
 
 
 def adapt(config):
-    """An image that ends at once, and a user without access."""
+    """An image that ends at once, a volume claim for each server, and a user without access."""
     config["embedded"]["images"].insert(
         0, {"match": BROKEN_IMAGE, "command": ["/bin/sh", "-c", "exit 3"], "pod_command": "ignored"}
     )
     default = config["policies"][0]["config"]
     default["images"] = [*default["images"], {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE}]
+    # A claim for each server, which goes with it.
+    config["kubernetes"] = {"namespaces": "retain"}
+    claim = {"name": "{pvc_name}", "create": {"storage": "1Gi", "on_server_deletion": "delete"}}
+    default["volumes"] = [*default["volumes"], {"name": "data", "claim": claim}]
+    default["mounts"] = [*default["mounts"], {"volume": "data", "path": "/data"}]
     default["authorize"] = {"deny_users": [SUSPENDED_USER], "message": "Your access has ended. Ask the help desk."}
 
 
@@ -92,6 +99,24 @@ class World:
             self.stop_hub()
         if self.service:
             self.stop_service()
+
+    def claims(self, user):
+        """The names of a user's volume claims in the cluster, as its API server has them."""
+        kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
+        answer = requests.get(
+            f"{kubeconfig['clusters'][0]['cluster']['server']}/api/v1/persistentvolumeclaims",
+            params={"labelSelector": f"wasmspawner.io/user={user}"},
+            headers={"Authorization": f"Bearer {kubeconfig['users'][0]['user']['token']}"},
+            verify=self._authority(kubeconfig),
+            timeout=10,
+        )
+        answer.raise_for_status()
+        return {claim["metadata"]["name"] for claim in answer.json()["items"]}
+
+    def _authority(self, kubeconfig):
+        file = self.settings.state / "cluster.crt"
+        file.write_bytes(base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]))
+        return str(file)
 
     @property
     def url(self):

@@ -48,9 +48,10 @@ impl Shell {
             server.set_pod_logs(logs);
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let certificate = Certificate::for_loopback().unwrap();
+        let address = listener.local_addr().unwrap();
+        let certificate = Certificate::for_loopback(address.ip()).unwrap();
         let home = tempfile::tempdir().unwrap();
-        let config = kubeconfig(listener.local_addr().unwrap(), &certificate, "s3cret");
+        let config = kubeconfig(address, &certificate, "s3cret");
         std::fs::write(home.path().join("config"), config).unwrap();
         let shutdown = CancellationToken::new();
         let access = Access::new().token("s3cret", Identity::new("alice"));

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wasmspawner_core::access::Scope;
@@ -56,11 +57,16 @@ impl Service {
     pub fn prepare(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let service = Self { process: None, folder, binary: binary.into(), address: own_address() };
-        let mut config = service.config();
-        change(&mut config);
-        std::fs::write(service.config_file(), serde_json::to_vec_pretty(&config)?)?;
+        service.reconfigure(change)?;
         append(&service.tokens_file(), "# tokens of this test\n")?;
         Ok(service)
+    }
+
+    /// Writes another configuration, for its next start.
+    pub fn reconfigure(&self, change: impl FnOnce(&mut Value)) -> anyhow::Result<()> {
+        let mut config = self.config();
+        change(&mut config);
+        Ok(std::fs::write(self.config_file(), serde_json::to_vec_pretty(&config)?)?)
     }
 
     /// Starts it, and waits until it is ready.
@@ -154,6 +160,13 @@ impl Service {
     /// A client of the probes.
     pub fn probes(&self) -> Client {
         Client::new(self.health())
+    }
+
+    /// A client of its cluster as any other, over the network.
+    pub async fn cluster(&self) -> anyhow::Result<kube::Client> {
+        let kubeconfig = Kubeconfig::read_from(self.folder().join("state/kubeconfig"))?;
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(kube::Client::try_from(config)?)
     }
 
     /// Where the API listens.

@@ -70,6 +70,8 @@ pub enum Action<'a> {
     ReadOrStop(&'a Username),
     /// Start this user's lab, or see the form for it.
     Spawn(&'a Username),
+    /// Delete the volumes of a server that is deleted.
+    ReleaseVolumes,
     /// Read or reload the site's policies.
     ManagePolicies,
 }
@@ -100,7 +102,7 @@ const ADMIN: &[Scope] = &[Scope::AdminNotebook];
 /// May `caller`, holding `scopes`, do this, and by what right?
 pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<Permit, Forbidden> {
     let (owner, admins) = match action {
-        Action::ListLabs => (None, ADMINS),
+        Action::ListLabs | Action::ReleaseVolumes => (None, ADMINS),
         Action::ManagePolicies => (None, ADMIN),
         Action::ReadOrStop(owner) => (Some(owner), ADMINS),
         Action::Spawn(owner) => (Some(owner), ADMIN),

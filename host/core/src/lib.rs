@@ -18,3 +18,4 @@ pub mod secret;
 pub mod spawn;
 pub mod stage;
 pub mod token;
+pub mod volumes;

@@ -50,13 +50,11 @@ impl OneMachine {
         options.pod_addresses = state_dir.map_or_else(AddressRange::default, pod_addresses);
         let kubelet = Kubelet::new(server.client(), options)?;
         server.set_pod_logs(kubelet.logs());
-        let certificate = Certificate::for_loopback()?;
+        let address = listener.local_addr()?;
+        let certificate = Certificate::for_loopback(address.ip())?;
         let token = random_token();
         if let Some(state_dir) = state_dir {
-            write_private(
-                &state_dir.join("kubeconfig"),
-                &kubeconfig(listener.local_addr()?, &certificate, &token),
-            )?;
+            write_private(&state_dir.join("kubeconfig"), &kubeconfig(address, &certificate, &token))?;
         }
         let access = Access::new().token(&token, Identity::admin());
         Ok(Self { server, kubelet, listener, certificate, access })

@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, PolicyConfig};
+use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
-use crate::k8s::{Applier, Connection, Deleter, Records};
+use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
-use crate::spawner::{self, History, Labs, Provisioned, Site};
+use crate::spawner::{self, History, Labs, Provisioned, Site, Volumes};
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 
@@ -96,14 +96,18 @@ fn site(
         Some(state_dir) => History::open(&state_dir.join("history.redb"), config.limits.history)?,
         None => History::in_memory(config.limits.history),
     };
-    let records =
-        Records::new(client.clone(), config.kubernetes.namespace.as_str(), "wasmspawner-provisioned");
+    let namespace = config.kubernetes.namespace.as_str();
+    let records = |name| Records::new(client.clone(), namespace, name, request_timeout);
+    let volumes =
+        || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     Ok(Site {
         policies,
         applier: Applier::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), request_timeout),
         history,
-        provisioned: Provisioned::new(records),
+        secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
+        provisioned: Provisioned::new(records("wasmspawner-provisioned")),
+        volumes: (config.kubernetes.namespaces == NamespaceReclaim::Retain).then(volumes),
         metrics,
         spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
         client,

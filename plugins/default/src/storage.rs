@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
 use wasmspawner_sdk::pod::{
-    AccessMode, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource, Volume,
-    VolumeSource,
+    AccessMode, ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource,
+    Volume, VolumeSource,
 };
-use wasmspawner_sdk::{Section, quantity};
+use wasmspawner_sdk::{Pair, Section, quantity};
+
+use crate::placement;
 
 /// The volumes of the pod, and where the lab sees them.
 pub(crate) struct Storage {
@@ -76,10 +78,26 @@ fn claim(entry: &mut Section<'_>) -> ClaimSource {
             storage_bytes: create.required_parsed("storage", quantity::bytes),
             storage_class: create.optional("storage_class"),
             access_modes: access_modes(create),
-            labels: Vec::new(),
-            annotations: Vec::new(),
+            labels: pairs(create, "labels"),
+            annotations: pairs(create, "annotations"),
+            selector: pairs(create, "selector"),
+            reclaim: reclaim(create),
         }),
     }
+}
+
+fn pairs(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
+    let pairs = placement::pairs(entry, key);
+    pairs.into_iter().map(|(name, value)| Pair { name, value }).collect()
+}
+
+fn reclaim(entry: &mut Section<'_>) -> ClaimReclaim {
+    let reclaim = entry.parsed("on_server_deletion", |text| match text {
+        "retain" => Ok(ClaimReclaim::Retain),
+        "delete" => Ok(ClaimReclaim::Delete),
+        _ => Err("must be retain or delete"),
+    });
+    reclaim.unwrap_or(ClaimReclaim::Retain)
 }
 
 fn access_modes(entry: &mut Section<'_>) -> Vec<AccessMode> {

@@ -2,6 +2,7 @@ import asyncio
 import json
 
 import pytest
+from aiohttp import web
 from conftest import Stream, accept, lab, refuse
 
 from wasmspawner.errors import LabError
@@ -119,6 +120,16 @@ async def test_stop(service, spawner):
     await spawner.stop()
     assert service.asked() == [DELETE, EVENTS]
     assert [e["message"] async for e in spawner.progress()] == ["Stopped"]
+
+
+async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
+    released = {"deleted": [{"namespace": "labs", "name": "claim-ada"}], "kept": []}
+    service.on("DELETE /labs/ada/volumes", lambda: web.json_response(released))
+    await spawner.delete_forever()
+    assert service.asked() == ["DELETE /labs/ada/volumes"]
+    service.on("DELETE /labs/ada/volumes", refuse(409, "the lab still exists"))
+    with pytest.raises(LabError, match="still exists"):
+        await spawner.delete_forever()
 
 
 async def test_stopping_what_is_gone(service, spawner):

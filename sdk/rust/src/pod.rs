@@ -1,9 +1,10 @@
 //! What a policy may say about the lab's pod.
 
 pub use crate::bindings::build_pod::{
-    AccessMode, AffinityPreset, ClaimSource, ClaimTemplate, Customization, EmptyDirSource, EnvValue, EnvVar,
-    InitContainer, InitRun, KeyRef, Mount, NfsSource, ObjectSource, ResourceClaim, Resources,
-    SecurityProfile, TaintEffect, TimeLimits, Toleration, TolerationOperator, Volume, VolumeSource,
+    AccessMode, AffinityPreset, ClaimReclaim, ClaimSource, ClaimTemplate, Customization, EmptyDirSource,
+    EnvValue, EnvVar, InitContainer, InitRun, KeyRef, Mount, NfsSource, ObjectSource, ResourceClaim,
+    Resources, SecurityProfile, TaintEffect, TimeLimits, Toleration, TolerationOperator, Volume,
+    VolumeSource,
 };
 
 impl Default for Customization {
@@ -86,6 +87,21 @@ impl Volume {
     /// A directory that lives as long as the pod.
     pub fn empty_dir(name: impl Into<String>) -> Self {
         Self::new(name, VolumeSource::EmptyDir(EmptyDirSource { size_limit_bytes: None, memory: false }))
+    }
+}
+
+impl ClaimTemplate {
+    /// A claim of the cluster's default class for one node at a time, which stays when its server is deleted.
+    pub fn of_bytes(storage_bytes: u64) -> Self {
+        Self {
+            storage_bytes,
+            storage_class: None,
+            access_modes: Vec::new(),
+            labels: Vec::new(),
+            annotations: Vec::new(),
+            selector: Vec::new(),
+            reclaim: ClaimReclaim::Retain,
+        }
     }
 }
 

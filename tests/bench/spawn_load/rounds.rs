@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
@@ -35,7 +33,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     let pid = service.pid().context("the service has no process")?;
     let admin = service.admin()?;
     spawns::start(admin.clone(), MODEL.to_owned()).await?;
-    let floor = Floor::like(kubernetes(&service).await?, MODEL).await?;
+    let floor = Floor::like(service.cluster().await?, MODEL).await?;
     spawns::stop(admin.clone(), MODEL.to_owned()).await?;
     spawns::gone(&admin).await?;
     let idle = Usage::of(pid)?;
@@ -140,13 +138,6 @@ fn site() -> Value {
             "mounts": [{ "volume": "home", "path": "/home/jovyan", "sub_path": "{username}" }],
         },
     })
-}
-
-/// A client of the cluster as any other, over the network.
-async fn kubernetes(service: &Service) -> anyhow::Result<Client> {
-    let kubeconfig = Kubeconfig::read_from(service.folder().join("state/kubeconfig"))?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
 }
 
 /// What the service has asked the cluster so far, by verb.

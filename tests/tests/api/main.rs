@@ -19,6 +19,7 @@ mod restart;
 mod spawn;
 mod spawn_form;
 mod start;
+mod volumes;
 
 /// The service under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");

@@ -26,6 +26,9 @@ pub enum Refusal {
     /// 429
     #[error("too many labs are being started right now; try again shortly")]
     TooManySpawns,
+    /// 409
+    #[error("the lab still exists; stop it before its volumes are deleted")]
+    VolumesInUse,
     /// 404
     #[error("no lab is running")]
     NoLab,
@@ -41,6 +44,14 @@ pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
         Phase::Terminating(_) => Err(Refusal::StopInProgress),
         Phase::Absent | Phase::Failed { .. } if !slot_free => Err(Refusal::TooManySpawns),
         Phase::Absent | Phase::Failed { .. } => Ok(Admission::Begin),
+    }
+}
+
+/// May the volumes of a lab go? Not while anything of it may use them.
+pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
+    match lab.phase {
+        Phase::Absent | Phase::Failed { cleanup: None, .. } if lab.pod.is_missing() => Ok(()),
+        _ => Err(Refusal::VolumesInUse),
     }
 }
 

@@ -27,7 +27,7 @@ mod starting;
 mod step;
 mod terminating;
 
-pub use admit::{Admission, Refusal, admit_spawn, admit_stop};
+pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
 pub use deletion::DeleteStep;
 pub use effect::{Effect, Outcome};
 pub use event::{Event, Plan};

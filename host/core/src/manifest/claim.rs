@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
 use super::metadata;
 use crate::policy::{AccessMode, ClaimTemplate, Pair, ValidatedSpawn, VolumeSource};
@@ -36,6 +36,7 @@ fn claim(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> Persis
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(modes.iter().map(|mode| access_mode(*mode).to_owned()).collect()),
             storage_class_name: template.storage_class.clone(),
+            selector: selector(&template.selector),
             resources: Some(VolumeResourceRequirements {
                 requests: Some(BTreeMap::from([("storage".to_owned(), storage)])),
                 ..VolumeResourceRequirements::default()
@@ -46,10 +47,17 @@ fn claim(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> Persis
     }
 }
 
+fn selector(labels: &[Pair]) -> Option<LabelSelector> {
+    (!labels.is_empty())
+        .then(|| LabelSelector { match_labels: Some(map(labels)), ..LabelSelector::default() })
+}
+
+fn map(pairs: &[Pair]) -> BTreeMap<String, String> {
+    pairs.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect()
+}
+
 /// A claim outlives labs, so it carries the labels of the user and not those of a lab.
 fn claim_metadata(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) -> ObjectMeta {
-    let pairs =
-        |pairs: &[Pair]| pairs.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect::<Vec<_>>();
     let ours = metadata::of_user(spawn, &spawn.names.pvc);
     let below = |mut theirs: BTreeMap<String, String>, ours: Option<BTreeMap<String, String>>| {
         theirs.extend(ours.unwrap_or_default());
@@ -57,8 +65,8 @@ fn claim_metadata(spawn: &ValidatedSpawn, name: &str, template: &ClaimTemplate) 
     };
     ObjectMeta {
         name: Some(name.to_owned()),
-        labels: below(pairs(&template.labels).into_iter().collect(), ours.labels),
-        annotations: below(pairs(&template.annotations).into_iter().collect(), ours.annotations),
+        labels: below(map(&template.labels), ours.labels),
+        annotations: below(map(&template.annotations), ours.annotations),
         ..ours
     }
 }

@@ -20,6 +20,10 @@ pub struct NamesConfig {
     pub pod: String,
     /// The lab's own volume claim.
     pub pvc: String,
+    /// Once a server has had a volume claim, its claim and namespace keep their names, whatever the templates say
+    /// later. Also looks for the claim that a KubeSpawner before release 7 made. Only where namespaces are retained:
+    /// elsewhere the claims go with the lab.
+    pub remember_pvc_name: bool,
     /// What the names of the lab's other objects start with.
     pub object_prefix: String,
     /// The lab's service account.
@@ -35,6 +39,7 @@ impl Default for NamesConfig {
             namespace: "nublado-{user_server}".to_owned(),
             pod: "nb-{user_server}".to_owned(),
             pvc: "claim-{user_server}".to_owned(),
+            remember_pvc_name: true,
             object_prefix: "nb-{user_server}".to_owned(),
             service_account: "nb-{user_server}".to_owned(),
         }

@@ -171,6 +171,12 @@ impl Fields {
         self
     }
 
+    /// The same with the slugs of another scheme.
+    pub(super) fn under(mut self, scheme: SlugScheme) -> Self {
+        self.scheme = scheme;
+        self
+    }
+
     fn slugs(&self) -> &Slugs {
         match self.scheme {
             SlugScheme::Safe => &self.safe,

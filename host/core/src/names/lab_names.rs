@@ -3,9 +3,16 @@
 use super::field::Fields;
 use super::{LabelValue, NamespaceName, ObjectName};
 
+/// Names that a lab keeps, whatever the templates say by now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptNames {
+    /// Where its volumes are.
+    pub namespace: Option<NamespaceName>,
+    /// Its own volume claim.
+    pub pvc: Option<ObjectName>,
+}
+
 /// Every name of a lab's objects, valid for Kubernetes, and the fields from which further templates are rendered.
-///
-/// Whoever resumes an existing lab or volume uses the names recorded at its creation instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabNames {
     /// Where all the lab's objects are.

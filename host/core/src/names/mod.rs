@@ -32,7 +32,7 @@ pub use config::NamesConfig;
 pub use env_name::EnvName;
 pub use field::{Field, Fields, Scope};
 pub use invalid::{InvalidName, Problem};
-pub use lab_names::LabNames;
+pub use lab_names::{KeptNames, LabNames};
 pub use label::{LabelKey, LabelValue};
 pub use object_name::{DnsLabel, NamespaceName, ObjectName};
 pub use problem::{NameError, TemplateError, TemplateProblem};

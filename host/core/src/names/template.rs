@@ -54,6 +54,16 @@ impl Template {
         out
     }
 
+    /// True if the text is the same for every user and server.
+    pub(super) fn is_constant(&self) -> bool {
+        self.pieces.iter().all(|piece| match piece {
+            Piece::Literal(_) => true,
+            Piece::Field { field, spec, .. } => {
+                *field == Field::Hubnamespace && spec.fields().next().is_none()
+            }
+        })
+    }
+
     /// True if the template reads JupyterHub's number for the user, which not every caller knows.
     pub fn needs_userid(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {

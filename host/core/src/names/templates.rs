@@ -1,7 +1,7 @@
 //! From the configuration's templates to the names of one lab.
 
 use super::field::{Fields, Scope};
-use super::lab_names::LabNames;
+use super::lab_names::{KeptNames, LabNames};
 use super::problem::{NameError, TemplateError};
 use super::template::Template;
 use super::{
@@ -20,6 +20,7 @@ pub struct NameTemplates {
     pvc: Template,
     object_prefix: Template,
     service_account: Template,
+    remember_pvc_name: bool,
 }
 
 impl NameTemplates {
@@ -37,9 +38,29 @@ impl NameTemplates {
         ) else {
             return Err(errors);
         };
-        let NamesConfig { scheme, compat, ref hub_namespace, .. } = *config;
+        let NamesConfig { scheme, compat, ref hub_namespace, remember_pvc_name, .. } = *config;
         let hub_namespace = hub_namespace.clone();
-        Ok(Self { scheme, compat, hub_namespace, namespace, pod, pvc, object_prefix, service_account })
+        Ok(Self {
+            scheme,
+            compat,
+            hub_namespace,
+            namespace,
+            pod,
+            pvc,
+            object_prefix,
+            service_account,
+            remember_pvc_name,
+        })
+    }
+
+    /// True if a server's claim keeps its name, whatever the templates say later.
+    pub fn remembers_pvc(&self) -> bool {
+        self.remember_pvc_name
+    }
+
+    /// True if labs of different users have the same claim by design.
+    pub fn shares_pvc(&self) -> bool {
+        self.pvc.is_constant()
     }
 
     /// The names of a user's server. `userid` is JupyterHub's number for the user, which only templates with
@@ -52,32 +73,18 @@ impl NameTemplates {
         server: &ServerName,
         userid: Option<i64>,
     ) -> Result<LabNames, NameError> {
-        self.resolve_under(self.scheme, user, server, userid)
+        self.resolve_keeping(&KeptNames::default(), user, server, userid)
     }
 
-    /// The volume claim's name under the `escape` scheme, where that is another one than today's: what a KubeSpawner
-    /// before release 7 called it. If a claim of that name exists and none of the new one does, it holds the user's
-    /// data.
-    pub fn legacy_pvc(
+    /// The same for a server that has names already: they stand where their templates would.
+    pub fn resolve_keeping(
         &self,
-        user: &Username,
-        server: &ServerName,
-        userid: Option<i64>,
-    ) -> Result<Option<ObjectName>, NameError> {
-        let today = self.resolve(user, server, userid)?.pvc;
-        // A name that Kubernetes refuses cannot be that of an existing claim.
-        let legacy = self.resolve_under(SlugScheme::Escape, user, server, userid).ok().map(|names| names.pvc);
-        Ok(legacy.filter(|legacy| *legacy != today))
-    }
-
-    fn resolve_under(
-        &self,
-        scheme: SlugScheme,
+        kept: &KeptNames,
         user: &Username,
         server: &ServerName,
         userid: Option<i64>,
     ) -> Result<LabNames, NameError> {
-        let mut fields = Fields::new(user.as_str(), server.as_str(), userid, scheme, self.compat)
+        let mut fields = Fields::new(user.as_str(), server.as_str(), userid, self.scheme, self.compat)
             .in_hub(self.hub_namespace.as_str());
         let refused = |key| move |invalid: InvalidName| NameError::Refused { key, invalid };
         let render = |key: &'static str, template: &Template, fields: &Fields| {
@@ -87,14 +94,21 @@ impl NameTemplates {
             Ok(template.render(fields))
         };
 
-        let namespace = render("names.namespace", &self.namespace, &fields)?;
-        let namespace = NamespaceName::parse(namespace).map_err(refused("names.namespace"))?;
+        let namespace = match &kept.namespace {
+            Some(kept) => kept.clone(),
+            None => NamespaceName::parse(render("names.namespace", &self.namespace, &fields)?)
+                .map_err(refused("names.namespace"))?,
+        };
         fields.set_namespace(namespace.as_str());
         let pod = render("names.pod", &self.pod, &fields)?;
         let pod = ObjectName::parse(pod).map_err(refused("names.pod"))?;
         fields.set_pod_name(pod.as_str());
-        let pvc = render("names.pvc", &self.pvc, &fields)?;
-        let pvc = ObjectName::parse(pvc).map_err(refused("names.pvc"))?;
+        let pvc = match &kept.pvc {
+            Some(kept) => kept.clone(),
+            None => {
+                ObjectName::parse(render("names.pvc", &self.pvc, &fields)?).map_err(refused("names.pvc"))?
+            }
+        };
         fields.set_pvc_name(pvc.as_str());
         let object = render("names.object_prefix", &self.object_prefix, &fields)?;
         let suffixed = |suffix: &str| ObjectName::parse(format!("{object}{suffix}"));
@@ -113,6 +127,15 @@ impl NameTemplates {
             server_label: LabelValue::for_name(server.as_str()),
             fields,
         })
+    }
+
+    /// What a KubeSpawner before release 7 called the lab's volume claim, where that is another name than today's: the
+    /// template under the `escape` scheme. If a claim of that name exists and none of the new one does, it holds the
+    /// user's data.
+    pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
+        // A name that Kubernetes refuses cannot be that of an existing claim.
+        let legacy = ObjectName::parse(self.pvc.render(&names.fields.clone().under(SlugScheme::Escape))).ok();
+        legacy.filter(|legacy| *legacy != names.pvc)
     }
 }
 
@@ -196,9 +219,28 @@ mod tests {
     #[test]
     fn an_older_kubespawners_volume_is_looked_for_only_where_its_name_differs() {
         let templates = NameTemplates::parse(&NamesConfig::default()).unwrap();
-        let legacy = |name: &str| templates.legacy_pvc(&user(name), &server(""), None).unwrap();
+        let legacy =
+            |name: &str| templates.legacy_pvc(&templates.resolve(&user(name), &server(""), None).unwrap());
         assert_eq!(legacy("ada"), None);
         assert_eq!(legacy("ada-l").unwrap(), "claim-ada-2dl");
         assert_eq!(legacy("Ada").unwrap(), "claim--41da");
+    }
+
+    #[test]
+    fn names_that_are_kept_stand_for_their_templates() {
+        let config =
+            NamesConfig { service_account: "{namespace}-{pvc_name}".into(), ..NamesConfig::default() };
+        let templates = NameTemplates::parse(&config).unwrap();
+        let kept = KeptNames {
+            namespace: Some(NamespaceName::parse("jhub").unwrap()),
+            pvc: Some(ObjectName::parse("claim-ada-2dl").unwrap()),
+        };
+        let names = templates.resolve_keeping(&kept, &user("ada-l"), &server(""), None).unwrap();
+        assert_eq!(names.namespace, "jhub");
+        assert_eq!(
+            (names.pvc.as_str(), names.service_account.as_str()),
+            ("claim-ada-2dl", "jhub-claim-ada-2dl")
+        );
+        assert_eq!(names.pod, "nb-ada-l");
     }
 }

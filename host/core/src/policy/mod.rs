@@ -43,6 +43,6 @@ pub use time_limits::TimeLimits;
 pub use user::{Group, User};
 pub use value::{Options, Value};
 pub use volume::{
-    AccessMode, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource, Volume,
-    VolumeSource,
+    AccessMode, ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource,
+    Volume, VolumeSource,
 };

@@ -16,6 +16,19 @@ pub enum AccessMode {
     ReadWriteOncePod,
 }
 
+/// What becomes of a claim when JupyterHub deletes the server that used it. A stop never touches it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimReclaim {
+    /// It stays.
+    #[default]
+    Retain,
+    /// It is deleted with the last server that used it.
+    Delete,
+}
+
 /// A claim that the service creates when it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +47,12 @@ pub struct ClaimTemplate {
     /// Annotations of the claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Pair>,
+    /// Labels that the volume behind the claim must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selector: Vec<Pair>,
+    /// What becomes of the claim when its server is deleted.
+    #[serde(default)]
+    pub reclaim: ClaimReclaim,
 }
 
 /// A directory of an NFS server.

@@ -1,6 +1,8 @@
 //! A certificate for loopback. kubectl sends credentials over TLS only.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -17,7 +19,7 @@ pub enum CertificateError {
     Use(#[from] rustls::Error),
 }
 
-/// A self-signed certificate for `localhost`, `127.0.0.1` and `::1`. Its key never leaves the process: make one at
+/// A self-signed certificate for `localhost` and the address that is listened on. Its key never leaves the process: make one at
 /// each start, and tell clients to trust it by its [`pem`](Self::pem).
 #[derive(Clone)]
 pub struct Certificate {
@@ -26,9 +28,9 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Makes a certificate.
-    pub fn for_loopback() -> Result<Self, CertificateError> {
-        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    /// Makes a certificate for a server at `address`, any of `127.0.0.0/8` or `::1`.
+    pub fn for_loopback(address: IpAddr) -> Result<Self, CertificateError> {
+        let names = ["localhost".to_owned(), address.to_string()];
         let made = rcgen::generate_simple_self_signed(names)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

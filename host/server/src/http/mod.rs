@@ -22,6 +22,7 @@ mod server;
 mod spawn;
 mod spawn_form;
 mod state;
+mod volumes;
 mod wire;
 
 pub use prefix::Prefix;

@@ -25,7 +25,8 @@ use super::wire;
     ),
     paths(
         super::labs::list_labs, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
-        super::events::follow_events, super::history::get_history, super::spawn_form::get_spawn_form,
+        super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
+        super::volumes::release_volumes, super::spawn_form::get_spawn_form,
         super::policies::list_policies, super::policies::reload_policies, get_openapi, browse,
     ),
     components(schemas(wire::Lab, wire::Operation, wire::Policy, wire::SpawnBody, ErrorBody, Detail)),

@@ -26,6 +26,7 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyFailed { reason, .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
             }
+            SpawnError::Cluster(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg),
             SpawnError::NotReady => Self::not_ready(),
         }
     }
@@ -42,6 +43,7 @@ impl From<Refusal> for Problem {
             Refusal::TooManySpawns => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_spawns", msg).retry_after(SPAWN_PAUSE)
             }
+            Refusal::VolumesInUse => Self::at(StatusCode::CONFLICT, path, "volumes_in_use", msg),
             Refusal::NoLab => Self::unknown_lab(msg),
         }
     }

@@ -18,6 +18,7 @@ use super::ready::when_ready;
 use super::spawn::spawn_lab;
 use super::spawn_form::get_spawn_form;
 use super::state::Api;
+use super::volumes::{get_volumes, release_volumes};
 
 /// A route below the prefix.
 pub(super) struct Route {
@@ -39,6 +40,8 @@ fn lab_routes() -> Vec<Route> {
         of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
         of_server("GET", "/labs/{username}", "/events", get(follow_events)),
         of_server("GET", "/labs/{username}", "/history", get(get_history)),
+        of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
+        of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
     ];
     single.into_iter().chain(of_servers.into_iter().flatten()).collect()

@@ -7,11 +7,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest::{LabObject, LabObjects};
 
 use super::KubernetesError;
 use super::retry::{Patience, retrying};
+
+/// Between two looks at an object that must go before a new one can be made.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Who owns the fields that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
@@ -76,11 +80,21 @@ impl Applier {
             serde_json::from_value(value).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
         let name = object.metadata.name.clone().unwrap_or_default();
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        match retrying(patience, action, || api.create(&how, &object)).await {
-            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
-                retrying(patience, action, || api.get(&name)).await
+        let deadline = Instant::now() + patience.total;
+        loop {
+            match retrying(patience, action, || api.create(&how, &object)).await {
+                Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {}
+                answer => return answer,
             }
-            answer => answer,
+            match retrying(patience, action, || api.get_opt(&name)).await? {
+                Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(existing),
+                // It was deleted and is on its way out: the new one takes its place.
+                Some(_) if Instant::now() >= deadline => {
+                    return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
+                }
+                _ => {}
+            }
+            patience.pause(PAUSE).await?;
         }
     }
 }

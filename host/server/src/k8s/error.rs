@@ -20,6 +20,12 @@ pub enum KubernetesError {
         /// Kubernetes' words.
         message: String,
     },
+    /// What should be created exists, and its deletion does not come to an end.
+    #[error("the cluster could not {action}: the old one is still being deleted")]
+    StillBeingDeleted {
+        /// What was asked.
+        action: String,
+    },
     /// The operation was cancelled or its time was up.
     #[error("cancelled")]
     Cancelled,
@@ -53,6 +59,7 @@ impl KubernetesError {
             Self::Unavailable(_) => "ClusterUnavailable",
             Self::Refused { reason, .. } if reason.is_empty() => "ClusterRefused",
             Self::Refused { reason, .. } => reason,
+            Self::StillBeingDeleted { .. } => "StillBeingDeleted",
             Self::Cancelled => "Cancelled",
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }

@@ -22,15 +22,19 @@ const PAGE: u32 = 500;
 
 /// One paged list a kind, whatever the number of labs.
 pub async fn list_labs(client: &Client, selector: &str) -> Result<Found, KubernetesError> {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let config_maps = Api::<ConfigMap>::all(client.clone());
+    let pods = Api::<Pod>::all(client.clone());
     let (namespaces, config_maps, pods) = tokio::try_join!(
-        list(Api::<Namespace>::all(client.clone()), selector, "list Namespaces"),
-        list(Api::<ConfigMap>::all(client.clone()), selector, "list ConfigMaps"),
-        list(Api::<Pod>::all(client.clone()), selector, "list Pods"),
+        list(&namespaces, selector, "list Namespaces"),
+        list(&config_maps, selector, "list ConfigMaps"),
+        list(&pods, selector, "list Pods"),
     )?;
     Ok(Found { namespaces, config_maps, pods })
 }
 
-async fn list<K>(api: Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
+/// Every object of a kind that `selector` selects.
+pub(super) async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {

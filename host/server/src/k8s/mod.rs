@@ -1,6 +1,7 @@
 //! The Kubernetes room: applying, deleting, listing and watching. It decides nothing; retries live here and only here.
 
 mod apply;
+mod claims;
 mod connect;
 mod counted;
 mod delete;
@@ -12,10 +13,11 @@ mod secrets;
 mod watch;
 
 pub use apply::Applier;
+pub use claims::Claims;
 pub use connect::{ConnectError, Connection};
 pub use delete::{Deleter, Deletion};
 pub use error::{Causes, KubernetesError};
 pub use list::{Found, list_labs};
 pub use records::Records;
-pub use secrets::read_secret;
+pub use secrets::SiteSecrets;
 pub use watch::{Change, watch_labs};

@@ -1,66 +1,85 @@
-//! Small facts about users that outlive their labs.
+//! Small facts that outlive labs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
-use serde_json::json;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
 
 use super::KubernetesError;
+use super::list::list;
+use super::retry::{Patience, retrying};
 
-/// A set of facts, one a key, kept in `ConfigMap`s of the service's own namespace. Sixteen of them share the keys, so
-/// that a site with a hundred thousand users stays below the size limit of one object.
+/// Label of the `ConfigMap`s that keep records: which set of facts they belong to.
+const RECORDS_LABEL: &str = "wasmspawner.io/records";
+
+/// A set of facts, one a key, kept in `ConfigMap`s of the service's own namespace. Sixty-four of them share the keys,
+/// so that a site with a hundred thousand users stays below the size limit of one object.
 #[derive(Clone)]
 pub struct Records {
     config_maps: Api<ConfigMap>,
     name: &'static str,
+    patience: Patience,
 }
 
 impl Records {
-    /// The facts called `name` in `namespace`.
-    pub fn new(client: Client, namespace: &str, name: &'static str) -> Self {
-        Self { config_maps: Api::namespaced(client, namespace), name }
+    /// The facts called `name` in `namespace`. A request may take `request_timeout`, and is tried for a minute.
+    pub fn new(client: Client, namespace: &str, name: &'static str, request_timeout: Duration) -> Self {
+        let patience = Patience::for_a_minute(request_timeout);
+        Self { config_maps: Api::namespaced(client, namespace), name, patience }
     }
 
-    /// All facts of the shard that has `key`; empty when nothing was recorded there.
-    pub async fn get(&self, key: &str) -> Result<Option<String>, KubernetesError> {
-        let shard = self.shard(key);
-        match self.config_maps.get_opt(&shard).await {
-            Ok(found) => {
-                Ok(found.and_then(|shard| shard.data).and_then(|data: BTreeMap<_, _>| data.get(key).cloned()))
-            }
-            Err(error) => Err(KubernetesError::from_client(&format!("read ConfigMap {shard}"), error)),
-        }
+    /// Every fact that was ever recorded.
+    pub async fn all(&self) -> Result<BTreeMap<String, String>, KubernetesError> {
+        let selector = format!("{RECORDS_LABEL}={}", self.name);
+        let shards = list(&self.config_maps, &selector, &format!("list the records {}", self.name)).await?;
+        Ok(shards.into_iter().filter_map(|shard| shard.data).flatten().collect())
     }
 
-    /// Records `value` under `key`, a valid ConfigMap key.
+    /// Records `value` under `key`, a valid key of a ConfigMap.
     pub async fn set(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
-        let shard = self.shard(key);
-        let patch = json!({ "data": { key: value } });
-        let merged = self.config_maps.patch(&shard, &PatchParams::default(), &Patch::Merge(&patch)).await;
-        match merged {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => self.create(&shard, key, value).await,
-            Err(error) => Err(KubernetesError::from_client(&format!("record in ConfigMap {shard}"), error)),
+        match self.patch(key, &json!(value)).await {
+            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+                self.create(key, value).await
+            }
+            answer => answer,
         }
     }
 
-    async fn create(&self, shard: &str, key: &str, value: &str) -> Result<(), KubernetesError> {
-        let mut config_map = ConfigMap::default();
-        config_map.metadata.name = Some(shard.to_owned());
-        config_map.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
-        let created = self.config_maps.create(&kube::api::PostParams::default(), &config_map).await;
-        match created {
-            Ok(_) => Ok(()),
+    /// Forgets what was recorded under `key`.
+    pub async fn remove(&self, key: &str) -> Result<(), KubernetesError> {
+        match self.patch(key, &Value::Null).await {
+            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(()),
+            answer => answer,
+        }
+    }
+
+    async fn patch(&self, key: &str, value: &Value) -> Result<(), KubernetesError> {
+        let shard = self.shard(key);
+        let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "data": { key: value } })));
+        let action = format!("record in ConfigMap {shard}");
+        retrying(&self.patience, &action, || self.config_maps.patch(&shard, &how, &patch)).await.map(drop)
+    }
+
+    async fn create(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
+        let mut shard = ConfigMap::default();
+        shard.metadata.name = Some(self.shard(key));
+        shard.metadata.labels = Some(BTreeMap::from([(RECORDS_LABEL.to_owned(), self.name.to_owned())]));
+        shard.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
+        let (how, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
+        match retrying(&self.patience, &action, || self.config_maps.create(&how, &shard)).await {
             // Somebody else was first: theirs is extended.
-            Err(kube::Error::Api(status)) if status.code == 409 => Box::pin(self.set(key, value)).await,
-            Err(error) => Err(KubernetesError::from_client(&format!("create ConfigMap {shard}"), error)),
+            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
+                self.patch(key, &json!(value)).await
+            }
+            answer => answer.map(drop),
         }
     }
 
     fn shard(&self, key: &str) -> String {
         let sum = key.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
-        format!("{}-{:x}", self.name, sum % 16)
+        format!("{}-{:02x}", self.name, sum % 64)
     }
 }

@@ -19,6 +19,21 @@ pub(super) struct Patience {
     pub(super) cancel: CancellationToken,
 }
 
+impl Patience {
+    /// Waits, unless the operation is cancelled meanwhile.
+    pub(super) async fn pause(&self, pause: Duration) -> Result<(), KubernetesError> {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            () = self.cancel.cancelled() => Err(KubernetesError::Cancelled),
+        }
+    }
+
+    /// For what no operation waits for with a time limit of its own.
+    pub(super) fn for_a_minute(request: Duration) -> Self {
+        Self { request, total: Duration::from_mins(1), cancel: CancellationToken::new() }
+    }
+}
+
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -47,10 +62,7 @@ where
             return Err(KubernetesError::from_client(action, error));
         }
         tracing::debug!(action, %error, ?pause, "trying again");
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = patience.cancel.cancelled() => return Err(KubernetesError::Cancelled),
-        }
+        patience.pause(pause).await?;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }

@@ -1,23 +1,34 @@
 //! The site's own secrets, which are copied into labs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
 use kube::api::Api;
 
 use super::KubernetesError;
+use super::retry::{Patience, retrying};
 
-/// All keys of a Secret. An unknown Secret is an error that names it.
-pub async fn read_secret(
-    client: &kube::Client,
-    namespace: &str,
-    name: &str,
-) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let secret = secrets
-        .get(name)
-        .await
-        .map_err(|error| KubernetesError::from_client(&format!("read Secret {namespace}/{name}"), error))?;
-    Ok(secret.data.unwrap_or_default())
+/// The Secrets of the service's own namespace.
+#[derive(Clone)]
+pub struct SiteSecrets {
+    secrets: Api<Secret>,
+    patience: Patience,
+}
+
+impl SiteSecrets {
+    /// Reads in `namespace`. A request may take `request_timeout`, and is tried for a minute.
+    pub fn new(client: Client, namespace: &str, request_timeout: Duration) -> Self {
+        let patience = Patience::for_a_minute(request_timeout);
+        Self { secrets: Api::namespaced(client, namespace), patience }
+    }
+
+    /// All keys of a Secret. An unknown Secret is an error that names it.
+    pub async fn read(&self, name: &str) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
+        let action = format!("read Secret {name}");
+        let secret = retrying(&self.patience, &action, || self.secrets.get(name)).await?;
+        Ok(secret.data.unwrap_or_default())
+    }
 }

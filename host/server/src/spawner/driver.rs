@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
-    Admission, Effect, Event, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal, admit_spawn,
-    admit_stop,
+    Admission, Effect, Event, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal,
+    admit_release, admit_spawn, admit_stop,
 };
 use wasmspawner_core::progress::{Entry, LoggedEntry, OperationRecord, ProgressLog};
+use wasmspawner_core::volumes::Release;
 
 use super::errand::{self, Answer};
+use super::errors::SpawnError;
 use super::evaluate::{Approved, Decided};
 use super::labs::Labs;
 use super::live_log::LiveLog;
@@ -133,6 +135,7 @@ impl Driver {
             Message::Stop(reply) => {
                 let _ = reply.send(self.stop());
             }
+            Message::Release(reply) => self.release(reply),
             Message::Seen(seen) => self.see(seen),
             Message::Reconcile => self.feed(Event::Reconcile),
         }
@@ -157,6 +160,17 @@ impl Driver {
             self.feed(Event::StopAdmitted(self.site.operation(OperationKind::Stop)));
         }
         Ok(())
+    }
+
+    fn release(&mut self, reply: oneshot::Sender<Result<Release, SpawnError>>) {
+        match admit_release(&self.lab) {
+            Ok(()) => {
+                self.send(errand::release(Arc::clone(&self.site), self.key.clone(), reply));
+            }
+            Err(refusal) => {
+                let _ = reply.send(Err(refusal.into()));
+            }
+        }
     }
 
     fn see(&mut self, seen: Seen) {

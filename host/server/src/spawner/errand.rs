@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{DeleteStep, Event, Failure, Operation, Phase, SpawnStep};
 use wasmspawner_core::manifest;
+use wasmspawner_core::volumes::Release;
 
+use super::errors::SpawnError;
 use super::evaluate::{Approved, Decided, decide};
 use super::place::Place;
 use super::site::Site;
@@ -72,11 +75,26 @@ pub(super) async fn delete_rest(site: Arc<Site>, key: LabKey, place: Place, oper
 
 /// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
 pub(super) async fn mark_provisioned(site: Arc<Site>, key: LabKey) -> Answer {
-    if let Ok(names) = site.rules().names(&key)
-        && let Err(error) = site.provisioned.insert(&names, Timestamp::now()).await
-    {
+    if let Err(error) = site.provisioned.insert(&key.user, Timestamp::now()).await {
         tracing::warn!(%error, "could not record that the user has had a lab");
     }
+    Answer::Nothing
+}
+
+/// Deletes the volumes of a server that is deleted.
+pub(super) async fn release(
+    site: Arc<Site>,
+    key: LabKey,
+    reply: oneshot::Sender<Result<Release, SpawnError>>,
+) -> Answer {
+    let released = match &site.volumes {
+        Some(volumes) => volumes.release(&key).await.map_err(|error| SpawnError::Cluster(failure(&error))),
+        None => Ok(Release::default()),
+    };
+    if let Ok(Release { delete, keep }) = &released {
+        tracing::info!(user = %key.user, server = %key.server, deleted = delete.len(), kept = keep.len(), "the volumes of a deleted server are released");
+    }
+    let _ = reply.send(released);
     Answer::Nothing
 }
 
@@ -105,6 +123,9 @@ pub(super) fn failure(error: &KubernetesError) -> Failure {
             format!("The cluster refused a part of the lab: {message}")
         }
         KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
+        KubernetesError::StillBeingDeleted { .. } => {
+            "A volume of the lab is still being deleted; try again in a moment".to_owned()
+        }
         KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
         KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
             "The cluster answered with something unexpected".to_owned()

@@ -35,6 +35,9 @@ pub enum SpawnError {
         /// What happened, for programs, `CamelCase`.
         reason: &'static str,
     },
+    /// The cluster could not do it.
+    #[error("{}", .0.message)]
+    Cluster(Failure),
     /// The service is not ready yet.
     #[error("the service has just started and does not know its labs yet; try again in a moment")]
     NotReady,
@@ -59,6 +62,7 @@ impl SpawnError {
     pub(super) fn into_failure(self) -> Failure {
         let message = self.to_string();
         let (reason, blame, message) = match self {
+            Self::Cluster(failure) => return failure,
             Self::Denied { .. } => ("PermissionDenied", Blame::User, message),
             Self::Invalid(errors) => (
                 "InvalidOptions",

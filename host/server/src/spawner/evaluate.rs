@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::lifecycle::{Blame, Failure, Operation, Plan};
 use wasmspawner_core::manifest::{self, LabObjects};
-use wasmspawner_core::names::LabNames;
+use wasmspawner_core::names::{KeptNames, LabNames};
 use wasmspawner_core::policy::compose::{
     self, Answer, Ledger, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
@@ -15,13 +16,15 @@ use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, Us
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::volumes::VolumeRecord;
 
 use super::errors::SpawnError;
 use super::record;
 use super::rules::Rules;
 use super::site::Site;
 use super::snapshot::{About, PolicyRef, Quotas, Share};
-use crate::k8s::read_secret;
+use super::volumes::OwnClaim;
+use crate::k8s::KubernetesError;
 
 /// A request that the policies have nothing against: its options are parsed, its names are known.
 pub(super) struct Approved {
@@ -37,18 +40,20 @@ pub(super) struct Decided {
     pub(super) objects: LabObjects,
     /// Who decided what.
     pub(super) ledger: Ledger,
+    /// The volume claims among it.
+    volumes: Option<VolumeRecord>,
     plan: Plan,
 }
 
 /// What the caller must hear at once: is the submission good, is it allowed, does it fit the quota?
 ///
-/// `labs` is the number of labs the user has already.
+/// `names` are the lab's, `labs` is the number of labs the user has already.
 pub(super) async fn approve(
     rules: Rules<'_>,
+    names: LabNames,
     mut request: SpawnRequest,
     labs: u32,
 ) -> Result<Approved, SpawnError> {
-    let names = rules.names(&request.key)?;
     let user = User::from(&request.identity);
     request.options = parse(rules, &request, &user).await?;
     let question = AuthorizeRequest {
@@ -96,6 +101,7 @@ async fn limits(rules: Rules<'_>, user: &User, usage: Usage) -> Result<Vec<(Sour
 pub(super) struct FromCluster {
     pub(super) provisioned: bool,
     pub(super) site_secrets: SiteSecretData,
+    pub(super) own_claim: OwnClaim,
 }
 
 /// The rest of the decision, after the caller was told that the spawn has begun.
@@ -104,10 +110,22 @@ pub(super) async fn decide(
     approved: &Approved,
     operation: &Operation,
 ) -> Result<Decided, Failure> {
-    let provisioned =
-        site.provisioned.contains(&approved.names).await.map_err(|error| super::errand::failure(&error))?;
-    let cluster = FromCluster { provisioned, site_secrets: site_secrets(site).await? };
-    decide_with(site.rules(), approved, operation, cluster).await
+    let (site_secrets, own_claim) = tokio::try_join!(site_secrets(site), own_claim(site, approved))
+        .map_err(|error| super::errand::failure(&error))?;
+    let provisioned = site.provisioned.contains(&approved.request.key.user);
+    let cluster = FromCluster { provisioned, site_secrets, own_claim };
+    let decided = decide_with(site.rules(), approved, operation, cluster).await?;
+    if let (Some(volumes), Some(record)) = (&site.volumes, decided.volumes.clone()) {
+        volumes.remember(record).await.map_err(|error| super::errand::failure(&error))?;
+    }
+    Ok(decided)
+}
+
+async fn own_claim(site: &Site, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
+    match &site.volumes {
+        Some(volumes) => volumes.own_claim(&approved.request.key, &approved.names, &site.config.names).await,
+        None => Ok(OwnClaim::Today),
+    }
 }
 
 /// The same, for whoever knows already what the cluster would say.
@@ -120,7 +138,7 @@ pub(super) async fn decide_with(
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
-        names: approved.names.clone(),
+        names: names(rules, approved, &cluster.own_claim)?,
         answers: customize(rules, approved).await?,
         quotas: approved.quotas.clone(),
         site: &rules.config.lab,
@@ -128,13 +146,41 @@ pub(super) async fn decide_with(
         provisioned: cluster.provisioned,
     };
     let spawn = compose(inputs).map_err(rejected)?;
+    let volumes = VolumeRecord::of(&spawn);
+    refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
     for conflict in &spawn.ledger.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
-    Ok(build(rules, spawn, operation))
+    Ok(build(rules, spawn, volumes, operation))
 }
 
-fn build(rules: Rules<'_>, spawn: ValidatedSpawn, operation: &Operation) -> Decided {
+/// An older KubeSpawner's claim goes on being the lab's own.
+fn names(rules: Rules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
+    let OwnClaim::Legacy(pvc) = own_claim else { return Ok(approved.names.clone()) };
+    let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
+    let names = rules.names(&kept, &approved.request.key);
+    names.map_err(|error| SpawnError::from(error).into_failure())
+}
+
+/// Two users whose names give one claim must not read each other's files.
+fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>) -> Result<(), Failure> {
+    let (OwnClaim::OfAnother(owner), Some(volumes)) = (own_claim, volumes) else { return Ok(()) };
+    if volumes.claims.iter().all(|claim| claim.name != volumes.pvc) {
+        return Ok(());
+    }
+    let VolumeRecord { namespace, pvc, .. } = volumes;
+    tracing::error!(%namespace, %pvc, owner, user = %volumes.key.user, "the lab's own claim says that it is another user's: correct its annotation, or names.pvc");
+    let message = "The volume that would be this lab's belongs to another user; the site's administrators find out \
+                   more in the service's log";
+    Err(Failure::service("VolumeOfAnotherUser", message))
+}
+
+fn build(
+    rules: Rules<'_>,
+    spawn: ValidatedSpawn,
+    volumes: Option<VolumeRecord>,
+    operation: &Operation,
+) -> Decided {
     let about = about(rules, &spawn, operation);
     let plan = Plan {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
@@ -145,7 +191,7 @@ fn build(rules: Rules<'_>, spawn: ValidatedSpawn, operation: &Operation) -> Deci
     };
     let mut objects = manifest::build(&spawn);
     record::attach(&mut objects, &about, operation);
-    Decided { about, objects, ledger: spawn.ledger, plan }
+    Decided { about, objects, ledger: spawn.ledger, volumes, plan }
 }
 
 async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>, Failure> {
@@ -158,19 +204,16 @@ async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>,
 }
 
 /// The values of the site's secrets, one request for each Secret.
-async fn site_secrets(site: &Site) -> Result<SiteSecretData, Failure> {
+async fn site_secrets(site: &Site) -> Result<SiteSecretData, KubernetesError> {
     let needed = site.config.lab.needed_secrets();
-    let secrets: BTreeSet<_> = needed.iter().map(|key| key.name.clone()).collect();
-    let mut data = SiteSecretData::new();
-    for name in secrets {
-        let values = read_secret(&site.client, site.config.kubernetes.namespace.as_str(), name.as_str())
-            .await
-            .map_err(|error| super::errand::failure(&error))?;
-        for (key, value) in values {
-            data.insert(SecretKey { name: name.clone(), key }, SecretBytes::new(value.0));
-        }
-    }
-    Ok(data)
+    let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
+    let secrets = try_join_all(names.into_iter().map(async |name| {
+        let values = site.secrets.read(name.as_str()).await?;
+        Ok(values
+            .into_iter()
+            .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))))
+    }));
+    Ok(secrets.await?.into_iter().flatten().collect())
 }
 
 fn rejected(rejected: SpawnRejected) -> Failure {

@@ -13,6 +13,7 @@ use wasmspawner_core::names::ServerName;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::volumes::{Release, VolumeRecord};
 
 use super::driver::Driver;
 use super::errors::SpawnError;
@@ -112,7 +113,7 @@ impl Labs {
             return Err(refusal.into());
         }
         let labs = self.other_labs(&key);
-        let approved = approve(self.site.rules(), request, labs).await?;
+        let approved = approve(self.site.rules(), self.site.names(&key)?, request, labs).await?;
         let (reply, answer) = oneshot::channel();
         self.tell(&key, Message::Spawn(Box::new(approved), reply));
         answer.await.unwrap_or(Err(Refusal::StopInProgress)).map_err(SpawnError::from)
@@ -137,6 +138,22 @@ impl Labs {
         let (reply, answer) = oneshot::channel();
         self.tell(key, Message::Stop(reply));
         answer.await.unwrap_or(Err(Refusal::NoLab)).map_err(SpawnError::from)
+    }
+
+    /// The volumes that a server is remembered to use; nothing when it has used none, or none outlives its lab.
+    pub fn volumes(&self, key: &LabKey) -> Option<VolumeRecord> {
+        self.site.volumes.as_ref()?.of(key)
+    }
+
+    /// Deletes the volumes of a server that is deleted, as far as they may go.
+    pub async fn release_volumes(&self, key: &LabKey) -> Result<Release, SpawnError> {
+        self.known()?;
+        if self.volumes(key).is_none() {
+            return Ok(Release::default());
+        }
+        let (reply, answer) = oneshot::channel();
+        self.tell(key, Message::Release(reply));
+        answer.await.unwrap_or(Err(Refusal::VolumesInUse.into()))
     }
 
     /// The spawn form, as a fragment of HTML.

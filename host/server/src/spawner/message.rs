@@ -3,7 +3,9 @@
 use k8s_openapi::api::core::v1::{Event, Pod};
 use tokio::sync::oneshot;
 use wasmspawner_core::lifecycle::{Presence, Refusal};
+use wasmspawner_core::volumes::Release;
 
+use super::errors::SpawnError;
 use super::evaluate::Approved;
 
 /// What a driver is told from outside.
@@ -12,6 +14,8 @@ pub(super) enum Message {
     Spawn(Box<Approved>, oneshot::Sender<Result<(), Refusal>>),
     /// Stop it, if there is one.
     Stop(oneshot::Sender<Result<(), Refusal>>),
+    /// Delete its volumes, if it is gone.
+    Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The cluster shows something.
     Seen(Seen),
     /// Look again at what could not be cleaned.

@@ -25,6 +25,7 @@ mod site;
 mod snapshot;
 mod tally;
 mod view;
+mod volumes;
 mod world;
 
 pub use errors::SpawnError;
@@ -38,3 +39,4 @@ pub use rules::Rules;
 pub use service::keep;
 pub use site::Site;
 pub use snapshot::{About, LabSnapshot, PolicyRef, Quotas, Share};
+pub use volumes::Volumes;

@@ -6,6 +6,7 @@ use wasmspawner_core::config::lab::SiteSecretData;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::LabObjects;
+use wasmspawner_core::names::KeptNames;
 use wasmspawner_core::policy::compose::Ledger;
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
@@ -13,6 +14,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 use super::errors::SpawnError;
 use super::evaluate::{FromCluster, approve, decide_with};
 use super::rules::Rules;
+use super::volumes::OwnClaim;
 
 /// The lab that a request would get.
 #[derive(Debug)]
@@ -27,8 +29,10 @@ pub struct Preview {
 /// the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
 /// equal requests give equal objects.
 pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool) -> Result<Preview, Failure> {
-    let approved = approve(rules, request, 0).await.map_err(SpawnError::into_failure)?;
-    let cluster = FromCluster { provisioned, site_secrets: placeholders(rules) };
+    let names = rules.names(&KeptNames::default(), &request.key);
+    let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
+    let approved = approve(rules, names, request, 0).await.map_err(SpawnError::into_failure)?;
+    let cluster = FromCluster { provisioned, site_secrets: placeholders(rules), own_claim: OwnClaim::Today };
     let decided = decide_with(rules, &approved, &operation(), cluster).await?;
     Ok(Preview { objects: decided.objects, ledger: decided.ledger })
 }

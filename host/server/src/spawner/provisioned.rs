@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
-use wasmspawner_core::names::LabNames;
+use wasmspawner_core::names::{LabelValue, Username};
 
 use crate::k8s::{KubernetesError, Records};
 
@@ -21,35 +21,30 @@ impl Provisioned {
         Self { records, known: Arc::default() }
     }
 
-    /// Whether a lab of this user has started successfully before.
-    pub(super) async fn contains(&self, names: &LabNames) -> Result<bool, KubernetesError> {
-        let user = names.user_label.as_str();
-        if self.is_known(user) {
-            return Ok(true);
-        }
-        let recorded = self.records.get(user).await?.is_some();
-        if recorded {
-            self.learn(user);
-        }
-        Ok(recorded)
-    }
-
-    /// Records that a lab of this user has started successfully.
-    pub(super) async fn insert(&self, names: &LabNames, now: Timestamp) -> Result<(), KubernetesError> {
-        let user = names.user_label.as_str();
-        if self.is_known(user) {
-            return Ok(());
-        }
-        self.records.set(user, &now.to_string()).await?;
-        self.learn(user);
+    /// Reads what was recorded before.
+    pub(super) async fn load(&self) -> Result<(), KubernetesError> {
+        let recorded = self.records.all().await?;
+        self.known.write().unwrap_or_else(PoisonError::into_inner).extend(recorded.into_keys());
         Ok(())
     }
 
-    fn is_known(&self, user: &str) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(user)
+    /// Whether a lab of this user has started successfully before.
+    pub(super) fn contains(&self, user: &Username) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&shelf(user))
     }
 
-    fn learn(&self, user: &str) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(user.to_owned());
+    /// Records that a lab of this user has started successfully.
+    pub(super) async fn insert(&self, user: &Username, now: Timestamp) -> Result<(), KubernetesError> {
+        if self.contains(user) {
+            return Ok(());
+        }
+        self.records.set(&shelf(user), &now.to_string()).await?;
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(shelf(user));
+        Ok(())
     }
+}
+
+/// Under which key a user is recorded.
+fn shelf(user: &Username) -> String {
+    LabelValue::for_name(user.as_str()).into()
 }

@@ -193,7 +193,7 @@ fn place(site: &Site, key: &LabKey, record: Option<&LabRecord>, remains: &Remain
         .and_then(|pod| pod.namespace.clone())
         .or_else(|| env.and_then(|env| env.namespace.clone()))
         .or_else(|| remains.namespace.as_ref().and_then(|namespace| namespace.metadata.name.clone()));
-    let today = site.rules().names(key).map(|names| Place::of(&names)).ok();
+    let today = site.names(key).map(|names| Place::of(&names)).ok();
     let pod = pod.and_then(|pod| pod.name.clone()).or_else(|| record.map(|record| record.pod.clone()));
     Place {
         namespace: namespace

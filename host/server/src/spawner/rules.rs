@@ -2,7 +2,7 @@
 
 use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::names::{LabNames, NameError};
+use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 
 use crate::wasm::Policies;
 
@@ -16,7 +16,8 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    pub(super) fn names(self, key: &LabKey) -> Result<LabNames, NameError> {
-        self.config.names.resolve(&key.user, &key.server, None)
+    /// The names of a lab that keeps these.
+    pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
+        self.config.names.resolve_keeping(kept, &key.user, &key.server, None)
     }
 }

@@ -10,7 +10,7 @@ use wasmspawner_core::manifest;
 use super::dispatch::dispatch;
 use super::labs::Labs;
 use super::reconcile::reconcile;
-use crate::k8s::{Causes, watch_labs};
+use crate::k8s::{Causes, KubernetesError, watch_labs};
 
 /// Learns which labs there are, then watches and reconciles until cancelled. The service is ready once the labs are
 /// known; a cluster that cannot be reached is asked again.
@@ -30,7 +30,7 @@ pub async fn keep(labs: Labs, watches: kube::Client, stop: CancellationToken) {
 async fn learn(labs: &Labs) {
     let mut pause = Duration::from_millis(200);
     loop {
-        match reconcile(labs).await {
+        match remember_and_reconcile(labs).await {
             Ok(found) => {
                 tracing::info!(labs = found, "the labs of the cluster are known");
                 return labs.mark_ready();
@@ -40,6 +40,16 @@ async fn learn(labs: &Labs) {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(10));
     }
+}
+
+/// What is remembered comes first: a lab that starts without it would get another volume.
+async fn remember_and_reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
+    let site = labs.site();
+    site.provisioned.load().await?;
+    if let Some(volumes) = &site.volumes {
+        volumes.load().await?;
+    }
+    reconcile(labs).await
 }
 
 /// What happened between the first list and the first watch is found soon after the start.

@@ -6,15 +6,17 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, TimeLimits};
+use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::stage::StagePolicy;
 
 use super::history::History;
 use super::provisioned::Provisioned;
 use super::rules::Rules;
-use crate::k8s::{Applier, Deleter};
+use super::volumes::Volumes;
+use crate::k8s::{Applier, Deleter, SiteSecrets};
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
@@ -30,10 +32,14 @@ pub struct Site {
     pub applier: Applier,
     /// Deletes them.
     pub deleter: Deleter,
+    /// The site's own Secrets.
+    pub secrets: SiteSecrets,
     /// The records of operations.
     pub history: History,
     /// Who has had a lab before.
     pub provisioned: Provisioned,
+    /// Which server has which volume claims, where claims outlive labs.
+    pub volumes: Option<Volumes>,
     /// Counters.
     pub metrics: Metrics,
     /// One permit a spawn under way.
@@ -44,6 +50,13 @@ impl Site {
     /// The part that needs no cluster.
     pub(super) fn rules(&self) -> Rules<'_> {
         Rules { config: &self.config, policies: &self.policies }
+    }
+
+    /// The names of a lab: those that it keeps, and today's templates for the others.
+    pub(super) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
+        let remembering = self.volumes.as_ref().filter(|_| self.config.names.remembers_pvc());
+        let kept = remembering.map(|volumes| volumes.kept_names(key)).unwrap_or_default();
+        self.rules().names(&kept, key)
     }
 
     /// What the operator grants the policy of this name.

@@ -149,6 +149,15 @@ class ServiceClient:
             raise
         return True
 
+    async def release_volumes(self, lab: Lab, token: str) -> tuple[list[str], list[str]]:
+        """Delete what volumes of a deleted server may go. The names of the deleted and of the kept ones."""
+        answer = await self._patiently("DELETE", f"{lab.path}/volumes", token)
+        try:
+            body = json.loads(answer.body)
+            return [claim["name"] for claim in body["deleted"]], [claim["name"] for claim in body["kept"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unreachable(f"DELETE {lab.path}/volumes was answered with something unexpected") from error
+
     async def events(self, lab: Lab, token: str) -> AsyncGenerator[list[Event], None]:
         """The current operation's events, in batches of one network read, to its `complete` or `failed`.
 

@@ -214,6 +214,18 @@ class WasmSpawner(Spawner):
             raise LabError(500, log.last_error or log.events[-1]["message"])
         self._last_status = 0
 
+    async def delete_forever(self) -> None:
+        """Delete the volumes of a server that the Hub deletes, as far as the site's policies want that.
+
+        A volume that another server of the user has used stays.
+        """
+        try:
+            deleted, kept = await self._client.release_volumes(self._lab, self._hub_token())
+        except ServiceError as error:
+            raise for_user(error, f"deleting the volumes of {self._log_name}") from error
+        if deleted or kept:
+            self.log.info("Volumes of %s: deleted %s, kept %s", self._log_name, deleted, kept)
+
     async def _stop_lab(self, log: ProgressLog) -> None:
         try:
             async with asyncio.timeout(self.stop_timeout):

@@ -24,8 +24,9 @@ pub(super) fn annotations(annotations: &[Pair], found: &mut Findings) {
     found.refuse_if(bytes > ANNOTATION_BYTES, "annotations", "are larger than 256 KiB together");
 }
 
-pub(super) fn node_selector(selector: &[Pair], found: &mut Findings) {
-    pairs("node_selector", selector, found, |pair, found| {
+/// Labels that something else must have: of a node, of a volume.
+pub(super) fn selector(field: &str, selector: &[Pair], found: &mut Findings) {
+    pairs(field, selector, found, |pair, found| {
         found.parsed("value", LabelValue::parse(pair.value.as_str()));
     });
 }

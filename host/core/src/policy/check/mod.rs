@@ -25,7 +25,7 @@ pub fn check_customization(asked: &Customization) -> Vec<FieldError> {
     env::check(&asked.env, &mut found);
     metadata::labels(&asked.labels, &mut found);
     metadata::annotations(&asked.annotations, &mut found);
-    metadata::node_selector(&asked.node_selector, &mut found);
+    metadata::selector("node_selector", &asked.node_selector, &mut found);
     if let Some(asked) = &asked.resources {
         found.at("resources", |found| resources::check(asked, found));
     }

@@ -46,6 +46,7 @@ fn claim(claim: &ClaimSource, found: &mut Findings) {
             }
             metadata::labels(&template.labels, found);
             metadata::annotations(&template.annotations, found);
+            metadata::selector("selector", &template.selector, found);
         });
     }
 }

@@ -4,8 +4,10 @@ mod lab;
 mod operation;
 mod policy;
 mod spawn;
+mod volumes;
 
 pub(super) use lab::Lab;
 pub(super) use operation::Operation;
 pub(super) use policy::Policy;
 pub(super) use spawn::{SpawnBody, parse_spawn};
+pub(super) use volumes::{ReleasedVolumes, Volumes};

@@ -1,8 +1,8 @@
 use wasmspawner_core::policy::{
-    AccessMode, AffinityPreset, ClaimSource, ClaimTemplate, Customization, EmptyDirSource, EnvValue, EnvVar,
-    Image, InitContainer, InitRun, KeyRef, LabRequest, Mount, NfsSource, ObjectSource, Pair, ResourceClaim,
-    Resources, SecurityProfile, TaintEffect, TimeLimits, Toleration, TolerationOperator, Volume,
-    VolumeSource,
+    AccessMode, AffinityPreset, ClaimReclaim, ClaimSource, ClaimTemplate, Customization, EmptyDirSource,
+    EnvValue, EnvVar, Image, InitContainer, InitRun, KeyRef, LabRequest, Mount, NfsSource, ObjectSource,
+    Pair, ResourceClaim, Resources, SecurityProfile, TaintEffect, TimeLimits, Toleration, TolerationOperator,
+    Volume, VolumeSource,
 };
 
 use super::user::{option_entries, user};
@@ -136,6 +136,11 @@ fn claim_template(template: wit::ClaimTemplate) -> ClaimTemplate {
         access_modes: each(template.access_modes, mode),
         labels: each(template.labels, pair),
         annotations: each(template.annotations, pair),
+        selector: each(template.selector, pair),
+        reclaim: match template.reclaim {
+            wit::ClaimReclaim::Retain => ClaimReclaim::Retain,
+            wit::ClaimReclaim::Delete => ClaimReclaim::Delete,
+        },
     }
 }
 

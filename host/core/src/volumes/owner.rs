@@ -1,0 +1,32 @@
+//! Whose a claim is.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::manifest::USERNAME_ANNOTATION;
+
+/// The annotation in which KubeSpawner writes down the raw username.
+pub const KUBESPAWNER_USERNAME_ANNOTATION: &str = "hub.jupyter.org/username";
+
+/// The user that a claim was made for, as whoever made it wrote down. Names alone do not tell: what the `safe` scheme
+/// makes of one user (`ada-2dl`) can be what the `escape` scheme made of another (`ada-l`).
+pub fn owner(claim: &ObjectMeta) -> Option<&str> {
+    let annotations = claim.annotations.as_ref()?;
+    let written = [USERNAME_ANNOTATION, KUBESPAWNER_USERNAME_ANNOTATION];
+    written.into_iter().find_map(|key| annotations.get(key)).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_word_counts_first_then_kubespawners() {
+        let mut claim = ObjectMeta::default();
+        assert_eq!(owner(&claim), None);
+        let annotations = claim.annotations.get_or_insert_default();
+        annotations.insert(KUBESPAWNER_USERNAME_ANNOTATION.into(), "ada-l".into());
+        assert_eq!(owner(&claim), Some("ada-l"));
+        claim.annotations.get_or_insert_default().insert(USERNAME_ANNOTATION.into(), "ada".into());
+        assert_eq!(owner(&claim), Some("ada"));
+    }
+}

@@ -1,0 +1,145 @@
+//! All that is remembered of volume claims.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::record::{ClaimUse, VolumeRecord};
+use crate::lab::LabKey;
+use crate::policy::ClaimReclaim;
+
+/// The claims of every server that has had any.
+#[derive(Debug, Clone, Default)]
+pub struct RememberedVolumes {
+    records: BTreeMap<LabKey, VolumeRecord>,
+}
+
+/// What becomes of a server's claims when the server is deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Release {
+    /// To be deleted.
+    pub delete: Vec<ClaimUse>,
+    /// Left alone.
+    pub keep: Vec<(ClaimUse, Kept)>,
+}
+
+/// Why a claim is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// No policy says that it should be deleted.
+    Retained,
+    /// Another server uses it.
+    UsedBy(LabKey),
+}
+
+impl RememberedVolumes {
+    /// What is remembered of a server.
+    pub fn of(&self, key: &LabKey) -> Option<&VolumeRecord> {
+        self.records.get(key)
+    }
+
+    /// Remembers a server's claims.
+    pub fn remember(&mut self, record: VolumeRecord) {
+        self.records.insert(record.key.clone(), record);
+    }
+
+    /// Forgets a server.
+    pub fn forget(&mut self, key: &LabKey) {
+        self.records.remove(key);
+    }
+
+    /// What may go with a server: what a policy wants deleted, and no other server, of this user or of another, has
+    /// used. What is retained stays remembered, so that the server finds it again should it ever come back.
+    pub fn release(&self, key: &LabKey) -> Release {
+        let mut release = Release::default();
+        for claim in self.of(key).iter().flat_map(|record| &record.claims).cloned() {
+            let other = self.records.values().find(|other| other.key != *key && other.uses(&claim));
+            match (other, claim.reclaim) {
+                (Some(other), _) => release.keep.push((claim, Kept::UsedBy(other.key.clone()))),
+                (None, ClaimReclaim::Retain) => release.keep.push((claim, Kept::Retained)),
+                (None, ClaimReclaim::Delete) => release.delete.push(claim),
+            }
+        }
+        release
+    }
+}
+
+impl Release {
+    /// What is remembered of the server from now on.
+    pub fn left_of(&self, record: &VolumeRecord) -> Option<VolumeRecord> {
+        let retained = self.keep.iter().filter(|(_, kept)| *kept == Kept::Retained);
+        let claims: Vec<_> = retained.map(|(claim, _)| claim.clone()).collect();
+        (!claims.is_empty()).then(|| VolumeRecord { claims, ..record.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::{NamespaceName, ObjectName, ServerName, Username};
+
+    fn key(user: &str, server: &str) -> LabKey {
+        LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap())
+    }
+
+    fn claim(name: &str, reclaim: ClaimReclaim) -> ClaimUse {
+        let namespace = NamespaceName::parse("jhub").unwrap();
+        ClaimUse { namespace, name: ObjectName::parse(name).unwrap(), reclaim }
+    }
+
+    fn record(user: &str, server: &str, claims: &[ClaimUse]) -> VolumeRecord {
+        VolumeRecord {
+            key: key(user, server),
+            namespace: NamespaceName::parse("jhub").unwrap(),
+            pvc: claims[0].name.clone(),
+            claims: claims.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_claim_goes_with_the_last_server_that_used_it() {
+        let (home, own) = (claim("claim-ada", ClaimReclaim::Delete), claim("ada-gpu", ClaimReclaim::Delete));
+        let mut volumes = RememberedVolumes::default();
+        volumes.remember(record("ada", "", std::slice::from_ref(&home)));
+        volumes.remember(record("ada", "gpu", &[home.clone(), own.clone()]));
+
+        let release = volumes.release(&key("ada", "gpu"));
+        assert_eq!(release.delete, [own]);
+        assert_eq!(release.left_of(volumes.of(&key("ada", "gpu")).unwrap()), None);
+        assert_eq!(release.keep, [(home.clone(), Kept::UsedBy(key("ada", "")))]);
+        volumes.forget(&key("ada", "gpu"));
+        assert_eq!(volumes.release(&key("ada", "")).delete, [home]);
+    }
+
+    #[test]
+    fn a_claim_that_other_users_have_too_stays() {
+        let team = claim("team", ClaimReclaim::Delete);
+        let mut volumes = RememberedVolumes::default();
+        volumes.remember(record("ada", "", std::slice::from_ref(&team)));
+        volumes.remember(record("grace", "", std::slice::from_ref(&team)));
+        assert_eq!(volumes.release(&key("ada", "")).keep, [(team, Kept::UsedBy(key("grace", "")))]);
+    }
+
+    #[test]
+    fn a_claim_stays_unless_a_policy_says_otherwise() {
+        let home = claim("claim-ada", ClaimReclaim::Retain);
+        let mut volumes = RememberedVolumes::default();
+        volumes.remember(record("ada", "", std::slice::from_ref(&home)));
+        let release = volumes.release(&key("ada", ""));
+        assert_eq!(release.keep, [(home, Kept::Retained)]);
+        let record = volumes.of(&key("ada", "")).unwrap();
+        assert_eq!(release.left_of(record).as_ref(), Some(record));
+        assert_eq!(volumes.release(&key("grace", "")), Release::default());
+    }
+
+    #[test]
+    fn what_a_server_used_before_is_not_forgotten() {
+        let (home, scratch) = (claim("home", ClaimReclaim::Delete), claim("scratch", ClaimReclaim::Delete));
+        let before = record("ada", "", &[home.clone(), scratch.clone()]);
+        let retained = claim("home", ClaimReclaim::Retain);
+        let now = record("ada", "", std::slice::from_ref(&retained)).after(Some(&before));
+        assert_eq!(now.claims, [retained, scratch]);
+    }
+}

@@ -1,0 +1,46 @@
+//! `/labs/{username}/volumes`
+
+use axum::Json;
+use axum::extract::State;
+use wasmspawner_core::access::Action;
+
+use super::auth::Caller;
+use super::path::LabPath;
+use super::problem::Problem;
+use super::wire;
+use crate::spawner::Labs;
+
+/// The volumes that a server keeps while it has no lab. Empty where volumes go with the lab.
+#[utoipa::path(
+    get, path = "/labs/{username}/volumes", tag = "labs", operation_id = "get_volumes",
+    responses(
+        (status = 200, description = "The volumes that the server has used", body = wire::Volumes),
+    )
+)]
+pub(super) async fn get_volumes(
+    State(labs): State<Labs>,
+    caller: Caller,
+    LabPath(key): LabPath,
+) -> Result<Json<wire::Volumes>, Problem> {
+    caller.may(Action::ReadOrStop(&key.user))?;
+    Ok(Json(wire::Volumes::new(&key, labs.volumes(&key).as_ref())))
+}
+
+/// Deletes the volumes of a server that is deleted: those that a policy wants deleted and no other server uses.
+/// JupyterHub asks for it when a named server or its user is deleted.
+#[utoipa::path(
+    delete, path = "/labs/{username}/volumes", tag = "labs", operation_id = "release_volumes",
+    responses(
+        (status = 200, description = "What is deleted, and what is kept", body = wire::ReleasedVolumes),
+        (status = 409, description = "The lab still exists", body = super::problem::ErrorBody),
+        (status = 503, description = "The cluster cannot do it now", body = super::problem::ErrorBody),
+    )
+)]
+pub(super) async fn release_volumes(
+    State(labs): State<Labs>,
+    caller: Caller,
+    LabPath(key): LabPath,
+) -> Result<Json<wire::ReleasedVolumes>, Problem> {
+    caller.may(Action::ReleaseVolumes)?;
+    Ok(Json(labs.release_volumes(&key).await?.into()))
+}

@@ -1,0 +1,47 @@
+//! Volume claims, which outlive labs.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
+use kube::api::{Api, DeleteParams};
+
+use super::retry::{Patience, retrying};
+use super::{Deletion, KubernetesError};
+
+/// Looks for volume claims and deletes them.
+#[derive(Clone)]
+pub struct Claims {
+    client: Client,
+    patience: Patience,
+}
+
+impl Claims {
+    /// Works through `client`. A request may take `request_timeout`, and is tried for a minute.
+    pub fn new(client: Client, request_timeout: Duration) -> Self {
+        Self { client, patience: Patience::for_a_minute(request_timeout) }
+    }
+
+    /// The metadata of a claim, if there is one of this name.
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
+        let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
+        let found = retrying(&self.patience, &action, || claims.get_metadata_opt(name)).await?;
+        Ok(found.map(|claim| claim.metadata))
+    }
+
+    /// Deletes a claim. Kubernetes waits with the deletion until no pod uses it.
+    pub async fn delete(&self, namespace: &str, name: &str) -> Result<Deletion, KubernetesError> {
+        let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
+        let (claims, how) = (self.of(namespace), DeleteParams::background());
+        match retrying(&self.patience, &action, || claims.delete(name, &how)).await {
+            Ok(_) => Ok(Deletion::Accepted),
+            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of(&self, namespace: &str) -> Api<PersistentVolumeClaim> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}

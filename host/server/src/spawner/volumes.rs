@@ -1,0 +1,134 @@
+//! The volume claims of servers: remembered in the cluster and here, looked for, and deleted with their server.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::names::{KeptNames, LabNames, NameTemplates, ObjectName};
+use wasmspawner_core::volumes::{Release, RememberedVolumes, VolumeRecord, owner};
+
+use crate::k8s::{Claims, KubernetesError, Records};
+
+/// The volume claims of servers. Only where namespaces are retained: elsewhere claims go with their lab.
+#[derive(Clone)]
+pub struct Volumes {
+    records: Records,
+    claims: Claims,
+    remembered: Arc<RwLock<RememberedVolumes>>,
+    /// Servers for which the cluster had nothing to tell before they were remembered.
+    unclaimed: Arc<Mutex<HashSet<LabKey>>>,
+    /// Servers begin to use claims side by side, and never while claims are being deleted: a claim that two servers
+    /// share is not deleted between the look at the one and the start of the other.
+    order: Arc<tokio::sync::RwLock<()>>,
+}
+
+/// What the cluster has under the names that a server's own claim could have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OwnClaim {
+    /// Nothing that would speak against today's name.
+    Today,
+    /// An older KubeSpawner's claim with the user's data, and none of today's name.
+    Legacy(ObjectName),
+    /// A claim of today's name that says it is another user's.
+    OfAnother(String),
+}
+
+impl Volumes {
+    /// What `records` remember, of claims that `claims` finds.
+    pub fn new(records: Records, claims: Claims) -> Self {
+        Self { records, claims, remembered: Arc::default(), unclaimed: Arc::default(), order: Arc::default() }
+    }
+
+    /// Reads what was remembered before. Without it no lab may start: it would get an empty volume.
+    pub(super) async fn load(&self) -> Result<(), KubernetesError> {
+        for (shelf, text) in self.records.all().await? {
+            match serde_json::from_str(&text) {
+                Ok(record) => self.change(|remembered| remembered.remember(record)),
+                Err(error) => {
+                    tracing::error!(shelf, %error, "a record of volumes cannot be read; its server gets the names of today's templates");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is remembered of a server.
+    pub(super) fn of(&self, key: &LabKey) -> Option<VolumeRecord> {
+        self.remembered.read().unwrap_or_else(PoisonError::into_inner).of(key).cloned()
+    }
+
+    /// The names that a server keeps.
+    pub(super) fn kept_names(&self, key: &LabKey) -> KeptNames {
+        self.of(key).map(|record| record.kept_names()).unwrap_or_default()
+    }
+
+    /// Looks whether the cluster has the claim of a server that nothing is remembered of.
+    pub(super) async fn own_claim(
+        &self,
+        key: &LabKey,
+        names: &LabNames,
+        templates: &NameTemplates,
+    ) -> Result<OwnClaim, KubernetesError> {
+        if self.of(key).is_some() || templates.shares_pvc() || self.unclaimed().contains(key) {
+            return Ok(OwnClaim::Today);
+        }
+        let foreign =
+            |owner: Option<&str>| owner.filter(|owner| *owner != key.user.as_str()).map(str::to_owned);
+        if let Some(claim) = self.claims.find(names.namespace.as_str(), names.pvc.as_str()).await? {
+            return Ok(foreign(owner(&claim)).map_or(OwnClaim::Today, OwnClaim::OfAnother));
+        }
+        if let Some(legacy) = templates.legacy_pvc(names).filter(|_| templates.remembers_pvc())
+            && let Some(claim) = self.claims.find(names.namespace.as_str(), legacy.as_str()).await?
+            && foreign(owner(&claim)).is_none()
+        {
+            return Ok(OwnClaim::Legacy(legacy));
+        }
+        self.unclaimed().insert(key.clone());
+        Ok(OwnClaim::Today)
+    }
+
+    /// Writes down what a lab is about to use, before it does.
+    pub(super) async fn remember(&self, record: VolumeRecord) -> Result<(), KubernetesError> {
+        let _beginning = self.order.read().await;
+        let before = self.of(&record.key);
+        let record = record.after(before.as_ref());
+        if before.as_ref() == Some(&record) {
+            return Ok(());
+        }
+        self.write(&record).await?;
+        self.change(|remembered| remembered.remember(record));
+        Ok(())
+    }
+
+    /// Deletes the claims of a server that is deleted, as far as they may go, and forgets it.
+    pub(super) async fn release(&self, key: &LabKey) -> Result<Release, KubernetesError> {
+        let _alone = self.order.write().await;
+        let Some(record) = self.of(key) else { return Ok(Release::default()) };
+        let release = self.remembered.read().unwrap_or_else(PoisonError::into_inner).release(key);
+        for claim in &release.delete {
+            self.claims.delete(claim.namespace.as_str(), claim.name.as_str()).await?;
+        }
+        if let Some(left) = release.left_of(&record) {
+            self.write(&left).await?;
+            self.change(|remembered| remembered.remember(left));
+        } else {
+            self.records.remove(&VolumeRecord::shelf(key)).await?;
+            self.change(|remembered| remembered.forget(key));
+        }
+        self.unclaimed().remove(key);
+        Ok(release)
+    }
+
+    async fn write(&self, record: &VolumeRecord) -> Result<(), KubernetesError> {
+        let text = serde_json::to_string(record).map_err(|error| KubernetesError::Malformed(error.into()))?;
+        self.records.set(&VolumeRecord::shelf(&record.key), &text).await
+    }
+
+    fn change(&self, change: impl FnOnce(&mut RememberedVolumes)) {
+        change(&mut self.remembered.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn unclaimed(&self) -> std::sync::MutexGuard<'_, HashSet<LabKey>> {
+        self.unclaimed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,225 @@
+//! `/labs/{username}/volumes`, and what the cluster has of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::guests;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// Labs with a claim, in a namespace that stays.
+fn with_claims(claim: &str, reclaim: &str) -> impl Fn(&mut Value) {
+    let config = json!({
+        "volumes": [{"name": "home", "claim": {"name": claim, "create": {
+            "storage": "1Gi",
+            "storage_class": "fast",
+            "access_modes": ["ReadWriteMany"],
+            "labels": {"tier": "home"},
+            "annotations": {"example.org/owner": "team"},
+            "selector": {"kind": "ssd"},
+            "on_server_deletion": reclaim,
+        }}}],
+        "mounts": [{"volume": "home", "path": "/home/ada"}],
+    });
+    move |service| {
+        service["kubernetes"] = json!({"namespaces": "retain"});
+        service["names"] = json!({"namespace": "labs"});
+        service["lab"] = json!({"image": "lab:1"});
+        service["policies"] = json!([{
+            "name": "default", "path": guests::component("policy-default"), "config": config
+        }]);
+    }
+}
+
+async fn run(client: &Client, lab: &str) {
+    let events = client.spawn_to_end(lab).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
+
+async fn stop(client: &Client, lab: &str) {
+    assert_eq!(client.stop(lab).await.unwrap().status, 202);
+    client.events(lab).await.unwrap().to_end().await.unwrap();
+}
+
+async fn claims_of(service: &Service) -> Api<PersistentVolumeClaim> {
+    Api::namespaced(service.cluster().await.unwrap(), "labs")
+}
+
+async fn names(claims: &Api<PersistentVolumeClaim>) -> BTreeSet<String> {
+    let list = claims.list(&ListParams::default()).await.unwrap();
+    list.items.into_iter().filter_map(|claim| claim.metadata.name).collect()
+}
+
+/// The namespace of labs with claims, before the first lab.
+async fn claims_before_labs(service: &Service) -> Api<PersistentVolumeClaim> {
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    let mut labs = Namespace::default();
+    labs.metadata.name = Some("labs".to_owned());
+    namespaces.create(&PostParams::default(), &labs).await.unwrap();
+    claims_of(service).await
+}
+
+async fn create(claims: &Api<PersistentVolumeClaim>, name: &str, annotations: &Value) {
+    let claim = json!({
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    claims.create(&PostParams::default(), &serde_json::from_value(claim).unwrap()).await.unwrap();
+}
+
+async fn release(service: &Service, lab: &str) -> Value {
+    let hub = service.hub().unwrap();
+    let request = hub.request(http::Method::DELETE, &format!("{PREFIX}/labs/{lab}/volumes"));
+    let answer = hub.send(request).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json().unwrap()
+}
+
+/// The claim that the lab's pod mounts.
+async fn mounted(service: &Service, pod: &str) -> String {
+    let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), "labs");
+    let volumes = pods.get(pod).await.unwrap().spec.unwrap().volumes.unwrap();
+    volumes.into_iter().find_map(|volume| volume.persistent_volume_claim).unwrap().claim_name
+}
+
+#[tokio::test]
+async fn a_claim_is_made_as_configured_and_outlives_its_lab() {
+    let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    run(&ada, "ada").await;
+    let claims = claims_of(&service).await;
+    let claim = claims.get("claim-ada").await.unwrap();
+    let spec = claim.spec.unwrap();
+    assert_eq!(spec.storage_class_name.as_deref(), Some("fast"));
+    assert_eq!(spec.access_modes.unwrap(), ["ReadWriteMany"]);
+    assert_eq!(spec.selector.unwrap().match_labels.unwrap()["kind"], "ssd");
+    assert_eq!(claim.metadata.labels.unwrap()["tier"], "home");
+    assert_eq!(claim.metadata.annotations.unwrap()["example.org/owner"], "team");
+    stop(&ada, "ada").await;
+    assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into());
+    let known = ada.get(&format!("{PREFIX}/labs/ada/volumes")).await.unwrap().json().unwrap();
+    let claim =
+        json!({"namespace": "labs", "name": "claim-ada", "on_server_deletion": "retain", "own": true});
+    assert_eq!(known, json!({"username": "ada", "server": "", "claims": [claim]}));
+    let kept = json!([{"namespace": "labs", "name": "claim-ada", "reason": "retained", "used_by": null}]);
+    assert_eq!(release(&service, "ada").await, json!({"deleted": [], "kept": kept}));
+    assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into());
+}
+
+#[tokio::test]
+async fn a_server_keeps_its_claim_when_the_templates_change() {
+    let mut service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    run(&ada, "ada").await;
+    stop(&ada, "ada").await;
+    let change = |names: Value| {
+        move |config: &mut Value| {
+            with_claims("{pvc_name}", "retain")(config);
+            config["names"] = names;
+        }
+    };
+    service.reconfigure(change(json!({"namespace": "labs2", "pvc": "home-{user_server}"}))).unwrap();
+    service.crash_and_restart().await.unwrap();
+    run(&ada, "ada").await;
+    assert_eq!(mounted(&service, "nb-ada").await, "claim-ada", "in its old namespace, too");
+    let grace = service.user("grace").unwrap();
+    run(&grace, "grace").await;
+    let elsewhere: Api<PersistentVolumeClaim> = Api::namespaced(service.cluster().await.unwrap(), "labs2");
+    assert_eq!(names(&elsewhere).await, ["home-grace".to_owned()].into());
+
+    stop(&ada, "ada").await;
+    let forgetful = json!({"namespace": "labs", "pvc": "home-{user_server}", "remember_pvc_name": false});
+    service.reconfigure(change(forgetful)).unwrap();
+    service.crash_and_restart().await.unwrap();
+    run(&ada, "ada").await;
+    assert_eq!(mounted(&service, "nb-ada").await, "home-ada");
+}
+
+#[tokio::test]
+async fn the_claim_of_an_older_kubespawner_is_found() {
+    let mut service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    let claims = claims_before_labs(&service).await;
+    let of = |user: &str| json!({"hub.jupyter.org/username": user});
+    create(&claims, "claim-ada-2dl", &of("ada-l")).await;
+    // Both are there: today's counts.
+    create(&claims, "claim-grace-2dh", &of("grace-h")).await;
+    create(&claims, "claim-grace-h", &of("grace-h")).await;
+    // Somebody else's.
+    create(&claims, "claim-eve-2dx", &of("eve-2dx")).await;
+    for (user, claim) in [
+        ("ada-l", "claim-ada-2dl"),
+        ("grace-h", "claim-grace-h"),
+        ("eve-x", "claim-eve-x"),
+        ("joan", "claim-joan"),
+    ] {
+        run(&service.user(user).unwrap(), user).await;
+        assert_eq!(mounted(&service, &format!("nb-{user}")).await, claim);
+    }
+    // Remembered, and made anew under the same name when somebody deleted it.
+    let ada = service.user("ada-l").unwrap();
+    stop(&ada, "ada-l").await;
+    claims.delete("claim-ada-2dl", &DeleteParams::default()).await.unwrap();
+    service.crash_and_restart().await.unwrap();
+    run(&ada, "ada-l").await;
+    assert_eq!(mounted(&service, "nb-ada-l").await, "claim-ada-2dl");
+    // A restart changes its certificate.
+    assert!(names(&claims_of(&service).await).await.contains("claim-ada-2dl"));
+}
+
+#[tokio::test]
+async fn nobody_gets_another_users_claim() {
+    let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    let claims = claims_before_labs(&service).await;
+    create(&claims, "claim-ada-2dl", &json!({"hub.jupyter.org/username": "ada-l"})).await;
+    let mallory = service.user("ada-2dl").unwrap();
+    let events = mallory.spawn_to_end("ada-2dl").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    let lab = mallory.lab("ada-2dl").await.unwrap().json().unwrap();
+    assert_eq!(lab["reason"], "VolumeOfAnotherUser");
+}
+
+#[tokio::test]
+async fn a_claim_goes_with_the_last_server_that_used_it() {
+    let service = Service::start_with(BINARY, with_claims("claim-{username}", "delete")).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let gpu = "ada/servers/gpu";
+    run(&ada, "ada").await;
+    run(&ada, gpu).await;
+    let hub = service.hub().unwrap();
+    let path = format!("{PREFIX}/labs/{gpu}/volumes");
+    let early = hub.send(hub.request(http::Method::DELETE, &path)).await.unwrap();
+    assert_eq!(early.problem().unwrap(), "409 volumes_in_use");
+    let own = ada.send(ada.request(http::Method::DELETE, &path)).await.unwrap();
+    assert_eq!(own.status, 403, "a user deletes volumes by deleting a server in the Hub");
+    stop(&ada, gpu).await;
+    let claims = claims_of(&service).await;
+
+    let kept = json!([{"namespace": "labs", "name": "claim-ada", "reason": "shared", "used_by": "ada"}]);
+    assert_eq!(release(&service, gpu).await, json!({"deleted": [], "kept": kept}));
+    assert_eq!(release(&service, gpu).await, json!({"deleted": [], "kept": []}), "it is forgotten");
+    stop(&ada, "ada").await;
+    let deleted = json!([{"namespace": "labs", "name": "claim-ada"}]);
+    assert_eq!(release(&service, "ada").await, json!({"deleted": deleted, "kept": []}));
+    assert_eq!(names(&claims).await, BTreeSet::new());
+    run(&ada, "ada").await;
+    assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into(), "a new one for a new server");
+}
+
+#[tokio::test]
+async fn what_is_remembered_can_be_read_in_the_cluster() {
+    let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    run(&service.user("ada").unwrap(), "ada").await;
+    let records: Api<ConfigMap> = Api::namespaced(service.cluster().await.unwrap(), "wasmspawner");
+    let labelled = ListParams::default().labels("wasmspawner.io/records=wasmspawner-volumes");
+    let found = records.list(&labelled).await.unwrap().items;
+    let texts: Vec<String> =
+        found.into_iter().filter_map(|map| map.data).flat_map(BTreeMap::into_values).collect();
+    let [text] = texts.as_slice() else { panic!("one record: {texts:?}") };
+    let record: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&record["user"], &record["pvc"]), (&json!("ada"), &json!("claim-ada")));
+}
