@@ -1,6 +1,7 @@
 //! A client of the REST API that hides nothing: every answer comes back as it is.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{HeaderMap, Method};
@@ -12,6 +13,9 @@ use crate::events::Events;
 
 /// Where the API is below its address.
 pub const PREFIX: &str = "/spawner/v1";
+
+/// How long something may take that must come.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Somebody who calls the service.
 #[derive(Clone)]
@@ -93,6 +97,28 @@ impl Client {
         let answer = self.spawn(lab).await?;
         anyhow::ensure!(answer.status == 303, "the spawn was refused: {answer:?}");
         self.events(lab).await?.to_end().await
+    }
+
+    /// Waits for the operation after the one of `events`, and for its end; answers its events.
+    pub async fn next_operation(
+        &self,
+        lab: &str,
+        events: &[crate::events::Event],
+    ) -> anyhow::Result<Vec<crate::events::Event>> {
+        let job = |events: &[crate::events::Event]| {
+            events.first().and_then(|event| event.id.rsplit_once('-')).map(|(job, _)| job.to_owned())
+        };
+        let mut again = tokio::time::interval(Duration::from_millis(50));
+        let next = async {
+            loop {
+                again.tick().await;
+                let now = self.events(lab).await?.to_end().await?;
+                if job(&now) != job(events) {
+                    return anyhow::Ok(now);
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next).await.context("no other operation has begun")?
     }
 
     /// Sends the head of a request as it is, with the token, and answers what comes back until the connection closes.

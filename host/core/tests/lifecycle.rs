@@ -214,6 +214,10 @@ impl World {
                 }
             }
             Effect::DeletePod | Effect::DeleteRest => self.feed(Event::DeleteRefused(failure("Forbidden"))),
+            Effect::Reap(ending) => {
+                let operation = self.operation(OperationKind::Reap);
+                self.feed(Event::ReapBegun(operation, ending));
+            }
             Effect::MarkProvisioned => assert_eq!(self.lab.phase, Phase::Running),
         }
     }

@@ -169,7 +169,10 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
 }
 
-/// Cancelled by SIGINT and SIGTERM.
+/// What a program answers that was interrupted.
+const EXIT_AT_ONCE: i32 = 130;
+
+/// Cancelled by SIGINT and SIGTERM; the second of them ends the process.
 pub fn termination() -> std::io::Result<CancellationToken> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stop = CancellationToken::new();
@@ -179,8 +182,14 @@ pub fn termination() -> std::io::Result<CancellationToken> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        tracing::info!("the service is asked to end");
+        tracing::info!("the service is asked to end; asked again, it ends at once");
         cancel.cancel();
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::warn!("the service ends at once; what it left running, its next start finds");
+        std::process::exit(EXIT_AT_ONCE);
     });
     Ok(stop)
 }

@@ -1,5 +1,8 @@
 //! `GET /labs/{username}/history`
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::json;
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
@@ -28,6 +31,37 @@ async fn operations_are_remembered_newest_first() {
     assert!(spawn["ended_at"].is_string(), "{spawn:#}");
     let bob = service.user("bob").unwrap();
     assert_eq!(bob.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");
+}
+
+#[tokio::test]
+async fn a_lab_that_crashes_by_itself_says_why() {
+    let service = Service::start(BINARY).await.unwrap();
+    let name = "later.oom";
+    let user = service.user(name).unwrap();
+    let spawned = user.spawn_to_end(name).await.unwrap();
+    assert_eq!(spawned.last().unwrap().kind, "complete", "{spawned:#?}");
+    let crashed = user.next_operation(name, &spawned).await.unwrap();
+    assert_eq!(crashed.last().unwrap().kind, "failed", "{crashed:#?}");
+    let lab = user.lab(name).await.unwrap().json().unwrap();
+    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("OOMKilled")));
+    let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
+    assert_eq!((&history[0]["kind"], &history[1]["kind"]), (&json!("reap"), &json!("spawn")));
+    assert_eq!(history[0]["outcome"]["failed"]["reason"], "OOMKilled");
+    assert_eq!(history[1]["outcome"], "complete");
+}
+
+#[tokio::test]
+async fn a_lab_whose_pod_is_taken_away_is_gone() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let spawned = ada.spawn_to_end("ada").await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), "nublado-ada");
+    pods.delete("nb-ada", &DeleteParams::default()).await.unwrap();
+    let reaped = ada.next_operation("ada", &spawned).await.unwrap();
+    assert_eq!(reaped.last().unwrap().kind, "complete", "{reaped:#?}");
+    assert_eq!(ada.lab("ada").await.unwrap().status, 404);
+    let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
+    assert_eq!((&history[0]["kind"], &history[0]["outcome"]), (&json!("reap"), &json!("complete")));
 }
 
 #[tokio::test]

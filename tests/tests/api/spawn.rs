@@ -1,6 +1,7 @@
 //! `POST /labs/{username}/spawn`
 
 use serde_json::json;
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
@@ -30,6 +31,25 @@ async fn there_is_one_lab_and_one_operation_at_a_time() {
     slow.spawn_to_end("stop.1m").await.unwrap();
     assert_eq!(slow.stop("stop.1m").await.unwrap().status, 202);
     assert_eq!(slow.spawn("stop.1m").await.unwrap().problem().unwrap(), "409 stop_in_progress");
+}
+
+#[tokio::test]
+async fn two_servers_at_once_do_not_slip_past_the_quota() {
+    let one_lab = |config: &mut serde_json::Value| {
+        config["lab"] = json!({"image": "lab:1"});
+        config["policies"] = json!([{
+            "name": "default",
+            "path": guests::component("policy-default"),
+            "config": {"quota": {"default": {"labs": 1}}},
+        }]);
+    };
+    let service = Service::start_with(BINARY, one_lab).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let names = ["ada", "ada/servers/b", "ada/servers/c", "ada/servers/d"];
+    let answers = futures::future::join_all(names.map(|lab| ada.spawn(lab))).await;
+    let mut statuses: Vec<u16> = answers.into_iter().map(|answer| answer.unwrap().status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [303, 403, 403, 403]);
 }
 
 #[tokio::test]

@@ -59,7 +59,6 @@ pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
 pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running => Ok(Admission::Begin),
-        Phase::Terminating(_) if lab.is_reaping() => Ok(Admission::Begin),
         Phase::Terminating(_) => Ok(Admission::Join),
         Phase::Failed { cleanup: None, .. } if !(lab.pod.is_missing() && lab.rest.is_missing()) => {
             Ok(Admission::Begin)

@@ -27,8 +27,19 @@ pub enum Effect {
     DeletePod,
     /// Delete everything else; answer with `Event::DeleteRefused` only when that fails.
     DeleteRest,
+    /// The lab ended by itself: begin an operation for that, with `Event::ReapBegun`.
+    Reap(Ending),
     /// Remember durably that this user has had a lab.
     MarkProvisioned,
+}
+
+/// How a running lab ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// It shut down or was taken away; a sentence says which.
+    Gone(String),
+    /// It failed.
+    Crashed(Failure),
 }
 
 /// How an operation ended.

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{Failure, Observation, Operation};
+use super::{Ending, Failure, Observation, Operation};
 
 /// Something that happened. Stale answers (of an operation that is over) are ignored by [`super::Lab::step`].
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub enum Event {
     SpawnAdmitted(Operation),
     /// A stop was admitted.
     StopAdmitted(Operation),
+    /// A lab that ended by itself is being removed.
+    ReapBegun(Operation, Ending),
     /// The policies answered.
     Decided(Result<Plan, Failure>),
     /// The objects were created, or could not be.

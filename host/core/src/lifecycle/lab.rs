@@ -84,6 +84,8 @@ pub enum OperationKind {
     Spawn,
     /// Stops it because someone asked.
     Stop,
+    /// Removes what is left of a lab that ended by itself.
+    Reap,
 }
 
 /// How long operations may take in all.

@@ -29,7 +29,7 @@ mod terminating;
 
 pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
 pub use deletion::DeleteStep;
-pub use effect::{Effect, Outcome};
+pub use effect::{Effect, Ending, Outcome};
 pub use event::{Event, Plan};
 pub use failure::{Blame, Failure};
 pub use lab::{Lab, LabStatus, Operation, OperationKind, Phase, SpawnStep, TimeLimits};

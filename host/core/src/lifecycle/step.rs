@@ -13,6 +13,7 @@ impl Lab {
         match event {
             Event::SpawnAdmitted(operation) => self.begin_spawn(operation, &mut effects),
             Event::StopAdmitted(operation) => self.begin_stop(operation, &mut effects),
+            Event::ReapBegun(operation, ending) => self.begin_reap(operation, ending, now, &mut effects),
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
             Event::Applied(result) => self.on_applied(result, now, &mut effects),
             Event::Observed(observation) => self.on_observed(&observation, now, &mut effects),
@@ -42,7 +43,7 @@ impl Lab {
         self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
         match self.phase {
             Phase::Starting(SpawnStep::Waiting) => self.observe_start(analysis, now, effects),
-            Phase::Running => self.observe_running(analysis, now, effects),
+            Phase::Running => self.observe_running(analysis, effects),
             _ => self.advance_deletion(effects),
         }
     }

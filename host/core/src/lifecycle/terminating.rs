@@ -3,15 +3,13 @@
 use jiff::Timestamp;
 
 use super::deletion::Deletion;
-use super::{DeleteStep, Effect, Failure, Lab, Operation, OperationKind, Outcome, Phase, SpawnStep};
+use super::{DeleteStep, Effect, Failure, Lab, Operation, Outcome, Phase, SpawnStep};
 use crate::progress::Entry;
 
 impl Lab {
     /// A stop always wins: it cancels a spawn wherever that is.
     pub(super) fn begin_stop(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
-        let deadline = operation.started_at.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
-        let operation = Operation { deadline, ..operation };
-        let reaping = self.is_reaping();
+        let operation = self.within_its_own_limit(operation);
         let was = std::mem::replace(&mut self.phase, Phase::Terminating(DeleteStep::Draining));
         match was {
             Phase::Starting(step) => {
@@ -24,7 +22,6 @@ impl Lab {
                 }
             }
             Phase::Running | Phase::Failed { cleanup: None, .. } => self.begin(operation, effects),
-            Phase::Terminating(_) if reaping => self.begin(operation, effects),
             other => return self.phase = other,
         }
         effects.push(Effect::Publish(Entry::Progress(10)));
@@ -39,7 +36,7 @@ impl Lab {
 
     pub(super) fn continue_termination(&mut self, step: DeleteStep, effects: &mut Vec<Effect>) {
         let next = self.continue_deletion(step, effects);
-        if self.is_stop() && (step, &next) == (DeleteStep::Pod, &Deletion::Continue(DeleteStep::Rest)) {
+        if (step, &next) == (DeleteStep::Pod, &Deletion::Continue(DeleteStep::Rest)) {
             effects.push(Effect::Publish(Entry::Progress(50)));
             effects.push(Effect::Publish(Entry::Info("The lab has stopped; removing its resources".into())));
         }
@@ -51,11 +48,9 @@ impl Lab {
             Deletion::Continue(step) => self.phase = Phase::Terminating(step),
             Deletion::Done => {
                 self.phase = Phase::Absent;
-                if self.is_stop() {
-                    effects.push(Effect::Publish(Entry::Progress(100)));
-                    effects.push(Effect::Finish(Outcome::Complete));
-                    effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
-                }
+                effects.push(Effect::Publish(Entry::Progress(100)));
+                effects.push(Effect::Finish(Outcome::Complete));
+                effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
             }
         }
     }
@@ -69,11 +64,9 @@ impl Lab {
     /// Ends the operation under way in failure and leaves what is there: a deletion that did not work is tried again
     /// by reconciliation, not at once.
     pub(super) fn give_up(&mut self, failure: Failure, effects: &mut Vec<Effect>) {
-        if !self.is_reaping() {
-            effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
-            effects.push(Effect::Finish(Outcome::Failed(failure.clone())));
-            effects.push(Effect::Publish(Entry::Failed(failure.message.clone())));
-        }
+        effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
+        effects.push(Effect::Finish(Outcome::Failed(failure.clone())));
+        effects.push(Effect::Publish(Entry::Failed(failure.message.clone())));
         self.phase = Phase::Failed { failure, cleanup: None };
     }
 
@@ -85,16 +78,17 @@ impl Lab {
 
     /// Deletes what a failure left, with a time limit of its own.
     pub(super) fn begin_cleanup(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        self.limit_deletion(now);
+        if let Some(operation) = &mut self.operation {
+            operation.deadline = now.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
+        }
         let next = self.begin_deletion(effects).step();
         self.set_cleanup(next);
     }
 
-    /// A deletion that nobody asked for has a time limit of its own, from now on.
-    pub(super) fn limit_deletion(&mut self, now: Timestamp) {
-        if let Some(operation) = &mut self.operation {
-            operation.deadline = now.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
-        }
+    /// A deletion, with the time limit that this lab's policies gave it.
+    pub(super) fn within_its_own_limit(&self, deletion: Operation) -> Operation {
+        let deadline = deletion.started_at.checked_add(self.limits.delete).unwrap_or(Timestamp::MAX);
+        Operation { deadline, ..deletion }
     }
 
     pub(super) fn continue_cleanup(&mut self, step: DeleteStep, effects: &mut Vec<Effect>) {
@@ -121,14 +115,5 @@ impl Lab {
             "DeleteTimeout",
             format!("The lab's {what} could not be removed in time; it will be tried again"),
         )
-    }
-
-    /// A lab that ended by itself is removed without an operation of its own: nobody waits for it.
-    pub(super) fn is_reaping(&self) -> bool {
-        matches!(self.phase, Phase::Terminating(_)) && !self.is_stop()
-    }
-
-    fn is_stop(&self) -> bool {
-        self.operation.is_some_and(|operation| operation.kind == OperationKind::Stop)
     }
 }

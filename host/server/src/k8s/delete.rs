@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, LimitRange, Namespace, Pod, ResourceQuota, Secret, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,17 @@ pub enum Deletion {
     Accepted,
     /// There was nothing to delete.
     Gone,
+}
+
+/// Which pod to delete.
+#[derive(Debug)]
+pub struct PodToDelete<'a> {
+    /// Where it is.
+    pub namespace: &'a str,
+    /// What it is called.
+    pub name: &'a str,
+    /// Which of that name, where that is known.
+    pub uid: Option<String>,
 }
 
 /// Deletes the objects of labs.
@@ -40,21 +51,36 @@ impl Deleter {
     /// Deletes a pod, giving its containers `grace_seconds` to end.
     pub async fn pod(
         &self,
-        namespace: &str,
-        name: &str,
+        PodToDelete { namespace, name, uid }: PodToDelete<'_>,
         grace_seconds: u32,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let how = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
-        self.delete(&pods, name, &how, &format!("delete Pod {namespace}/{name}"), within).await
+        let this_one = uid.is_some();
+        let how = DeleteParams {
+            grace_period_seconds: Some(grace_seconds),
+            preconditions: this_one.then_some(Preconditions { uid, resource_version: None }),
+            ..DeleteParams::background()
+        };
+        let action = format!("delete Pod {namespace}/{name}");
+        match self.delete(&pods, name, &how, &action, within).await {
+            // Another pod has its name by now.
+            Err(KubernetesError::Refused { reason, .. }) if this_one && reason == "Conflict" => {
+                Ok(Deletion::Gone)
+            }
+            answer => answer,
+        }
     }
 
     /// Deletes a namespace and all that is in it.
     pub async fn namespace(&self, name: &str, within: Duration) -> Result<Deletion, KubernetesError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let how = DeleteParams::background();
-        self.delete(&namespaces, name, &how, &format!("delete Namespace {name}"), within).await
+        match self.delete(&namespaces, name, &how, &format!("delete Namespace {name}"), within).await {
+            // The namespace controller is at it already.
+            Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => Ok(Deletion::Accepted),
+            answer => answer,
+        }
     }
 
     /// Deletes what a lab has in a namespace that stays: what `selector` selects of each kind, volume claims excepted.
@@ -106,8 +132,6 @@ impl Deleter {
         match retrying(&patience, action, || api.delete(name, how)).await {
             Ok(_) => Ok(Deletion::Accepted),
             Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),
-            // The namespace controller is at it already.
-            Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => Ok(Deletion::Accepted),
             Err(error) => Err(error),
         }
     }

@@ -15,7 +15,7 @@ mod watch;
 pub use apply::Applier;
 pub use claims::Claims;
 pub use connect::{ConnectError, Connection};
-pub use delete::{Deleter, Deletion};
+pub use delete::{Deleter, Deletion, PodToDelete};
 pub use error::{Causes, KubernetesError};
 pub use list::{Found, list_labs};
 pub use records::Records;

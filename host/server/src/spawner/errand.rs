@@ -17,7 +17,7 @@ use super::errors::SpawnError;
 use super::evaluate::{Approved, Decided, decide};
 use super::place::Place;
 use super::site::Site;
-use crate::k8s::{Causes, Deletion, KubernetesError};
+use crate::k8s::{Causes, Deletion, KubernetesError, PodToDelete};
 
 /// What came of an errand.
 pub(super) enum Answer {
@@ -46,10 +46,16 @@ pub(super) async fn apply(
     Answer::Applied(applied.map(Box::new).map_err(|error| failure(&error)))
 }
 
-/// Deletes the pod.
-pub(super) async fn delete_pod(site: Arc<Site>, place: Place, operation: Operation) -> Answer {
+/// Deletes the pod: this one, where its uid is known, and no later one of the same name.
+pub(super) async fn delete_pod(
+    site: Arc<Site>,
+    place: Place,
+    uid: Option<String>,
+    operation: Operation,
+) -> Answer {
     let grace = site.config.lab.config.termination_grace_period_seconds;
-    match site.deleter.pod(&place.namespace, &place.pod, grace, remaining(&operation)).await {
+    let pod = PodToDelete { namespace: &place.namespace, name: &place.pod, uid };
+    match site.deleter.pod(pod, grace, remaining(&operation)).await {
         Ok(Deletion::Accepted) => Answer::Nothing,
         Ok(Deletion::Gone) => Answer::PodIsGone,
         Err(error) => Answer::DeleteRefused(failure(&error)),

@@ -1,6 +1,7 @@
 //! From a request to a lab's objects: approve, dereference, compose, build.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::future::try_join_all;
 use jiff::SignedDuration;
@@ -36,7 +37,7 @@ pub(super) struct Approved {
 
 /// A lab that is decided, down to its objects.
 pub(super) struct Decided {
-    pub(super) about: About,
+    pub(super) about: Arc<About>,
     pub(super) objects: LabObjects,
     /// Who decided what.
     pub(super) ledger: Ledger,
@@ -191,7 +192,7 @@ fn build(
     };
     let mut objects = manifest::build(&spawn);
     record::attach(&mut objects, &about, operation);
-    Decided { about, objects, ledger: spawn.ledger, volumes, plan }
+    Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, plan }
 }
 
 async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>, Failure> {

@@ -24,6 +24,7 @@ use super::policy_report::PolicyReport;
 use super::recovered::Recovered;
 use super::site::Site;
 use super::snapshot::LabSnapshot;
+use super::turns::Turns;
 use super::view::View;
 use super::world::Footprint;
 use crate::wasm::LoadError;
@@ -34,6 +35,7 @@ pub struct Labs {
     site: Arc<Site>,
     table: Arc<Mutex<Table>>,
     ready: Arc<AtomicBool>,
+    turns: Turns,
 }
 
 #[derive(Default)]
@@ -51,7 +53,7 @@ struct Handle {
 impl Labs {
     /// No labs yet; not ready until those of the cluster are known.
     pub fn new(site: Arc<Site>) -> Self {
-        Self { site, table: Arc::default(), ready: Arc::default() }
+        Self { site, table: Arc::default(), ready: Arc::default(), turns: Turns::default() }
     }
 
     /// What every driver works with.
@@ -112,6 +114,8 @@ impl Labs {
         if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
             return Err(refusal.into());
         }
+        // Of two spawns of one user the second counts the first.
+        let _turn = self.turns.of(&key.user).await;
         let labs = self.other_labs(&key);
         let approved = approve(self.site.rules(), self.site.names(&key)?, request, labs).await?;
         let (reply, answer) = oneshot::channel();

@@ -30,6 +30,11 @@ impl LiveLog {
         logged
     }
 
+    /// True after the operation's last word.
+    pub(super) fn is_finished(&self) -> bool {
+        self.log.read().unwrap_or_else(PoisonError::into_inner).is_finished()
+    }
+
     /// The number that the next entry will have.
     pub(super) fn next_number(&self) -> usize {
         self.log.read().unwrap_or_else(PoisonError::into_inner).next_number()

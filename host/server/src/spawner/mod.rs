@@ -24,6 +24,7 @@ mod service;
 mod site;
 mod snapshot;
 mod tally;
+mod turns;
 mod view;
 mod volumes;
 mod world;

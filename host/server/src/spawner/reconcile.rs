@@ -1,7 +1,7 @@
 //! Rebuilding what is known of the labs from the cluster, after a restart and whenever a watch may have missed
 //! something.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -39,8 +39,9 @@ pub(super) async fn reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
     let before = labs.footprints();
     let found =
         list_labs(&site.client, &manifest::service_selector(&site.config.kubernetes.instance)).await?;
+    let listed = Listed::of(&found);
     for (key, footprint) in before {
-        report_gone(labs, &key, footprint, &found);
+        report_gone(labs, &key, footprint, &listed);
     }
     let mut adopted = 0;
     for (key, remains) in by_lab(found, site.config.kubernetes.namespaces) {
@@ -52,19 +53,30 @@ pub(super) async fn reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
     Ok(adopted)
 }
 
-fn report_gone(labs: &Labs, key: &LabKey, footprint: Footprint, found: &Found) {
+/// What a list has, to be looked up.
+struct Listed {
+    pods: HashSet<String>,
+    namespaces: HashSet<String>,
+}
+
+impl Listed {
+    fn of(found: &Found) -> Self {
+        Self {
+            pods: found.pods.iter().filter_map(|pod| pod.metadata.uid.clone()).collect(),
+            namespaces: found.namespaces.iter().filter_map(|found| found.metadata.name.clone()).collect(),
+        }
+    }
+}
+
+fn report_gone(labs: &Labs, key: &LabKey, footprint: Footprint, listed: &Listed) {
     if labs.footprint(key).as_ref() != Some(&footprint) {
         return;
     }
-    let listed = |uid: &String| found.pods.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
-    if let Some(uid) = footprint.pod_uid.filter(|uid| !listed(uid)) {
+    if let Some(uid) = footprint.pod_uid.filter(|uid| !listed.pods.contains(uid)) {
         labs.show(key, Seen::PodGone(Some(uid)));
     }
-    let listed = |name: &String| {
-        found.namespaces.iter().any(|namespace| namespace.metadata.name.as_ref() == Some(name))
-    };
     if labs.site().config.kubernetes.namespaces == NamespaceReclaim::Delete
-        && footprint.namespace.is_some_and(|name| !listed(&name))
+        && footprint.namespace.is_some_and(|name| !listed.namespaces.contains(&name))
     {
         labs.show(key, Seen::Rest(Presence::Missing));
     }
@@ -163,10 +175,10 @@ fn operation(
             .namespace
             .as_ref()
             .is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some());
-    let kind = if deleting || last.is_some_and(|last| last.kind == OperationKind::Stop) {
-        OperationKind::Stop
-    } else {
-        OperationKind::Spawn
+    let kind = match last.map(|last| last.kind) {
+        Some(kind @ (OperationKind::Stop | OperationKind::Reap)) => kind,
+        _ if deleting => OperationKind::Stop,
+        _ => OperationKind::Spawn,
     };
     let fresh = site.operation(kind);
     match (last, record) {

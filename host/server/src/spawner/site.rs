@@ -79,7 +79,7 @@ impl Site {
         let limits = self.time_limits();
         let limit = match kind {
             OperationKind::Spawn => limits.spawn,
-            OperationKind::Stop => limits.delete,
+            OperationKind::Stop | OperationKind::Reap => limits.delete,
         };
         let deadline = started_at.checked_add(limit).unwrap_or(Timestamp::MAX);
         Operation { job_id: JobId::new(Uuid::now_v7()), kind, started_at, deadline }

@@ -1,6 +1,7 @@
 //! A lab as the API shows it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ pub struct LabSnapshot {
     /// Whether its pod exists.
     pub pod: PodPresence,
     /// What it was started with.
-    pub about: About,
+    pub about: Arc<About>,
     /// Where the Hub reaches it, once it has an address.
     pub url: Option<String>,
     /// The pod's stage.

@@ -43,6 +43,7 @@ impl hooks::BuildPod for Stagehand {
         let (act, how) = user.name.split_once('.').unwrap_or_default();
         match act {
             "fault" => Ok(staged("fault", how)),
+            "later" => Ok(later(how)),
             "pull" => Ok(staged("pull-delay", how)),
             "ready" => Ok(staged("ready-delay", how)),
             "stop" => Ok(staged("stop-delay", how)),
@@ -55,6 +56,13 @@ impl hooks::BuildPod for Stagehand {
 fn ordinary() -> Customization {
     let image = Image { reference: "lab:1".into(), digest: None, description: Some("Plain".into()) };
     Customization { image: Some(image), ..Customization::default() }
+}
+
+/// A lab that answers for two seconds.
+fn later(fault: &str) -> Customization {
+    let mut lab = staged("fault", fault);
+    lab.annotations.extend(staged("fault-after", "2s").annotations);
+    lab
 }
 
 fn staged(direction: &str, value: &str) -> Customization {

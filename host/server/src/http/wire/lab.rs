@@ -102,8 +102,9 @@ struct DecidedBy {
 
 impl From<&LabSnapshot> for Lab {
     fn from(lab: &LabSnapshot) -> Self {
-        let LabSnapshot { key, about, .. } = lab.clone();
-        let About { options, env, uid, gid, groups, quotas, image, started_at, policy } = about;
+        let key = lab.key.clone();
+        let About { options, env, uid, gid, groups, quotas, image, started_at, policy } =
+            About::clone(&lab.about);
         Self {
             username: key.user.into(),
             server: key.server.into(),

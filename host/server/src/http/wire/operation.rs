@@ -10,7 +10,7 @@ use wasmspawner_core::progress::{OperationRecord, StageSpan};
 pub(in crate::http) struct Operation {
     /// The operation; the first part of its events' ids.
     job_id: String,
-    /// `spawn` or `stop`.
+    /// `spawn`, `stop`, or `reap`: the lab ended by itself.
     kind: OperationKindName,
     /// When it began, RFC 3339.
     started_at: String,
@@ -43,6 +43,7 @@ struct StageTime {
 enum OperationKindName {
     Spawn,
     Stop,
+    Reap,
 }
 
 impl From<&OperationRecord> for Operation {
@@ -52,6 +53,7 @@ impl From<&OperationRecord> for Operation {
             kind: match record.kind {
                 OperationKind::Spawn => OperationKindName::Spawn,
                 OperationKind::Stop => OperationKindName::Stop,
+                OperationKind::Reap => OperationKindName::Reap,
             },
             started_at: record.started_at.to_string(),
             ended_at: record.ended_at.map(|at| at.to_string()),

@@ -1,5 +1,8 @@
 //! The driver: one task owns one lab. It is the lab's only writer; everyone else watches.
 
+mod effects;
+mod telling;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,28 +11,25 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
-    Admission, Effect, Event, Lab, Operation, OperationKind, Outcome, Phase, Presence, Refusal,
-    admit_release, admit_spawn, admit_stop,
+    Admission, Event, Lab, OperationKind, Phase, Presence, Refusal, admit_release, admit_spawn, admit_stop,
 };
-use wasmspawner_core::progress::{Entry, LoggedEntry, OperationRecord, ProgressLog};
+use wasmspawner_core::progress::OperationRecord;
 use wasmspawner_core::volumes::Release;
 
-use super::errand::{self, Answer};
-use super::errors::SpawnError;
-use super::evaluate::{Approved, Decided};
-use super::labs::Labs;
-use super::live_log::LiveLog;
-use super::message::{Message, Seen};
-use super::place::Place;
-use super::recovered::Recovered;
-use super::site::Site;
-use super::snapshot::{About, LabSnapshot};
-use super::tally::count;
-use super::view::View;
-use super::world::World;
+use crate::spawner::errand::{self, Answer};
+use crate::spawner::errors::SpawnError;
+use crate::spawner::evaluate::{Approved, Decided};
+use crate::spawner::labs::Labs;
+use crate::spawner::live_log::LiveLog;
+use crate::spawner::message::{Message, Seen};
+use crate::spawner::place::Place;
+use crate::spawner::recovered::Recovered;
+use crate::spawner::site::Site;
+use crate::spawner::snapshot::About;
+use crate::spawner::view::View;
+use crate::spawner::world::World;
 
 /// How long a lab that is gone can still be asked for its last events.
 const LINGER: Duration = Duration::from_mins(10);
@@ -42,7 +42,7 @@ pub(super) struct Driver {
     lab: Lab,
     world: World,
     place: Option<Place>,
-    about: About,
+    about: Arc<About>,
     approved: Option<Arc<Approved>>,
     decided: Option<Arc<Decided>>,
     log: Option<Arc<LiveLog>>,
@@ -74,7 +74,7 @@ impl Driver {
             lab,
             world: World::default(),
             place: None,
-            about: About::default(),
+            about: Arc::default(),
             approved: None,
             decided: None,
             log: None,
@@ -96,7 +96,7 @@ impl Driver {
         self.lab = recovered.lab;
         self.world = recovered.world;
         self.place = Some(recovered.place);
-        self.about = recovered.about;
+        self.about = Arc::new(recovered.about);
         self.log = Some(LiveLog::new(recovered.log));
         self.record = recovered.record;
         // Before the service says that it is ready, so that nobody hears that this lab does not exist.
@@ -146,7 +146,7 @@ impl Driver {
         admit_spawn(&self.lab, slot.is_some())?;
         let operation = self.site.operation(OperationKind::Spawn);
         self.spawn_slot = slot;
-        self.about = approved.about(&operation);
+        self.about = Arc::new(approved.about(&operation));
         self.place = Some(Place::of(&approved.names));
         self.labs.settle(&self.key, approved.names.namespace.as_str());
         self.approved = Some(Arc::new(approved));
@@ -201,7 +201,7 @@ impl Driver {
         match answer {
             Ok(Answer::Decided(Ok(decided))) => {
                 let plan = decided.plan();
-                self.about = decided.about.clone();
+                self.about = Arc::clone(&decided.about);
                 self.decided = Some(Arc::new(*decided));
                 self.feed(Event::Decided(Ok(plan)));
             }
@@ -263,137 +263,5 @@ impl Driver {
 
     fn job_id(&self) -> Option<JobId> {
         self.lab.operation.map(|operation| operation.job_id)
-    }
-
-    fn feed(&mut self, event: Event) {
-        let effects = self.lab.step(event, Timestamp::now());
-        self.publish();
-        for effect in effects {
-            self.carry_out(effect);
-        }
-        if !matches!(self.lab.phase, Phase::Starting(_)) {
-            self.spawn_slot = None;
-        }
-    }
-
-    fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            Effect::Begin(operation) => self.begin(&operation),
-            Effect::Publish(entry) => self.say(entry),
-            Effect::Finish(outcome) => self.finish(&outcome),
-            Effect::EvaluatePolicy => {
-                // Nothing is left to delete: a request that is still under way must not meet the next lab.
-                self.deletions.drain(..).for_each(|deletion| deletion.abort());
-                if let (Some(approved), Some(operation)) = (self.approved.take(), self.lab.operation) {
-                    self.evaluation =
-                        Some(self.send(errand::evaluate(Arc::clone(&self.site), approved, operation)));
-                }
-            }
-            Effect::CancelPolicy => {
-                if let Some(evaluation) = self.evaluation.take() {
-                    evaluation.abort();
-                }
-            }
-            Effect::Apply => {
-                self.cancel_apply = CancellationToken::new();
-                if let (Some(decided), Some(operation)) = (self.decided.take(), self.lab.operation) {
-                    let cancel = self.cancel_apply.clone();
-                    self.send(errand::apply(Arc::clone(&self.site), decided, operation, cancel));
-                }
-            }
-            Effect::CancelApply => self.cancel_apply.cancel(),
-            Effect::DeletePod => {
-                if let (Some(place), Some(operation)) = (self.place.clone(), self.lab.operation) {
-                    let deletion = self.send(errand::delete_pod(Arc::clone(&self.site), place, operation));
-                    self.deletions.push(deletion);
-                }
-            }
-            Effect::DeleteRest => {
-                if let (Some(place), Some(operation)) = (self.place.clone(), self.lab.operation) {
-                    let (site, key) = (Arc::clone(&self.site), self.key.clone());
-                    let deletion = self.send(errand::delete_rest(site, key, place, operation));
-                    self.deletions.push(deletion);
-                }
-            }
-            Effect::MarkProvisioned => {
-                self.send(errand::mark_provisioned(Arc::clone(&self.site), self.key.clone()));
-            }
-        }
-    }
-
-    fn send(&mut self, errand: impl Future<Output = Answer> + Send + 'static) -> AbortHandle {
-        let job_id = self.job_id();
-        let told = job_id.map(|job_id| job_id.to_string());
-        let span =
-            tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id = told);
-        self.errands.spawn(async move { (job_id, errand.await) }.instrument(span))
-    }
-
-    fn begin(&mut self, operation: &Operation) {
-        let record = OperationRecord::begin(self.key.clone(), operation);
-        self.site.history.put(&record);
-        self.record = Some(record);
-        self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
-        self.publish();
-    }
-
-    fn say(&mut self, entry: Entry) {
-        let Some(log) = &self.log else { return };
-        let is_last = entry.is_last();
-        let now = Timestamp::now();
-        // The record is complete before anybody is told that the operation is over.
-        if is_last && let Some(mut record) = self.record.take() {
-            record.note(&LoggedEntry { number: log.next_number(), at: now, entry: entry.clone() });
-            self.site.history.put(&record);
-        }
-        if let Some(logged) = log.append(entry, now)
-            && let Some(record) = &mut self.record
-        {
-            record.note(&logged);
-        }
-        self.publish();
-    }
-
-    fn finish(&mut self, outcome: &Outcome) {
-        let Some(record) = &mut self.record else { return };
-        record.end(outcome.clone(), Timestamp::now());
-        count(&self.site.metrics, record, outcome);
-        tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
-    }
-
-    /// A spawn that a restart cut short has nobody who says so but its successor.
-    fn interrupted(&mut self) {
-        if let Some(failure) = self.lab.failure().cloned() {
-            self.finish(&Outcome::Failed(failure.clone()));
-            self.say(Entry::Failed(failure.message));
-            self.feed(Event::Reconcile);
-        }
-    }
-
-    fn publish(&mut self) {
-        let snapshot = self.lab.status().map(|status| Arc::new(self.snapshot(status)));
-        let footprint = self.world.footprint(self.place.as_ref().map(|place| place.namespace.as_str()));
-        self.view.send_replace(View { snapshot, log: self.log.clone(), footprint });
-    }
-
-    fn snapshot(&self, status: wasmspawner_core::lifecycle::LabStatus) -> LabSnapshot {
-        let failure = self.lab.failure();
-        let stage = self.lab.stage();
-        LabSnapshot {
-            key: self.key.clone(),
-            status,
-            pod: self.lab.pod_presence(),
-            about: self.about.clone(),
-            url: self.world.pod().and_then(|pod| Place::url(pod, &self.site.config.lab.config)),
-            stage: stage.map(|(stage, _, _)| stage),
-            reason: failure
-                .map(|failure| failure.reason.clone())
-                .or(stage.map(|(_, reason, _)| reason.to_owned())),
-            message: failure
-                .map(|failure| failure.message.clone())
-                .or(stage.map(|(_, _, text)| text.to_owned())),
-            progress: self.log.as_ref().map_or(0, |log| log.progress()),
-            job_id: self.job_id(),
-        }
     }
 }
