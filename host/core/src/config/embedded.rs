@@ -81,18 +81,23 @@ pub enum PodCommand {
 pub struct SimulatedStages {
     /// Until a node is found.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub schedule: SignedDuration,
     /// Until the image is pulled; zero when every image is there.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub pull: SignedDuration,
     /// The run of an init container.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub init: SignedDuration,
     /// Until a container is ready.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub ready: SignedDuration,
     /// Until a container has ended.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub stop: SignedDuration,
 }
 

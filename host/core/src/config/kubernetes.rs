@@ -25,6 +25,7 @@ pub struct KubernetesConfig {
     pub namespaces: NamespaceReclaim,
     /// Time limit of one request to the API server.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub request_timeout: SignedDuration,
 }
 

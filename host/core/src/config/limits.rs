@@ -14,15 +14,18 @@ use crate::stage::StagePolicy;
 pub struct LimitsConfig {
     /// Time limit of a spawn, everything included.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub spawn: SignedDuration,
     /// Time limit of a deletion.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub delete: SignedDuration,
     /// Spawns under way at once; further ones are refused with 429.
     #[schemars(range(min = 1))]
     pub concurrent_spawns: usize,
     /// How often the service looks for what its watches may have missed.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub reconcile_every: SignedDuration,
     /// Restarts of one container that are forgiven; one more is a crash loop and fails the lab.
     pub restarts: u32,
@@ -31,9 +34,11 @@ pub struct LimitsConfig {
     pub image_pull_failures: u32,
     /// How long a container may fail to be configured: a Secret can arrive late.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub config_error_grace: SignedDuration,
     /// How long the records of operations are kept.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub history: SignedDuration,
 }
 

@@ -94,6 +94,7 @@ impl ConfigFile {
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
         let lab = LabSite::parse(self.lab, self.kubernetes.instance.clone())
+            .map(|lab| lab.with_namespaces(self.kubernetes.namespaces))
             .map_err(|errors| {
                 problems
                     .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)));

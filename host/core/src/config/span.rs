@@ -1,6 +1,7 @@
 //! Spans of time in the configuration, written `30s`, `10m`, `48h`.
 
 use jiff::SignedDuration;
+use serde::{Deserialize, Deserializer};
 
 use super::InvalidSetting;
 
@@ -17,4 +18,12 @@ pub(super) fn check_span(
         key,
         format!("{span:#} is out of range; write more than 0s and at most {longest:#}"),
     ))
+}
+
+/// Reads a span, and says how to write one.
+pub(in crate::config) fn parse<'de, D: Deserializer<'de>>(text: D) -> Result<SignedDuration, D::Error> {
+    let text = String::deserialize(text)?;
+    text.parse().map_err(|_| {
+        serde::de::Error::custom(format!("{text:?} is not a span of time; write it as 30s, 10m or 48h"))
+    })
 }

@@ -77,17 +77,22 @@ pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     }
 }
 
+/// What says which installation made something.
+pub(super) fn service_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
+        (INSTANCE_LABEL.to_owned(), spawn.instance.to_string()),
+    ])
+}
+
 fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     if let Some(argo_cd) = &spawn.config.argo_cd {
         labels.insert(ARGO_CD_INSTANCE.to_owned(), argo_cd.instance.to_string());
     }
     labels.extend(spawn.site_labels.clone());
-    labels.extend([
-        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
-        (INSTANCE_LABEL.to_owned(), spawn.instance.to_string()),
-        (USER_LABEL.to_owned(), spawn.names.user_label.to_string()),
-    ]);
+    labels.extend(service_labels(spawn));
+    labels.insert(USER_LABEL.to_owned(), spawn.names.user_label.to_string());
     labels
 }
 

@@ -13,7 +13,7 @@ use crate::policy::compose::REDACTED;
 #[derive(Clone, PartialEq)]
 pub struct LabObjects {
     /// Everything else is in it.
-    pub namespace: Namespace,
+    pub namespace: LabObject,
     /// The lab's own account.
     pub service_account: ServiceAccount,
     /// The environment that is no secret.
@@ -38,7 +38,7 @@ pub struct LabObjects {
 
 impl LabObjects {
     /// What has to exist before anything else: the namespace.
-    pub fn first(&self) -> &Namespace {
+    pub fn first(&self) -> &LabObject {
         &self.namespace
     }
 
@@ -64,7 +64,7 @@ impl LabObjects {
 
     /// All of them in order.
     pub fn in_order(&self) -> impl Iterator<Item = LabObject> + '_ {
-        let first = std::iter::once_with(|| LabObject::from(self.namespace.clone()));
+        let first = std::iter::once_with(|| self.namespace.clone());
         first.chain(self.rest()).chain(std::iter::once_with(|| LabObject::from(self.pod.clone())))
     }
 
@@ -84,8 +84,10 @@ impl fmt::Debug for LabObjects {
 /// One object of a lab.
 #[derive(Clone, PartialEq)]
 pub enum LabObject {
-    /// See [`LabObjects::first`].
+    /// See [`LabObjects::first`]: the lab's own.
     Namespace(Namespace),
+    /// See [`LabObjects::first`]: one that others may have made and that stays.
+    RetainedNamespace(Namespace),
     /// The lab's account.
     ServiceAccount(ServiceAccount),
     /// The environment, or the user files.
@@ -108,7 +110,7 @@ impl LabObject {
     /// Its kind, as Kubernetes writes it.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Namespace(_) => "Namespace",
+            Self::Namespace(_) | Self::RetainedNamespace(_) => "Namespace",
             Self::ServiceAccount(_) => "ServiceAccount",
             Self::ConfigMap(_) => "ConfigMap",
             Self::Secret(_) => "Secret",
@@ -123,7 +125,7 @@ impl LabObject {
     /// Its metadata.
     pub fn metadata(&self) -> &ObjectMeta {
         match self {
-            Self::Namespace(object) => &object.metadata,
+            Self::Namespace(object) | Self::RetainedNamespace(object) => &object.metadata,
             Self::ServiceAccount(object) => &object.metadata,
             Self::ConfigMap(object) => &object.metadata,
             Self::Secret(object) => &object.metadata,
@@ -142,13 +144,13 @@ impl LabObject {
 
     /// True for what must be left alone when it exists.
     pub fn is_create_only(&self) -> bool {
-        matches!(self, Self::PersistentVolumeClaim(_))
+        matches!(self, Self::PersistentVolumeClaim(_) | Self::RetainedNamespace(_))
     }
 
     /// The object with `apiVersion` and `kind`, secrets included.
     pub fn to_value(&self) -> Value {
         let value = match self {
-            Self::Namespace(object) => serde_json::to_value(object),
+            Self::Namespace(object) | Self::RetainedNamespace(object) => serde_json::to_value(object),
             Self::ServiceAccount(object) => serde_json::to_value(object),
             Self::ConfigMap(object) => serde_json::to_value(object),
             Self::Secret(object) => serde_json::to_value(object),
@@ -194,7 +196,7 @@ macro_rules! from_kinds {
     };
 }
 
-from_kinds!(Namespace, ServiceAccount, ConfigMap, Secret, ResourceQuota, LimitRange, NetworkPolicy);
+from_kinds!(ServiceAccount, ConfigMap, Secret, ResourceQuota, LimitRange, NetworkPolicy);
 
 impl From<PersistentVolumeClaim> for LabObject {
     fn from(claim: PersistentVolumeClaim) -> Self {

@@ -255,7 +255,7 @@ fn namespace_first_and_pod_last() {
 fn the_same_lab_has_the_same_digest() {
     let digest = |case: &str| {
         let namespace = ada(case).objects().namespace;
-        namespace.metadata.annotations.unwrap()["wasmspawner.io/spec-digest"].clone()
+        namespace.metadata().annotations.as_ref().unwrap()["wasmspawner.io/spec-digest"].clone()
     };
     assert_eq!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1'}"));
     assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:2'}"));

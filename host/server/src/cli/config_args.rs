@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use serde::Deserialize as _;
+use serde_path_to_error::Track;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
 use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
 
@@ -68,18 +70,29 @@ impl ConfigArgs {
         let Some(path) = &self.config else { return Ok(ConfigFile::default()) };
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
-        let mut file: ConfigFile = serde_saphyr::from_str(&text).map_err(|error| {
-            // The lines after the first quote the file.
-            let error = error.to_string();
-            let said = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            anyhow::anyhow!("the configuration {} cannot be used: {said}", path.display())
-        })?;
+        let mut file = parse(&text)
+            .map_err(|said| anyhow::anyhow!("the configuration {} cannot be used: {said}", path.display()))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {
             policy.path = folder.join(&policy.path);
         }
         Ok(file)
     }
+}
+
+/// The file's text, or what is wrong with it: `limits.spawn: line 3 column 10: ...`.
+fn parse(text: &str) -> Result<ConfigFile, String> {
+    let mut track = Track::new();
+    let parsed = serde_saphyr::with_deserializer_from_str(text, |yaml| {
+        ConfigFile::deserialize(serde_path_to_error::Deserializer::new(yaml, &mut track))
+    });
+    parsed.map_err(|error| {
+        // The lines after the first quote the file.
+        let error = error.to_string();
+        let said = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let key = track.path().to_string();
+        if key == "." { said.to_owned() } else { format!("{key}: {said}") }
+    })
 }
 
 /// What one machine needs to try things out: static tokens, the embedded cluster, everything on loopback.

@@ -42,7 +42,7 @@ impl Applier {
         cancel: CancellationToken,
     ) -> Result<Pod, KubernetesError> {
         let patience = Patience { request: self.request_timeout, total: within, cancel };
-        self.object(&LabObject::from(objects.first().clone()), &patience).await?;
+        self.object(objects.first(), &patience).await?;
         let rest: Vec<LabObject> = objects.rest().collect();
         try_join_all(rest.iter().map(|object| self.object(object, &patience))).await?;
         let pod = self.object(&LabObject::from(objects.last().clone()), &patience).await?;

@@ -23,10 +23,12 @@ pub struct HeadersAuth {
     /// How long an answer about a token is believed; at most an hour.
     #[serde(default = "default_cache")]
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub cache: SignedDuration,
     /// How long Gafaelfawr may take to answer; at most a minute.
     #[serde(default = "default_timeout")]
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub timeout: SignedDuration,
     /// Scopes that the ingress demands of every caller it lets through, so that each one has them.
     #[serde(default = "default_implied_scopes")]

@@ -20,10 +20,12 @@ pub struct JupyterHubAuth {
     /// How long the Hub's answer about a token is believed; at most an hour.
     #[serde(default = "default_cache")]
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub cache: SignedDuration,
     /// How long the Hub may take to answer; at most a minute.
     #[serde(default = "default_timeout")]
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
     pub timeout: SignedDuration,
     /// From scopes that the Hub gives a token to scopes here. A Hub scope limited to the caller
     /// (`servers!user=<caller>`) is good for `exec:notebook` only; one limited otherwise is good for nothing.

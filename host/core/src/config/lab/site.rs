@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ENV_KEY_PREFIX, LabConfig, ReservedEnv, SecretKey, TOKEN_KEY};
+use crate::config::NamespaceReclaim;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Scope, Template};
 use crate::policy::{FieldError, path};
 
@@ -11,6 +12,8 @@ pub struct LabSite {
     pub config: LabConfig,
     /// Tells the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
+    /// Whose the namespaces of labs are: the labs' own, or something that was there before and stays.
+    pub namespaces: NamespaceReclaim,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
     env: BTreeMap<EnvName, Template>,
@@ -33,11 +36,19 @@ impl LabSite {
             annotations: templates("lab.annotations", &config.annotations, &mut errors),
             reserved,
             instance,
+            namespaces: NamespaceReclaim::default(),
             config,
         };
         site.check_secrets(&mut errors);
         site.check_values(&mut errors);
         if errors.is_empty() { Ok(site) } else { Err(errors) }
+    }
+
+    /// The same with namespaces of which this becomes.
+    #[must_use]
+    pub fn with_namespaces(mut self, namespaces: NamespaceReclaim) -> Self {
+        self.namespaces = namespaces;
+        self
     }
 
     /// True if nobody may replace the variable `name` of a request.

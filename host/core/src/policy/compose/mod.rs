@@ -74,6 +74,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         site_secrets,
         pull_secret,
         config: config.clone(),
+        namespaces: inputs.site.namespaces,
         instance: inputs.site.instance.clone(),
         ledger,
         pod_patches,

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{LabEnv, Ledger, env};
+use crate::config::NamespaceReclaim;
 use crate::config::lab::LabConfig;
 use crate::identity::Identity;
 use crate::lab::{JobId, LabKey};
@@ -74,6 +75,8 @@ pub struct ValidatedSpawn {
     pub pull_secret: Option<SecretBytes>,
     /// What the site says about every lab.
     pub config: LabConfig,
+    /// Whose its namespace is.
+    pub namespaces: NamespaceReclaim,
     /// The installation that makes it.
     pub instance: LabelValue,
     /// Who decided what.

@@ -1,0 +1,178 @@
+//! The command line as its users meet it: a process, its answers and its exit code.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use wasmspawner_tests::guests;
+use wasmspawner_tests::service::Service;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
+
+/// What a command answered.
+struct Answer {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
+        self.stdout
+    }
+}
+
+fn run(arguments: &[&str]) -> Answer {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).env_remove("WASMSPAWNER_TOKEN").env_remove("WASMSPAWNER_URL");
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Answer { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A site with the policy `default`, and nothing running.
+fn site(change: impl FnOnce(&mut Value)) -> Service {
+    Service::prepare(BINARY, |config| {
+        config["policies"] = json!([{
+            "name": "default",
+            "path": guests::component("policy-default"),
+            "config": {
+                "images": [{"name": "minimal", "reference": "lab:1"}],
+                "sizes": [{"name": "small", "cpu": 1, "memory": "1Gi"}, {"name": "large", "cpu": 4, "memory": "8Gi"}],
+                "volumes": [{"name": "home", "nfs": {"server": "nfs", "path": "/home"}}],
+                "mounts": [{"volume": "home", "path": "/home/jovyan", "sub_path": "{username}"}],
+            },
+        }]);
+        change(config);
+    })
+    .unwrap()
+}
+
+fn config(service: &Service) -> String {
+    service.config_file().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn check_says_that_a_good_site_is_good() {
+    let site = site(|_| {});
+    let said = run(&["check", "--config", &config(&site)]).ok();
+    assert!(said.contains("default") && said.contains("build-pod"), "{said}");
+}
+
+#[test]
+fn check_names_everything_that_is_wrong() {
+    let fail = |change: fn(&mut Value)| {
+        let answer = run(&["check", "--config", &config(&site(change))]);
+        assert_ne!(answer.code, 0, "{}", answer.stdout);
+        answer.stdout + &answer.stderr
+    };
+    let said = fail(|config| config["limits"] = json!({"spawn": "soon"}));
+    assert!(said.contains("limits.spawn: line") && said.contains("write it as 30s, 10m or 48h"), "{said}");
+    let said = fail(|config| config["lab"] = json!({"prot": 8888}));
+    assert!(said.contains("lab.prot") && said.contains("port"), "{said}");
+    let said = fail(|config| {
+        config["names"] = json!({"pod": "nb-{user}"});
+        config["http"]["prefix"] = json!("spawner");
+    });
+    assert!(
+        said.contains("names.pod") && said.contains("username") && said.contains("http.prefix"),
+        "{said}"
+    );
+
+    let wrong_policy = site(|config| config["policies"][0]["config"]["size"] = json!([]));
+    let answer = run(&["check", "--config", &config(&wrong_policy)]);
+    assert_ne!(answer.code, 0);
+    let said = answer.stdout + &answer.stderr;
+    assert!(said.contains("default") && said.contains("/size") && said.contains("sizes"), "{said}");
+
+    let missing = run(&["check", "--config", "/nowhere/wasmspawner.yaml"]);
+    assert_ne!(missing.code, 0);
+    assert!(missing.stderr.contains("/nowhere/wasmspawner.yaml"), "{}", missing.stderr);
+}
+
+#[test]
+fn render_prints_what_a_spawn_would_create() {
+    let site = site(|_| {});
+    let file = config(&site);
+    let arguments =
+        ["render", "-c", &file, "--user", "ada.l@example.org", "--option", "size=large", "--explain"];
+    let yaml = run(&arguments).ok();
+    for expected in [
+        "kind: Namespace",
+        "kind: NetworkPolicy",
+        "kind: Pod",
+        "subPath: ada-l-example-org---",
+        "memory: 8Gi",
+        "# ",
+    ] {
+        assert!(yaml.contains(expected), "{expected} is not in:\n{yaml}");
+    }
+    assert_eq!(yaml, run(&arguments).ok(), "equal requests give equal objects");
+
+    let wrong = run(&["render", "-c", &file, "--user", "ada", "--option", "size=huge"]);
+    assert_ne!(wrong.code, 0);
+    assert!(wrong.stderr.contains("size") && wrong.stderr.contains("large"), "{}", wrong.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labs_are_started_watched_and_stopped() {
+    let mut service = site(|_| {});
+    service.run().await.unwrap();
+    let url = format!("http://{}/spawner/v1", service.api());
+    let state_dir = state_dir_of(service.folder());
+    let labs = |arguments: &[&str]| {
+        let connection = ["labs", "--url", &url, "--state-dir", &state_dir];
+        tokio::task::block_in_place(|| run(&[&connection[..], arguments].concat()))
+    };
+    let said = labs(&["spawn", "ada", "--option", "size=small", "--wait"]).ok();
+    assert!(said.contains("ready"), "{said}");
+    let listed: Value = serde_json::from_str(&labs(&["list", "--json"]).ok()).unwrap();
+    assert_eq!((&listed[0]["username"], &listed[0]["status"]), (&json!("ada"), &json!("running")));
+    assert!(labs(&["list"]).ok().contains("ada"));
+    let shown: Value = serde_json::from_str(&labs(&["show", "ada", "--json"]).ok()).unwrap();
+    assert_eq!(shown["options"]["size"], "small");
+    assert!(labs(&["events", "ada"]).ok().contains("ready"));
+
+    let again = labs(&["spawn", "ada"]);
+    assert_ne!(again.code, 0);
+    assert!(again.stderr.contains("already running"), "{}", again.stderr);
+    let refused = labs(&["spawn", "grace", "--option", "size=huge"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains("size"), "{}", refused.stderr);
+
+    labs(&["stop", "ada", "--wait"]).ok();
+    let gone = labs(&["show", "ada"]);
+    assert_ne!(gone.code, 0);
+    assert!(gone.stderr.contains("no lab"), "{}", gone.stderr);
+}
+
+/// The one-machine mode keeps its tokens there.
+fn state_dir_of(folder: &Path) -> String {
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_service_that_is_not_there_is_said_to_be_so() {
+    let answer = run(&["labs", "--url", "http://127.0.0.1:9/spawner/v1", "--token", "x", "list"]);
+    assert_ne!(answer.code, 0);
+    assert!(answer.stderr.contains("127.0.0.1:9"), "{}", answer.stderr);
+    assert_eq!(answer.stderr.matches("error:").count(), 1, "{}", answer.stderr);
+}
+
+#[test]
+fn a_tool_that_is_used_wrongly_says_how() {
+    let help = run(&["--help"]).ok();
+    for command in ["serve", "check", "render", "labs", "token", "schema", "names"] {
+        assert!(help.contains(command), "{command} is not in:\n{help}");
+        assert!(run(&[command, "--help"]).ok().contains("Usage:"));
+    }
+    let wrong = run(&["serve", "--prot", "80"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("--prot"), "{}", wrong.stderr);
+    let schema: Value = serde_json::from_str(&run(&["schema"]).ok()).unwrap();
+    assert!(schema["properties"]["names"].is_object());
+}
