@@ -1,7 +1,12 @@
 # What people run. The same work for machines is in .ci/run.
 PYTHON ?= python3
 CARGO ?= cargo
-VENV = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True))' | tail -n 1)
+# The bin folder of a virtual environment, which is made where it is missing.
+environment = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True$(1)))' | tail -n 1)
+VENV = $(call environment)
+# The other JupyterHub that the spawner is for.
+comma = ,
+HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 
 export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
 
@@ -30,6 +35,7 @@ e2e: ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(VENV)/python -m pytest -q tests/e2e
+	$(HUB5_VENV)/python -m pytest -q tests/e2e/test_hub.py
 
 bench: ## what things cost: policy calls, the embedded cluster, many spawns and readers, a real Hub
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,15 +88,19 @@ def policy(name: str) -> Path:
     return target_dir() / GUEST_TARGET / "guest" / f"{name.replace('-', '_')}.wasm"
 
 
-def environment(*, tests: bool = False) -> Path:
+def environment(*, tests: bool = False, hub: str = "") -> Path:
     """A virtual environment with the pinned requirements, outside the clone; its `bin` folder.
 
-    Its name is the requirements' hash: clones share it, and changed pins give a new one.
+    `hub` is another release of JupyterHub than the pinned one. The environment's name is the requirements' hash: clones
+    share it, and changed pins give a new one.
     """
     files = [LOCAL / "constraints.txt", LOCAL / "requirements.txt"]
     if tests:
         files.append(LOCAL / "requirements-test.txt")
-    digest = hashlib.sha256(sys.version.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    pins = {file.name: file.read_text() for file in files}
+    if hub:
+        pins = {name: re.sub(r"(?m)^jupyterhub==.*$", f"jupyterhub=={hub}", text) for name, text in pins.items()}
+    digest = hashlib.sha256((sys.version + "".join(pins.values())).encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
     home = cache / f"venv-{digest}"
     complete = home / "complete"
@@ -106,8 +111,10 @@ def environment(*, tests: bool = False) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not complete.exists():
             venv.create(home, with_pip=True, clear=True)
-            requirements = [argument for file in files[1:] for argument in ("-r", file)]
+            for name, text in pins.items():
+                (home / name).write_text(text)
+            constraints, *requirements = (home / name for name in pins)
             pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-            _run(*pip, "-c", files[0], *requirements)
+            _run(*pip, "-c", constraints, *(argument for file in requirements for argument in ("-r", file)))
             complete.touch()
     return home / "bin"
