@@ -117,7 +117,8 @@ fn site(
 
 async fn connect(config: &Config) -> anyhow::Result<Connection> {
     let kubernetes = &config.kubernetes;
-    Ok(Connection::open(kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref(), SILENCE).await?)
+    let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
+    Ok(Connection::open(kubeconfig, context, SILENCE, kubernetes.requests_per_second).await?)
 }
 
 /// The chain of policies, live: none of them goes live when one cannot.

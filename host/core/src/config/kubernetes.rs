@@ -1,5 +1,6 @@
 //! `kubernetes`: the cluster, and the service's place in it.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
@@ -23,6 +24,9 @@ pub struct KubernetesConfig {
     pub instance: LabelValue,
     /// What becomes of a lab's namespace when the lab is stopped.
     pub namespaces: NamespaceReclaim,
+    /// The most requests to the API server a second, watches aside; after a quiet while as many at once. Deletions go
+    /// first, lists last. `null` for no limit.
+    pub requests_per_second: Option<NonZeroU32>,
     /// Time limit of one request to the API server.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -48,6 +52,7 @@ impl Default for KubernetesConfig {
             namespace: NamespaceName::constant("wasmspawner"),
             instance: LabelValue::constant("wasmspawner"),
             namespaces: NamespaceReclaim::default(),
+            requests_per_second: NonZeroU32::new(200),
             request_timeout: SignedDuration::from_secs(30),
         }
     }

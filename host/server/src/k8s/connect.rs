@@ -1,5 +1,6 @@
 //! Reaching a cluster.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::counted::counted;
+use super::pace::paced;
 use crate::telemetry::Metrics;
 
 /// The clients of one cluster. Watches have one of their own: they hold connections for minutes, and must not keep
@@ -57,18 +59,23 @@ impl Connection {
     }
 
     /// Connects to the cluster of a kubeconfig, of the environment, or of the pod this runs in. `silence` is the time
-    /// after which a watch that hears nothing is taken for dead; the server is asked to end watches before that.
+    /// after which a watch that hears nothing is taken for dead; the server is asked to end watches before that. Watches
+    /// aside, it is asked at most `per_second` times a second.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         silence: Duration,
+        per_second: Option<NonZeroU32>,
     ) -> Result<Self, ConnectError> {
         let mut config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
         config.read_timeout = Some(silence);
-        let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        let mut requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        if let Some(per_second) = per_second {
+            requests = paced(requests, per_second);
+        }
         let watches = Client::try_from(config).map_err(ConnectError::Client)?;
         Ok(Self { requests, watches })
     }

@@ -7,6 +7,7 @@ mod counted;
 mod delete;
 mod error;
 mod list;
+mod pace;
 mod records;
 mod retry;
 mod secrets;

@@ -1,0 +1,205 @@
+//! Not more requests than a control plane puts up with, the urgent ones first.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tower::service_fn;
+
+/// The same client, with at most so many requests a second, and as many at once after a quiet while.
+pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let pace = Pace::new(per_second);
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, pace) = (client.clone(), pace.clone());
+        async move {
+            pace.turn(Urgency::of(&request)).await;
+            client.send(request).await
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// Who goes first when not everybody can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    /// What ends a lab, and so takes load off the cluster.
+    Stop,
+    /// What somebody waits for.
+    Spawn,
+    /// What looks after the whole.
+    Housekeeping,
+}
+
+impl Urgency {
+    fn of(request: &Request<Body>) -> Self {
+        let lists = || request.uri().query().is_some_and(|query| query.contains("limit="));
+        match *request.method() {
+            Method::DELETE => Self::Stop,
+            Method::GET if lists() => Self::Housekeeping,
+            _ => Self::Spawn,
+        }
+    }
+}
+
+/// A token bucket that holds what a second brings.
+#[derive(Clone)]
+struct Pace {
+    bucket: Arc<Mutex<Bucket>>,
+}
+
+struct Bucket {
+    /// Time between two requests.
+    interval: Duration,
+    /// From when on the bucket is full. What lies between is owed.
+    full_at: Instant,
+    /// By urgency; they wait, and somebody serves them.
+    waiting: [VecDeque<oneshot::Sender<()>>; 3],
+    served: bool,
+}
+
+impl Pace {
+    fn new(per_second: NonZeroU32) -> Self {
+        let bucket = Bucket {
+            interval: Duration::from_secs(1) / per_second.get(),
+            full_at: Instant::now(),
+            waiting: Default::default(),
+            served: false,
+        };
+        Self { bucket: Arc::new(Mutex::new(bucket)) }
+    }
+
+    /// Waits until a request of this urgency may go.
+    async fn turn(&self, urgency: Urgency) {
+        let turn = {
+            let mut bucket = self.bucket();
+            if !bucket.served && bucket.take(Instant::now()).is_ok() {
+                return;
+            }
+            let (go, turn) = oneshot::channel();
+            bucket.waiting[urgency as usize].push_back(go);
+            if !std::mem::replace(&mut bucket.served, true) {
+                tokio::spawn(self.clone().serve());
+            }
+            turn
+        };
+        // Whoever serves never forgets anybody.
+        let _ = turn.await;
+    }
+
+    /// Lets those who wait go, one after the other, until nobody waits.
+    async fn serve(self) {
+        loop {
+            let ready_at = {
+                let mut bucket = self.bucket();
+                if bucket.waiting.iter().all(VecDeque::is_empty) {
+                    bucket.served = false;
+                    return;
+                }
+                match bucket.take(Instant::now()) {
+                    Ok(()) => {
+                        bucket.let_one_go();
+                        continue;
+                    }
+                    Err(ready_at) => ready_at,
+                }
+            };
+            tokio::time::sleep_until(ready_at).await;
+        }
+    }
+
+    fn bucket(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bucket {
+    /// Takes a token, or says when there will be one.
+    fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        let owed_from = self.full_at.max(now);
+        let would_be_full_at = owed_from + self.interval;
+        let latest = now + Duration::from_secs(1);
+        if would_be_full_at > latest {
+            return Err(now + (would_be_full_at - latest));
+        }
+        self.full_at = would_be_full_at;
+        Ok(())
+    }
+
+    /// The most urgent of those who still wait.
+    fn let_one_go(&mut self) {
+        for queue in &mut self.waiting {
+            while let Some(go) = queue.pop_front() {
+                if go.send(()).is_ok() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(per_second: u32) -> Pace {
+        Pace::new(NonZeroU32::new(per_second).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_goes_at_once_and_the_rest_at_the_pace() {
+        let (pace, begun) = (pace(10), Instant::now());
+        for _ in 0..10 {
+            pace.turn(Urgency::Spawn).await;
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        for _ in 0..20 {
+            pace.turn(Urgency::Spawn).await;
+        }
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(1_990) && took <= Duration::from_millis(2_050), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_urgent_goes_first_and_who_left_costs_nothing() {
+        let pace = pace(1);
+        pace.turn(Urgency::Spawn).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let wait = |urgency| {
+            let (pace, order) = (pace.clone(), Arc::clone(&order));
+            tokio::spawn(async move {
+                pace.turn(urgency).await;
+                order.lock().unwrap().push(urgency);
+            })
+        };
+        let gave_up = wait(Urgency::Stop);
+        let others = [wait(Urgency::Housekeeping), wait(Urgency::Spawn), wait(Urgency::Stop)];
+        tokio::task::yield_now().await;
+        gave_up.abort();
+        let begun = Instant::now();
+        for other in others {
+            other.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [Urgency::Stop, Urgency::Spawn, Urgency::Housekeeping]);
+        assert!(begun.elapsed() <= Duration::from_millis(3_050), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_request_says_how_urgent_it_is() {
+        for (method, uri, expected) in [
+            (Method::DELETE, "/api/v1/namespaces/a/pods/b", Urgency::Stop),
+            (Method::PATCH, "/api/v1/namespaces/a/pods/b?fieldManager=wasmspawner", Urgency::Spawn),
+            (Method::GET, "/api/v1/namespaces/a/secrets/b", Urgency::Spawn),
+            (Method::GET, "/api/v1/pods?&limit=500", Urgency::Housekeeping),
+        ] {
+            let request = Request::builder().method(method).uri(uri).body(Body::empty()).unwrap();
+            assert_eq!(Urgency::of(&request), expected, "{uri}");
+        }
+    }
+}
