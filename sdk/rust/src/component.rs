@@ -29,7 +29,7 @@ impl<P: hooks::Policy> metadata::Guest for Component<P> {
 
 impl<P: hooks::Policy> config::Guest for Component<P> {
     fn validate(config_json: String) -> Result<Vec<String>, Vec<types::FieldError>> {
-        crate::config::read(&config_json, P::from_config).map(|(_, warnings)| warnings)
+        crate::config::check(&config_json, P::from_config).map(|(_, warnings)| warnings)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::bindings::types::FieldError;
 
-/// Reads `json` with `read`: the result and the warnings, or every problem.
+/// Reads `json` with `read`, as every call does: the result and the warnings, or every problem.
 ///
 /// # Errors
 /// Every problem that was found, in the order of reading.
@@ -17,13 +17,32 @@ pub fn read<T>(
     json: &str,
     read: impl FnOnce(&mut Section<'_>) -> T,
 ) -> Result<(T, Vec<String>), Vec<FieldError>> {
+    open(json, Findings::default(), read)
+}
+
+/// Reads `json` with `read`, as is done once before the policy goes live; see [`Section::is_check`].
+///
+/// # Errors
+/// Every problem that was found, in the order of reading.
+pub fn check<T>(
+    json: &str,
+    read: impl FnOnce(&mut Section<'_>) -> T,
+) -> Result<(T, Vec<String>), Vec<FieldError>> {
+    open(json, Findings { is_check: true, ..Findings::default() }, read)
+}
+
+fn open<T>(
+    json: &str,
+    findings: Findings,
+    read: impl FnOnce(&mut Section<'_>) -> T,
+) -> Result<(T, Vec<String>), Vec<FieldError>> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| vec![FieldError::new("", format!("is not JSON: {error}"))])?;
     // Never freed: an instance lives for one call, and its memory goes with it at once.
     let value = ManuallyDrop::new(value);
-    let findings = RefCell::default();
+    let findings = RefCell::new(findings);
     let result = Section::open(&value, &Place::Root, &findings, read);
-    let Findings { problems, warnings } = findings.into_inner();
+    let Findings { problems, warnings, .. } = findings.into_inner();
     match result {
         Some(result) if problems.is_empty() => Ok((result, warnings)),
         _ => Err(problems),
@@ -32,6 +51,7 @@ pub fn read<T>(
 
 #[derive(Default)]
 struct Findings {
+    is_check: bool,
     problems: Vec<FieldError>,
     warnings: Vec<String>,
 }
@@ -179,6 +199,12 @@ impl<'a> Section<'a> {
             Some((name.clone(), value))
         };
         entries.iter().filter_map(one).collect()
+    }
+
+    /// Whether this is the check before the policy goes live. A policy reads its configuration at every call, and
+    /// what was good then need not be proved again: expensive checks, of a regular expression say, belong here.
+    pub fn is_check(&self) -> bool {
+        self.findings.borrow().is_check
     }
 
     /// Whether the key is there.

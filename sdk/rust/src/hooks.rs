@@ -42,16 +42,7 @@ pub trait Form: Policy {
     /// # Errors
     /// Every field that is wrong.
     fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
-        let fields = self.fields(context).map_err(|error| match error {
-            Error::Denied(message) => vec![FieldError::new("", message)],
-            Error::Invalid(errors) => errors,
-            Error::RetryLater(seconds) => vec![FieldError::new("", format!("try again in {seconds} s"))],
-            Error::Internal(message) => {
-                crate::host::error(&message);
-                vec![FieldError::new("", "the form is not available at the moment")]
-            }
-        })?;
-        submission::check(&fields, submission)
+        submission::check_form(self, submission, context)
     }
 }
 

@@ -30,6 +30,11 @@ impl Options {
         self.0.insert(name.into(), value);
     }
 
+    /// Takes a value out.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name)
+    }
+
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))

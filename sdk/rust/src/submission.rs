@@ -1,8 +1,36 @@
 //! Checks a submission against the fields of a form.
 
-use crate::bindings::types::{FieldError, Value};
-use crate::form::{ChoiceInput, Condition, Field, FieldKind, NumberInput, TextInput};
+use crate::bindings::types::{Error, FieldError, Value};
+use crate::form::{ChoiceInput, Condition, Field, FieldKind, FormContext, NumberInput, TextInput};
+use crate::hooks;
 use crate::options::Options;
+
+/// The submission checked against the fields that this user sees: what [`hooks::Form::parse`] does unless the policy
+/// writes its own, which may begin with it.
+///
+/// # Errors
+/// Every field that is wrong, and every key that is no field.
+pub fn check_form<P: hooks::Form>(
+    policy: &P,
+    submission: &Options,
+    context: &FormContext,
+) -> Result<Options, Vec<FieldError>> {
+    let fields = policy.fields(context).map_err(no_form)?;
+    check(&fields, submission)
+}
+
+/// Why there is no form, as errors of the submission.
+fn no_form(error: Error) -> Vec<FieldError> {
+    match error {
+        Error::Denied(message) => vec![FieldError::new("", message)],
+        Error::Invalid(errors) => errors,
+        Error::RetryLater(seconds) => vec![FieldError::new("", format!("try again in {seconds} s"))],
+        Error::Internal(message) => {
+            crate::host::error(&message);
+            vec![FieldError::new("", "the form is not available at the moment")]
+        }
+    }
+}
 
 /// The submission as complete options: every visible field, with its default when it was not submitted.
 /// Texts become what their field wants, as browsers only submit texts.

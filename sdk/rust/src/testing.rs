@@ -19,7 +19,7 @@ impl<P: hooks::Policy> TestKit<P> {
     /// # Errors
     /// Every problem of the configuration.
     pub fn new(config: &serde_json::Value) -> Result<Self, Vec<FieldError>> {
-        let (policy, warnings) = crate::config::read(&config.to_string(), P::from_config)?;
+        let (policy, warnings) = crate::config::check(&config.to_string(), P::from_config)?;
         Ok(Self { policy, warnings })
     }
 
@@ -82,7 +82,18 @@ impl<P: hooks::Policy> TestKit<P> {
     where
         P: hooks::BuildPod,
     {
-        self.policy.customize(user, "", &options(with))
+        self.customize_with(user, &options(with))
+    }
+
+    /// The same for options that [`TestKit::parse`] gave.
+    ///
+    /// # Errors
+    /// The hook's.
+    pub fn customize_with(&self, user: &User, with: &Options) -> Result<pod::Customization, Error>
+    where
+        P: hooks::BuildPod,
+    {
+        self.policy.customize(user, "", with)
     }
 }
 
