@@ -20,6 +20,12 @@ pub(crate) fn read(config: &mut Section<'_>, key: &'static str) -> Vec<Variable>
     variables
 }
 
+/// Sets a variable, whatever it was before.
+pub(crate) fn set(env: &mut Vec<Variable>, variable: Variable) {
+    env.retain(|before| before.name != variable.name);
+    env.push(variable);
+}
+
 fn variable(name: &str, value: &serde_json::Value) -> Option<Variable> {
     use serde_json::Value;
     match value {

@@ -4,8 +4,10 @@ use wasmspawner_sdk::form::{Choice, Field, FieldKind, NumberInput, TextInput};
 use wasmspawner_sdk::pod::EnvVar;
 use wasmspawner_sdk::{Options, Section, User, Value};
 
+use crate::profile::PROFILE;
+
 /// Names the form has already.
-const TAKEN: [&str; 2] = ["image", "size"];
+const TAKEN: [&str; 3] = ["image", "size", PROFILE];
 
 /// A further field of the form, and what it does to the lab's environment.
 pub(crate) struct Extra {
@@ -74,6 +76,10 @@ impl Extra {
         }
         let field = Field::select("", "", choices);
         default.map_or(field.clone(), |default| field.default_choice(default)).kind
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.field.name
     }
 
     pub(crate) fn field(&self, user: &User) -> Option<Field> {

@@ -1,5 +1,5 @@
 use wasmspawner_sdk::form::{Field, FormContext};
-use wasmspawner_sdk::{Error, hooks};
+use wasmspawner_sdk::{Error, FieldError, Options, hooks, submission};
 
 use crate::DefaultPolicy;
 
@@ -23,8 +23,16 @@ impl hooks::Form for DefaultPolicy {
             let field = Field::radio("size", "Size", self.sizes.choices(user)?);
             fields.push(with_default(field, self.sizes.default(user).map(|entry| &entry.name)));
         }
+        fields.extend(self.profiles.fields(user)?);
         fields.extend(self.extras.iter().filter_map(|extra| extra.field(user)));
         Ok(fields)
+    }
+
+    fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
+        let (profiles, user) = (&self.profiles, &context.user);
+        submission::check_form(self, &profiles.in_form_names(user, submission), context)
+            .and_then(|options| profiles.in_option_names(user, options))
+            .map_err(|errors| profiles.as_submitted(user, submission, errors))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The policy for sites that need no code: sizes, images, environment, volumes, init containers, quotas and
+//! The policy for sites that need no code: sizes and images or KubeSpawner's profiles, environment, volumes, init containers, quotas and
 //! who may come in, all from its configuration (`schema.json`).
 //!
 //! Strings of the configuration may contain the service's template fields where those are expanded (names and
@@ -13,6 +13,7 @@ mod init;
 mod menu;
 mod placement;
 mod pod;
+mod profile;
 mod quota;
 mod size;
 mod storage;
@@ -27,6 +28,7 @@ use image::ImageChoice;
 use init::Init;
 use menu::Menu;
 use placement::Placement;
+use profile::{PROFILE, Profiles};
 use quota::Quotas;
 use size::Size;
 use storage::Storage;
@@ -35,6 +37,7 @@ use storage::Storage;
 pub struct DefaultPolicy {
     images: Menu<ImageChoice>,
     sizes: Menu<Size>,
+    profiles: Profiles,
     extras: Vec<Extra>,
     env: Vec<Variable>,
     storage: Storage,
@@ -69,10 +72,19 @@ impl Policy for DefaultPolicy {
         let sizes = Menu::read(config, "sizes", "default_size", Size::read);
         let storage = Storage::read(config);
         let init_containers = config.list("init_containers", |init| Init::read(init, &storage));
+        let extras = Extra::read_all(config);
+        let taken: Vec<_> = extras.iter().map(Extra::name).chain([PROFILE]).collect();
+        let profiles = Profiles::read(config, &storage, &taken);
+        let menus = !images.is_empty() || !sizes.is_empty();
+        if menus && !profiles.is_empty() {
+            let problem = "stands in place of `images` and `sizes`; leave it out, or them";
+            config.problem("profile_list", problem);
+        }
         Self {
             images,
             sizes,
-            extras: Extra::read_all(config),
+            profiles,
+            extras,
             env: env::read(config, "env"),
             init_containers,
             storage,

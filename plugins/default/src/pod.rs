@@ -1,23 +1,21 @@
 use wasmspawner_sdk::pod::Customization;
 use wasmspawner_sdk::{Error, Options, Pair, User, hooks};
 
-use crate::DefaultPolicy;
+use crate::{DefaultPolicy, env};
 
 impl hooks::BuildPod for DefaultPolicy {
     fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
         let image = self.images.chosen(user, "image", options)?;
         let size = self.sizes.chosen(user, "size", options)?.map(|entry| &entry.value);
-        let mut env = self.env.clone();
-        env.extend(self.extras.iter().flat_map(|extra| extra.env(options)));
         let mut tolerations = self.placement.tolerations.clone();
         let mut node_selector = self.placement.node_selector.clone();
         if let Some(size) = size {
             tolerations.extend(size.tolerations.iter().cloned());
             node_selector.extend(size.node_selector.iter().cloned());
         }
-        Ok(Customization {
+        let mut lab = Customization {
             image: image.map(|entry| entry.value.image.clone()),
-            env,
+            env: self.env.clone(),
             labels: pairs(&self.labels),
             annotations: pairs(&self.annotations),
             resources: size.map(|size| size.resources.clone()),
@@ -33,7 +31,14 @@ impl hooks::BuildPod for DefaultPolicy {
             time_limits: self.time_limits,
             environment_class: self.environment_class.clone(),
             pod_patch: None,
-        })
+        };
+        for chosen in self.profiles.chosen(user, options)? {
+            chosen.apply(&mut lab);
+        }
+        for variable in self.extras.iter().flat_map(|extra| extra.env(options)) {
+            env::set(&mut lab.env, variable);
+        }
+        Ok(lab)
     }
 }
 

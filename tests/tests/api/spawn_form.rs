@@ -9,7 +9,11 @@ use crate::BINARY;
 
 /// A site with a form: the default policy with its own example configuration.
 fn site(config: &mut Value) {
-    let example: Value = serde_json::from_str(include_str!("../../../plugins/default/example.json")).unwrap();
+    with_policy(config, include_str!("../../../plugins/default/example.json"));
+}
+
+fn with_policy(config: &mut Value, example: &str) {
+    let example: Value = serde_json::from_str(example).unwrap();
     config["policies"] =
         json!([{ "name": "site", "path": guests::component("policy-default"), "config": example }]);
 }
@@ -50,4 +54,32 @@ async fn a_submission_is_checked_by_the_policy() {
     let lab = ada.lab("ada").await.unwrap().json().unwrap();
     assert_eq!(lab["options"]["size"], "medium", "{lab:#}");
     assert_eq!(lab["options"]["debug"], true, "{lab:#}");
+}
+
+#[tokio::test]
+async fn kubespawners_profiles_are_a_site_too() {
+    let profiles = include_str!("../../../plugins/default/example-profiles.json");
+    let site = |config: &mut Value| {
+        with_policy(config, profiles);
+        // The simulated machine has no labels.
+        config["policies"][0]["config"]["node_selector"] = json!({});
+    };
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let form = ada.get(&format!("{PREFIX}/spawn-form/ada")).await.unwrap();
+    assert!(form.body.contains(r#"name="profile-option-custom--image--unlisted-choice""#), "{}", form.body);
+    let choose = |image: &str| json!({ "options": { "profile": "custom", "image--unlisted-choice": image } });
+
+    let refused = ada.spawn_with("ada", &choose("docker.io/evil/lab:1")).await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "422 invalid_option");
+    let place = json!(["body", "options", "image--unlisted-choice"]);
+    assert_eq!(refused.json().unwrap()["detail"][0]["loc"], place);
+
+    assert_eq!(ada.spawn_with("ada", &choose("quay.io/ada/lab:1")).await.unwrap().status, 303);
+    ada.events("ada").await.unwrap().to_end().await.unwrap();
+    let lab = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(lab["status"], "running", "{lab:#}");
+    assert_eq!(lab["image"]["reference"], "quay.io/ada/lab:1", "{lab:#}");
+    assert_eq!(lab["env"]["CUSTOM_IMAGE"], "quay.io/ada/lab:1", "{lab:#}");
+    assert_eq!(lab["quotas"]["limits"]["memory"], 4_i64 << 30, "{lab:#}");
 }

@@ -1,0 +1,68 @@
+use serde::de::DeserializeOwned;
+use wasmspawner_sdk::Section;
+
+/// What an override does to a setting. KubeSpawner tells a key that is absent from one that is `null`.
+#[derive(Clone, Default)]
+pub(super) enum Change<T> {
+    /// The key is absent.
+    #[default]
+    Keep,
+    /// The key is `null`.
+    Unset,
+    Set(T),
+}
+
+impl<T: Clone> Change<T> {
+    pub(super) fn read(entry: &mut Section<'_>, key: &'static str) -> Self
+    where
+        T: DeserializeOwned,
+    {
+        Self::given(entry.has(key), entry.optional(key))
+    }
+
+    /// What a key that may be there gives.
+    pub(super) fn given(there: bool, value: Option<T>) -> Self {
+        match value {
+            Some(value) => Self::Set(value),
+            None if there => Self::Unset,
+            None => Self::Keep,
+        }
+    }
+
+    /// `0` is no limit, as KubeSpawner has it.
+    pub(super) fn unless(self, nothing: &T) -> Self
+    where
+        T: PartialEq,
+    {
+        match self {
+            Self::Set(value) if value == *nothing => Self::Unset,
+            other => other,
+        }
+    }
+
+    pub(super) fn value(&self) -> Option<&T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Unset => None,
+        }
+    }
+
+    pub(super) fn apply(&self, to: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Unset => *to = None,
+            Self::Set(value) => *to = Some(value.clone()),
+        }
+    }
+}
+
+impl<T: Clone> Change<Vec<T>> {
+    /// A list is replaced, not extended.
+    pub(super) fn apply_to_list(&self, to: &mut Vec<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Unset => to.clear(),
+            Self::Set(list) => to.clone_from(list),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+use wasmspawner_sdk::form::{Choice, Field};
+use wasmspawner_sdk::{Error, FieldError, Options, User};
+
+use super::option::typed_key;
+use super::{PROFILE, Profile, Profiles};
+
+impl Profiles {
+    /// The profile, and for each the fields that are shown with it.
+    pub(crate) fn fields(&self, user: &User) -> Result<Vec<Field>, Error> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let choices = self.open_to(user).map(|profile| Choice {
+            value: profile.slug.clone(),
+            label: profile.display_name.clone(),
+            description: profile.description.clone(),
+        });
+        let profile = Field::radio(PROFILE, "Server", choices.collect());
+        let mut fields = vec![profile.default_choice(&self.default(user)?.slug).required()];
+        for profile in self.open_to(user) {
+            for (name, option) in &profile.options {
+                fields.extend(option.fields(name, &profile.key(name), (PROFILE, &profile.slug)));
+            }
+        }
+        Ok(fields)
+    }
+
+    /// The submission with the names of the form's fields: programs give KubeSpawner's `user_options`.
+    pub(crate) fn in_form_names(&self, user: &User, submission: &Options) -> Options {
+        let mut named = submission.clone();
+        // A profile that is not there is told by the check of the form.
+        let Ok(profile) = self.of(user, submission) else { return named };
+        for (name, option) in &profile.options {
+            for (short, long) in profile.names(name) {
+                if let (Some(value), None) = (submission.get(&short), submission.get(&long)) {
+                    named.insert(long, value.clone());
+                    named.remove(&short);
+                }
+            }
+            option.imply_unlisted(&profile.key(name), &mut named);
+        }
+        named
+    }
+
+    /// Checked options with KubeSpawner's names, and what the form's fields alone cannot check.
+    pub(crate) fn in_option_names(
+        &self,
+        user: &User,
+        mut options: Options,
+    ) -> Result<Options, Vec<FieldError>> {
+        if self.is_empty() {
+            return Ok(options);
+        }
+        let profile = self.of(user, &options).map_err(field_errors)?;
+        for (short, long) in profile.options.keys().flat_map(|name| profile.names(name)) {
+            if let Some(value) = options.remove(&long) {
+                options.insert(short, value);
+            }
+        }
+        self.chosen(user, &options).map_err(field_errors)?;
+        Ok(options)
+    }
+
+    /// Errors under the names that were submitted, else under those of the form.
+    pub(crate) fn as_submitted(
+        &self,
+        user: &User,
+        submission: &Options,
+        mut errors: Vec<FieldError>,
+    ) -> Vec<FieldError> {
+        let Ok(profile) = self.of(user, submission) else { return errors };
+        for (short, long) in profile.options.keys().flat_map(|name| profile.names(name)) {
+            let (other, submitted) =
+                if submission.get(&short).is_some() { (long, short) } else { (short, long) };
+            for error in errors.iter_mut().filter(|error| error.field == other) {
+                error.field.clone_from(&submitted);
+            }
+        }
+        errors
+    }
+}
+
+impl Profile {
+    /// The form's field for one of the options.
+    fn key(&self, option: &str) -> String {
+        format!("profile-option-{}--{option}", self.slug)
+    }
+
+    /// The two fields of an option, each as programs and as the form call it.
+    fn names(&self, option: &str) -> [(String, String); 2] {
+        let key = self.key(option);
+        [(option.to_owned(), key.clone()), (typed_key(option), typed_key(&key))]
+    }
+}
+
+fn field_errors(error: Error) -> Vec<FieldError> {
+    match error {
+        Error::Invalid(errors) => errors,
+        Error::Denied(message) | Error::Internal(message) => vec![FieldError::new("", message)],
+        Error::RetryLater(_) => vec![FieldError::new("", "try again later")],
+    }
+}

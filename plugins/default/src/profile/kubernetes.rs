@@ -1,0 +1,125 @@
+//! What KubeSpawner takes in Kubernetes' own spelling.
+
+use serde_json::Value;
+use wasmspawner_sdk::pod::{
+    ClaimSource, EmptyDirSource, EnvValue, KeyRef, Mount, NfsSource, ObjectSource, TaintEffect, Toleration,
+    TolerationOperator, Volume, VolumeSource,
+};
+use wasmspawner_sdk::{Section, quantity};
+
+/// A name and one of the sources a policy may have.
+pub(super) fn volume(entry: &mut Section<'_>) -> Volume {
+    let name: String = entry.required("name");
+    let sources = [
+        entry.section("persistentVolumeClaim", claim).map(VolumeSource::Claim),
+        entry.section("nfs", nfs).map(VolumeSource::Nfs),
+        entry.section("configMap", |map| object(map, "name")).map(VolumeSource::ConfigMap),
+        entry.section("secret", |secret| object(secret, "secretName")).map(VolumeSource::Secret),
+        entry.section("emptyDir", empty_dir).map(VolumeSource::EmptyDir),
+        entry.section("hostPath", |host| host.required("path")).map(VolumeSource::HostPath),
+    ];
+    let mut given = sources.into_iter().flatten();
+    let (Some(source), None) = (given.next(), given.next()) else {
+        let sources = "persistentVolumeClaim, nfs, configMap, secret, emptyDir or hostPath";
+        entry.problem("", format!("needs one source, which here is {sources}"));
+        return Volume::empty_dir(name);
+    };
+    Volume::new(name, source)
+}
+
+fn claim(entry: &mut Section<'_>) -> ClaimSource {
+    ClaimSource {
+        claim_name: entry.required("claimName"),
+        read_only: entry.or_default("readOnly"),
+        create: None,
+    }
+}
+
+fn nfs(entry: &mut Section<'_>) -> NfsSource {
+    NfsSource {
+        server: entry.required("server"),
+        path: entry.required("path"),
+        read_only: entry.or_default("readOnly"),
+    }
+}
+
+fn object(entry: &mut Section<'_>, name: &'static str) -> ObjectSource {
+    ObjectSource {
+        name: entry.required(name),
+        optional: entry.or_default("optional"),
+        items: entry.list("items", |item| (item.required("key"), item.required("path"))),
+        mode: entry.optional("defaultMode"),
+    }
+}
+
+fn empty_dir(entry: &mut Section<'_>) -> EmptyDirSource {
+    let memory = entry.parsed("medium", |medium| match medium {
+        "" => Ok(false),
+        "Memory" => Ok(true),
+        _ => Err("must be Memory, or absent"),
+    });
+    EmptyDirSource {
+        size_limit_bytes: entry.parsed("sizeLimit", quantity::bytes),
+        memory: memory.unwrap_or(false),
+    }
+}
+
+pub(super) fn mount(entry: &mut Section<'_>) -> Mount {
+    Mount {
+        volume: entry.required("name"),
+        path: entry.required("mountPath"),
+        sub_path: entry.optional("subPath"),
+        read_only: entry.or_default("readOnly"),
+    }
+}
+
+pub(super) fn toleration(entry: &mut Section<'_>) -> Toleration {
+    let operator = entry.parsed("operator", |text| match text {
+        "Exists" => Ok(TolerationOperator::Exists),
+        "Equal" => Ok(TolerationOperator::Equal),
+        _ => Err("must be Exists or Equal"),
+    });
+    let effect = entry.parsed("effect", |text| match text {
+        "NoSchedule" => Ok(Some(TaintEffect::NoSchedule)),
+        "PreferNoSchedule" => Ok(Some(TaintEffect::PreferNoSchedule)),
+        "NoExecute" => Ok(Some(TaintEffect::NoExecute)),
+        "" => Ok(None),
+        _ => Err("must be NoSchedule, PreferNoSchedule or NoExecute"),
+    });
+    Toleration {
+        key: entry.optional("key"),
+        operator: operator.unwrap_or(TolerationOperator::Equal),
+        value: entry.optional("value"),
+        effect: effect.flatten(),
+        seconds: entry.optional("tolerationSeconds"),
+    }
+}
+
+/// A text or number, or Kubernetes' `{valueFrom: ...}`; KubeSpawner takes the latter with the variable's name in it.
+pub(super) fn env_value(name: &str, value: &Value) -> Option<EnvValue> {
+    match value {
+        Value::String(text) => Some(EnvValue::Literal(text.clone())),
+        Value::Number(number) => Some(EnvValue::Literal(number.to_string())),
+        Value::Bool(flag) => Some(EnvValue::Literal(flag.to_string())),
+        Value::Object(entry) => {
+            let known = |key: &String| key == "name" || key == "valueFrom";
+            let renamed = entry.get("name").is_some_and(|given| given != name);
+            if renamed || !entry.keys().all(known) {
+                return None;
+            }
+            value_from(entry.get("valueFrom")?)
+        }
+        Value::Null | Value::Array(_) => None,
+    }
+}
+
+fn value_from(source: &Value) -> Option<EnvValue> {
+    let source = source.as_object().filter(|source| source.len() == 1)?;
+    let text = |of: &Value, key: &str| of.get(key)?.as_str().map(str::to_owned);
+    let fields = |of: &Value, count: usize| of.as_object().is_some_and(|of| of.len() == count);
+    if let Some(key) = source.get("secretKeyRef").filter(|key| fields(key, 2)) {
+        return Some(EnvValue::SecretRef(KeyRef { name: text(key, "name")?, key: text(key, "key")? }));
+    }
+    let field = source.get("fieldRef").filter(|field| fields(field, 1))?;
+    text(field, "fieldPath").map(EnvValue::FieldRef)
+}

@@ -1,0 +1,135 @@
+//! KubeSpawner's `profile_list`, as a site of Zero to JupyterHub has it.
+//!
+//! The lab's options are KubeSpawner's `user_options`: `profile`, the names of the profile's options, and
+//! `NAME--unlisted-choice` for what was typed in. The form's fields are called as in KubeSpawner's form; both are
+//! understood.
+
+mod amount;
+mod change;
+mod form;
+mod kubernetes;
+mod option;
+mod overrides;
+mod refused;
+mod slug;
+#[cfg(test)]
+mod tests;
+mod unlisted;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::{Error, Options, Section, User};
+
+use crate::storage::Storage;
+use option::ProfileOption;
+use overrides::Overrides;
+
+/// The option that says which profile.
+pub(crate) const PROFILE: &str = "profile";
+
+/// The profiles, in their order.
+pub(crate) struct Profiles(Vec<Profile>);
+
+struct Profile {
+    slug: String,
+    display_name: String,
+    description: Option<String>,
+    default: bool,
+    /// Only members of these groups see it; everybody when empty.
+    groups: Vec<String>,
+    overrides: Overrides,
+    options: BTreeMap<String, ProfileOption>,
+}
+
+impl Profiles {
+    /// `taken` are the names of the form's other fields.
+    pub(crate) fn read(config: &mut Section<'_>, site: &Storage, taken: &[&str]) -> Self {
+        let mut slugs: Vec<String> = Vec::new();
+        let mut defaults = 0;
+        let profiles = config.list("profile_list", |entry| {
+            let profile = Profile::read(entry, site);
+            if slugs.contains(&profile.slug) {
+                entry.problem("slug", format!("there is a `{}` before; slugs must differ", profile.slug));
+            }
+            slugs.push(profile.slug.clone());
+            defaults += u32::from(profile.default);
+            if profile.default && defaults > 1 {
+                entry.problem("default", "another profile is the default already");
+            }
+            for name in profile.options.keys().filter(|name| taken.contains(&name.as_str())) {
+                entry
+                    .problem("profile_options", format!("`{name}` is the name of another field; rename one"));
+            }
+            profile
+        });
+        Self(profiles)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn open_to<'a>(&'a self, user: &User) -> impl Iterator<Item = &'a Profile> {
+        self.0.iter().filter(|profile| profile.groups.is_empty() || user.is_in_any(&profile.groups))
+    }
+
+    /// The one that is marked where this user may have it, else the first they may.
+    fn default(&self, user: &User) -> Result<&Profile, Error> {
+        let marked = self.open_to(user).find(|profile| profile.default);
+        let found = marked.or_else(|| self.open_to(user).next());
+        found.ok_or_else(|| Error::Denied("None of the profiles here are open to your groups.".into()))
+    }
+
+    fn of(&self, user: &User, options: &Options) -> Result<&Profile, Error> {
+        let Some(slug) = options.text(PROFILE) else { return self.default(user) };
+        let found = self.open_to(user).find(|profile| profile.slug == slug);
+        found.ok_or_else(|| Error::invalid(PROFILE, format!("`{slug}` is not offered to you")))
+    }
+
+    /// What the options choose, in the order in which it is applied; nothing where the site has no profiles.
+    pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Vec<Chosen<'_>>, Error> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let profile = self.of(user, options)?;
+        let mut chosen = vec![Chosen(Cow::Borrowed(&profile.overrides))];
+        for (name, option) in &profile.options {
+            chosen.push(Chosen(option.chosen(name, options)?));
+        }
+        Ok(chosen)
+    }
+}
+
+/// What a profile, or a choice within it, changes about the lab.
+pub(crate) struct Chosen<'a>(Cow<'a, Overrides>);
+
+impl Chosen<'_> {
+    pub(crate) fn apply(&self, lab: &mut wasmspawner_sdk::pod::Customization) {
+        self.0.apply(lab);
+    }
+}
+
+impl Profile {
+    fn read(entry: &mut Section<'_>, site: &Storage) -> Self {
+        let display_name: String = entry.required("display_name");
+        let made = slug::slug(&display_name);
+        if made.is_none() && !display_name.is_empty() && !entry.has("slug") {
+            entry.problem("slug", format!("cannot be made of {display_name:?}; write one"));
+        }
+        let overrides = entry.section("kubespawner_override", |entry| {
+            let overrides = Overrides::read(entry);
+            overrides.check_volumes(entry, site);
+            overrides
+        });
+        Self {
+            slug: entry.optional("slug").or(made).unwrap_or_default(),
+            description: entry.optional("description"),
+            default: entry.or_default("default"),
+            groups: entry.or_default("groups"),
+            overrides: overrides.unwrap_or_default(),
+            options: entry.map("profile_options", ProfileOption::read),
+            display_name,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::form::{Choice, Field};
+use wasmspawner_sdk::{Error, Options, Section};
+
+use super::overrides::Overrides;
+use super::unlisted::Unlisted;
+
+/// The choice of something that is typed in.
+const UNLISTED: &str = "unlisted-choice";
+
+/// One of the `profile_options`: something further to choose within a profile.
+pub(super) struct ProfileOption {
+    display_name: Option<String>,
+    choices: BTreeMap<String, OptionChoice>,
+    unlisted: Option<Unlisted>,
+}
+
+struct OptionChoice {
+    display_name: Option<String>,
+    default: bool,
+    overrides: Overrides,
+}
+
+impl OptionChoice {
+    fn read(entry: &mut Section<'_>) -> Self {
+        Self {
+            display_name: entry.optional("display_name"),
+            default: entry.or_default("default"),
+            overrides: entry.section("kubespawner_override", Overrides::read).unwrap_or_default(),
+        }
+    }
+}
+
+impl ProfileOption {
+    pub(super) fn read(entry: &mut Section<'_>) -> Self {
+        let option = Self {
+            display_name: entry.optional("display_name"),
+            choices: entry.map("choices", OptionChoice::read),
+            unlisted: entry.section("unlisted_choice", Unlisted::read).flatten(),
+        };
+        if option.choices.is_empty() && option.unlisted.is_none() {
+            entry.problem(
+                "",
+                "has nothing to choose from; give it `choices`, or an `unlisted_choice` that is `enabled`",
+            );
+        }
+        if option.choices.values().filter(|choice| choice.default).count() > 1 {
+            entry.problem("choices", "has more than one `default`");
+        }
+        if option.unlisted.is_some() && option.choices.contains_key(UNLISTED) {
+            entry.problem("choices", format!("`{UNLISTED}` is the name of what is typed in; rename it"));
+        }
+        option
+    }
+
+    /// The choice that is marked, else the first; `None` when everything is typed in.
+    fn default(&self) -> Option<&str> {
+        let marked = self.choices.iter().find(|(_, choice)| choice.default);
+        marked.or_else(|| self.choices.iter().next()).map(|(name, _)| name.as_str())
+    }
+
+    /// The fields, which `key` names and `condition` shows.
+    pub(super) fn fields(&self, name: &str, key: &str, (profile, slug): (&str, &str)) -> Vec<Field> {
+        let label = self.display_name.as_deref().unwrap_or(name);
+        let mut fields = Vec::new();
+        if let Some(default) = self.default() {
+            let listed = self
+                .choices
+                .iter()
+                .map(|(name, choice)| Choice::new(name, choice.display_name.as_ref().unwrap_or(name)));
+            let typed = self.unlisted.iter().map(|unlisted| Choice::new(UNLISTED, &unlisted.name_in_choices));
+            let select = Field::select(key, label, listed.chain(typed).collect());
+            fields.push(select.default_choice(default).required().visible_when(profile, &[slug]));
+        }
+        if let Some(unlisted) = &self.unlisted {
+            let field = unlisted.field(typed_key(key), label);
+            let (when, value) = if fields.is_empty() { (profile, slug) } else { (key, UNLISTED) };
+            fields.push(field.visible_when(when, &[value]));
+        }
+        fields
+    }
+
+    /// Who gives only a text means it.
+    pub(super) fn imply_unlisted(&self, key: &str, submission: &mut Options) {
+        let typed = submission.text(&typed_key(key)).is_some_and(|text| !text.is_empty());
+        if typed && submission.get(key).is_none() && self.unlisted.is_some() && !self.choices.is_empty() {
+            submission.insert(key, UNLISTED.into());
+        }
+    }
+
+    /// What the options choose.
+    pub(super) fn chosen(&self, name: &str, options: &Options) -> Result<Cow<'_, Overrides>, Error> {
+        let chosen = options.text(name).or_else(|| self.default()).unwrap_or(UNLISTED);
+        if let Some(choice) = self.choices.get(chosen) {
+            return Ok(Cow::Borrowed(&choice.overrides));
+        }
+        match &self.unlisted {
+            Some(unlisted) if chosen == UNLISTED => {
+                let field = typed_key(name);
+                let typed = options.text(&field).unwrap_or_default();
+                unlisted.with(&field, typed).map(Cow::Owned)
+            }
+            _ => Err(Error::invalid(name, format!("`{chosen}` is not offered"))),
+        }
+    }
+}
+
+/// The field of what is typed in, beside the field `key` of the choice.
+pub(super) fn typed_key(key: &str) -> String {
+    format!("{key}--{UNLISTED}")
+}

@@ -1,0 +1,269 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use wasmspawner_sdk::pod::{
+    ClaimSource, Customization, EnvValue, EnvVar, Mount, TimeLimits, Toleration, Volume, VolumeSource,
+};
+use wasmspawner_sdk::{Image, Pair, Section};
+
+use super::change::Change;
+use super::{amount, kubernetes, refused};
+use crate::env;
+
+/// Settings that JupyterHub gives a lab as variables.
+const SETTINGS: [(&str, &str); 2] =
+    [("default_url", "JUPYTERHUB_DEFAULT_URL"), ("notebook_dir", "JUPYTERHUB_ROOT_DIR")];
+
+/// A `kubespawner_override`: maps are merged into what was said before, where `null` takes an entry away; everything
+/// else replaces it.
+#[derive(Clone, Default)]
+pub(super) struct Overrides {
+    image: Option<String>,
+    cpu_limit: Change<u64>,
+    cpu_guarantee: Change<u64>,
+    memory_limit: Change<u64>,
+    memory_guarantee: Change<u64>,
+    extended: BTreeMap<String, Option<u64>>,
+    env: BTreeMap<String, Option<EnvValue>>,
+    labels: BTreeMap<String, Option<String>>,
+    annotations: BTreeMap<String, Option<String>>,
+    node_selector: BTreeMap<String, Option<String>>,
+    tolerations: Change<Vec<Toleration>>,
+    volumes: Change<Vec<Volume>>,
+    mounts: Change<Vec<Mount>>,
+    command: Change<Vec<String>>,
+    args: Change<Vec<String>>,
+    working_dir: Change<String>,
+    start_timeout: Change<u32>,
+}
+
+impl Overrides {
+    pub(super) fn read(entry: &mut Section<'_>) -> Self {
+        refused::refuse(entry);
+        let overrides = Self {
+            image: entry.optional("image"),
+            cpu_limit: amount(entry, "cpu_limit", amount::cpu_millis).unless(&0),
+            cpu_guarantee: amount(entry, "cpu_guarantee", amount::cpu_millis),
+            memory_limit: amount(entry, "mem_limit", amount::bytes).unless(&0),
+            memory_guarantee: amount(entry, "mem_guarantee", amount::bytes),
+            extended: extended(entry),
+            env: environment(entry),
+            labels: entry.or_default("extra_labels"),
+            annotations: entry.or_default("extra_annotations"),
+            node_selector: entry.or_default("node_selector"),
+            tolerations: list(entry, "tolerations", kubernetes::toleration),
+            volumes: list(entry, "volumes", kubernetes::volume),
+            mounts: list(entry, "volume_mounts", kubernetes::mount),
+            command: Change::given(entry.has("cmd"), command(entry, "cmd")),
+            args: Change::read(entry, "args"),
+            working_dir: Change::read(entry, "working_dir"),
+            start_timeout: Change::read(entry, "start_timeout"),
+        };
+        for (guarantee, limit, key) in [
+            (&overrides.cpu_guarantee, &overrides.cpu_limit, "cpu_guarantee"),
+            (&overrides.memory_guarantee, &overrides.memory_limit, "mem_guarantee"),
+        ] {
+            if let (Some(guarantee), Some(limit)) = (guarantee.value(), limit.value())
+                && guarantee > limit
+            {
+                entry.problem(key, "is more than the limit");
+            }
+        }
+        overrides
+    }
+
+    /// A volume that only the site's own `mounts` or these name must be there.
+    pub(super) fn check_volumes(&self, entry: &mut Section<'_>, site: &crate::storage::Storage) {
+        let names = |volumes: &[Volume]| volumes.iter().map(|volume| volume.name.clone()).collect::<Vec<_>>();
+        let known = names(self.volumes.value().unwrap_or(&site.volumes));
+        let (key, mounts) = match (self.mounts.value(), self.volumes.value()) {
+            (Some(mounts), _) => ("volume_mounts", mounts),
+            (None, Some(_)) => ("volumes", &site.mounts),
+            (None, None) => return,
+        };
+        for mount in mounts.iter().filter(|mount| !known.contains(&mount.volume)) {
+            let problem = format!(
+                "there is no volume `{}` for the mount at {}; a profile's `volumes` replace those of the site, so repeat \
+                 what is still needed",
+                mount.volume, mount.path
+            );
+            entry.problem(key, problem);
+        }
+    }
+
+    /// Changes what was said so far about the lab.
+    pub(super) fn apply(&self, lab: &mut Customization) {
+        if let Some(reference) = &self.image {
+            lab.image = Some(Image::new(reference));
+        }
+        self.apply_resources(lab);
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => env::set(&mut lab.env, EnvVar { name: name.clone(), value: value.clone() }),
+                None => lab.env.retain(|variable| variable.name != *name),
+            }
+        }
+        merge(&mut lab.labels, &self.labels);
+        merge(&mut lab.annotations, &self.annotations);
+        merge(&mut lab.node_selector, &self.node_selector);
+        self.tolerations.apply_to_list(&mut lab.tolerations);
+        let before = std::mem::take(&mut lab.volumes);
+        lab.volumes.clone_from(&before);
+        self.volumes.apply_to_list(&mut lab.volumes);
+        keep_claims_made(&before, &mut lab.volumes);
+        self.mounts.apply_to_list(&mut lab.mounts);
+        self.command.apply(&mut lab.command);
+        self.args.apply(&mut lab.args);
+        self.working_dir.apply(&mut lab.working_dir);
+        let mut limits = lab.time_limits.unwrap_or(TimeLimits { spawn_seconds: None, delete_seconds: None });
+        self.start_timeout.apply(&mut limits.spawn_seconds);
+        if limits.spawn_seconds.is_some() || lab.time_limits.is_some() {
+            lab.time_limits = Some(limits);
+        }
+    }
+
+    fn apply_resources(&self, lab: &mut Customization) {
+        let resources = lab.resources.get_or_insert_default();
+        self.cpu_limit.apply(&mut resources.cpu_limit_millis);
+        self.cpu_guarantee.apply(&mut resources.cpu_request_millis);
+        self.memory_limit.apply(&mut resources.memory_limit_bytes);
+        self.memory_guarantee.apply(&mut resources.memory_request_bytes);
+        for (name, amount) in &self.extended {
+            resources.extended.retain(|(known, _)| known != name);
+            resources.extended.extend(amount.map(|amount| (name.clone(), amount)));
+        }
+    }
+
+    /// Every text that what a user typed may be put into, and no other.
+    pub(super) fn texts(&mut self) -> Vec<&mut String> {
+        let mut texts: Vec<&mut String> = self.image.iter_mut().collect();
+        for value in self.env.values_mut().flatten() {
+            if let EnvValue::Literal(text) = value {
+                texts.push(text);
+            }
+        }
+        for pairs in [&mut self.labels, &mut self.annotations, &mut self.node_selector] {
+            texts.extend(pairs.values_mut().flatten());
+        }
+        for words in [&mut self.command, &mut self.args] {
+            if let Change::Set(words) = words {
+                texts.extend(words);
+            }
+        }
+        if let Change::Set(directory) = &mut self.working_dir {
+            texts.push(directory);
+        }
+        texts
+    }
+
+    pub(super) fn image(&self) -> Option<&str> {
+        self.image.as_deref()
+    }
+}
+
+/// KubeSpawner makes a lab's claim whatever volumes it has. Here a volume says how its claim is made; who replaces the
+/// volumes and names the same claim still means that one.
+fn keep_claims_made(before: &[Volume], volumes: &mut [Volume]) {
+    let claim = |volume: &Volume| match &volume.source {
+        VolumeSource::Claim(claim) => Some(claim.clone()),
+        _ => None,
+    };
+    let before: Vec<ClaimSource> = before.iter().filter_map(claim).collect();
+    for volume in volumes {
+        if let VolumeSource::Claim(claim) = &mut volume.source
+            && claim.create.is_none()
+        {
+            let same = before.iter().find(|same| same.claim_name == claim.claim_name);
+            claim.create = same.and_then(|same| same.create.clone());
+        }
+    }
+}
+
+fn amount(entry: &mut Section<'_>, key: &'static str, parse: fn(&str) -> Result<u64, String>) -> Change<u64> {
+    Change::given(entry.has(key), entry.parsed(key, parse))
+}
+
+fn list<T: Clone>(
+    entry: &mut Section<'_>,
+    key: &'static str,
+    read: fn(&mut Section<'_>) -> T,
+) -> Change<Vec<T>> {
+    let list = entry.list(key, read);
+    if entry.has(key) { Change::Set(list) } else { Change::Keep }
+}
+
+/// A program and its arguments; a text alone is a program.
+fn command(entry: &mut Section<'_>, key: &'static str) -> Option<Vec<String>> {
+    let value: Value = entry.optional(key)?;
+    let words = match &value {
+        Value::String(program) => Some(vec![program.clone()]),
+        Value::Array(words) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    };
+    if words.is_none() {
+        entry.problem(key, "must be a list of texts, or one text");
+    }
+    words
+}
+
+fn environment(entry: &mut Section<'_>) -> BTreeMap<String, Option<EnvValue>> {
+    let mut variables = BTreeMap::new();
+    for (name, given) in entry.or_default::<BTreeMap<String, Value>>("environment") {
+        let value = kubernetes::env_value(&name, &given);
+        if value.is_none() && !given.is_null() {
+            let problem = format!(
+                "`{name}` must be a text, a number, or {{valueFrom: ...}} with a secretKeyRef or a fieldRef"
+            );
+            entry.problem("environment", problem);
+        }
+        variables.insert(name, value);
+    }
+    for (key, variable) in SETTINGS {
+        let value = entry.optional(key).map(EnvValue::Literal);
+        if entry.has(key) {
+            variables.insert(variable.into(), value);
+        }
+    }
+    variables
+}
+
+/// Kubernetes wants guarantee and limit of an extended resource to be the same.
+fn extended(entry: &mut Section<'_>) -> BTreeMap<String, Option<u64>> {
+    let mut amounts = counts(entry, "extra_resource_limits");
+    for (name, guarantee) in counts(entry, "extra_resource_guarantees") {
+        if amounts.get(&name).is_some_and(|limit| *limit != guarantee) {
+            let problem = format!("`{name}` must be the same as in `extra_resource_limits`");
+            entry.problem("extra_resource_guarantees", problem);
+        }
+        amounts.insert(name, guarantee);
+    }
+    amounts
+}
+
+fn counts(entry: &mut Section<'_>, key: &'static str) -> BTreeMap<String, Option<u64>> {
+    let mut counts = BTreeMap::new();
+    for (name, given) in entry.or_default::<BTreeMap<String, Value>>(key) {
+        let count = match &given {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_u64(),
+        };
+        if !name.contains('/') {
+            let problem = format!(
+                "`{name}` is no extended resource, such as nvidia.com/gpu; a policy of your own with the grant \
+                 `pod-patch` can set it"
+            );
+            entry.problem(key, problem);
+        } else if count.is_none() && !given.is_null() {
+            entry.problem(key, format!("`{name}` must be a whole number"));
+        }
+        counts.insert(name, count);
+    }
+    counts
+}
+
+fn merge(pairs: &mut Vec<Pair>, changes: &BTreeMap<String, Option<String>>) {
+    for (name, value) in changes {
+        pairs.retain(|pair| pair.name != *name);
+        pairs.extend(value.as_ref().map(|value| Pair::new(name, value)));
+    }
+}

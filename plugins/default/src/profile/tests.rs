@@ -1,0 +1,302 @@
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use wasmspawner_sdk::form::{ChoiceInput, FieldKind};
+use wasmspawner_sdk::pod::{Customization, EnvValue, VolumeSource};
+use wasmspawner_sdk::testing::TestKit;
+use wasmspawner_sdk::{Error, User};
+
+use crate::DefaultPolicy;
+
+fn example() -> Value {
+    serde_json::from_str(include_str!("../../example-profiles.json")).unwrap()
+}
+
+fn site() -> TestKit<DefaultPolicy> {
+    TestKit::new(&example()).unwrap()
+}
+
+fn ada() -> User {
+    User::named("ada").in_group("science")
+}
+
+fn pod(options: &Value) -> Customization {
+    site().customize(&ada(), options).unwrap()
+}
+
+fn env(pod: &Customization) -> Vec<(&str, &str)> {
+    let mut literals = Vec::new();
+    for variable in &pod.env {
+        let EnvValue::Literal(text) = &variable.value else { panic!("{variable:?}") };
+        literals.push((variable.name.as_str(), text.as_str()));
+    }
+    literals
+}
+
+/// The problems of a site with one profile, which has `extra`; each as `pointer: message`.
+fn problems(extra: &Value) -> Vec<String> {
+    let mut profile = json!({"display_name": "P"});
+    profile.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    let found = TestKit::<DefaultPolicy>::new(&json!({"profile_list": [profile]})).err().unwrap_or_default();
+    found.into_iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect()
+}
+
+fn choices(input: &ChoiceInput) -> String {
+    let line = |choice: &wasmspawner_sdk::form::Choice| {
+        let mark = if input.default.as_ref() == Some(&choice.value) { '*' } else { ' ' };
+        let description = choice.description.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
+        format!("\n  {mark} {} = {}{description}", choice.value, choice.label)
+    };
+    input.choices.iter().map(line).collect()
+}
+
+#[test]
+fn the_form_is_that_of_the_profiles() {
+    let mut form = String::new();
+    for field in site().fields(&ada()).unwrap() {
+        let when = field.visible_when.map(|when| format!(" when {} in {:?}", when.field, when.values));
+        let kind = match &field.kind {
+            FieldKind::Radio(input) => format!("radio{}", choices(input)),
+            FieldKind::Select(input) => format!("select{}", choices(input)),
+            FieldKind::Checkbox(on) => format!("checkbox {on}"),
+            FieldKind::Text(text) => {
+                format!("text matching {}", text.pattern.as_deref().unwrap_or("anything"))
+            }
+            FieldKind::Number(_) => "number".into(),
+        };
+        let help = field.help.map(|help| format!("\n  {help}")).unwrap_or_default();
+        writeln!(form, "{} ({}){}: {kind}{help}", field.name, field.label, when.unwrap_or_default()).unwrap();
+    }
+    insta::assert_snapshot!(form);
+}
+
+#[test]
+fn a_profile_is_for_its_groups() {
+    let eve = User::named("eve");
+    let FieldKind::Radio(input) = &site().fields(&eve).unwrap()[0].kind else { panic!("profiles are cards") };
+    let slugs: Vec<_> = input.choices.iter().map(|choice| choice.value.as_str()).collect();
+    assert_eq!(slugs, ["small", "custom"]);
+    let refused = site().customize(&eve, &json!({"profile": "gpu-nvidia-a100"}));
+    assert!(matches!(refused, Err(Error::Invalid(fields)) if fields[0].field == "profile"));
+}
+
+#[test]
+fn the_hubs_form_and_programs_are_both_understood() {
+    let expected = json!({"profile": "custom", "image": "rstudio", "resources": "mem_4", "debug": false});
+    let expected = wasmspawner_sdk::testing::options(&expected);
+    for submission in [
+        json!({"profile": "custom", "profile-option-custom--image": "rstudio"}),
+        json!({"profile": "custom", "image": "rstudio"}),
+        json!({"profile": "custom", "image": "rstudio", "resources": "mem_4", "debug": false}),
+    ] {
+        assert_eq!(site().parse(&ada(), &submission).unwrap(), expected, "{submission}");
+    }
+    let defaults = site().parse(&ada(), &json!({})).unwrap();
+    assert_eq!((defaults.text("profile"), defaults.text("image")), (Some("small"), None));
+}
+
+#[test]
+fn what_is_wrong_is_told_under_the_submitted_name() {
+    let wrong = |submission: Value| -> Vec<String> {
+        let errors = site().parse(&ada(), &submission).unwrap_err();
+        errors.into_iter().map(|error| format!("{}: {}", error.field, error.message)).collect()
+    };
+    assert_eq!(
+        wrong(json!({"profile": "custom", "image": "matlab"})),
+        ["image: is not offered; choose one of datascience, rstudio, scipy, unlisted-choice"]
+    );
+    assert_eq!(
+        wrong(json!({"profile": "custom", "profile-option-custom--resources": "mem_99"})),
+        ["profile-option-custom--resources: is not offered; choose one of mem_16, mem_4"]
+    );
+    assert_eq!(wrong(json!({"profile": "small", "image": "scipy"})), ["image: is not a field of this form"]);
+    assert_eq!(
+        wrong(json!({"profile": "huge"})),
+        ["profile: is not offered; choose one of small, custom, gpu-nvidia-a100"]
+    );
+    let message = "Must be an image of quay.io with a tag, such as quay.io/jupyter/r-notebook:2026-10-06";
+    assert_eq!(
+        wrong(json!({"profile": "custom", "image--unlisted-choice": "docker.io/a/b:1"})),
+        [format!("image--unlisted-choice: {message}")]
+    );
+    assert_eq!(
+        wrong(json!({"profile": "custom", "image--unlisted-choice": "quay.io/a b:1"})),
+        ["image--unlisted-choice: gives no image, such as registry/repository:tag"]
+    );
+    assert_eq!(
+        wrong(json!({"profile": "custom", "profile-option-custom--image": "unlisted-choice"})),
+        ["profile-option-custom--image--unlisted-choice: must not be empty"]
+    );
+}
+
+#[test]
+fn options_come_after_their_profile() {
+    let pod = pod(&json!({"profile": "custom", "image": "rstudio", "resources": "mem_16"}));
+    assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/example/rstudio:2026.09");
+    assert_eq!(
+        env(&pod),
+        [("JUPYTERHUB_DEFAULT_URL", "/rstudio"), ("PROFILE", "rstudio")],
+        "the profile takes DOCS_URL away, the option wins over the profile"
+    );
+    let resources = pod.resources.unwrap();
+    assert_eq!((resources.cpu_limit_millis, resources.cpu_request_millis), (Some(8000), Some(500)));
+    assert_eq!(
+        (resources.memory_limit_bytes, resources.memory_request_bytes),
+        (Some(16 << 30), Some(8 << 30))
+    );
+    assert_eq!(pod.labels.len(), 1);
+    assert_eq!(pod.time_limits.unwrap().spawn_seconds, Some(900));
+    assert_eq!(pod.tolerations.len(), 1, "the site's");
+}
+
+#[test]
+fn maps_are_merged_and_lists_replaced() {
+    let pod = pod(&json!({"profile": "gpu-nvidia-a100", "debug": true}));
+    let selector: Vec<_> =
+        pod.node_selector.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect();
+    assert_eq!(selector, [("cloud.google.com/gke-accelerator", "nvidia-tesla-a100"), ("pool", "gpu")]);
+    assert_eq!(pod.tolerations.len(), 1);
+    assert_eq!(pod.tolerations[0].key.as_deref(), Some("nvidia.com/gpu"));
+    let resources = pod.resources.as_ref().unwrap();
+    assert_eq!((resources.cpu_limit_millis, resources.memory_limit_bytes), (None, Some(48 << 30)));
+    assert_eq!(resources.extended, [("nvidia.com/gpu".to_owned(), 1)]);
+    assert_eq!(env(&pod), [("DOCS_URL", "https://docs.example.org"), ("DEBUG", "T")]);
+    let names: Vec<_> = pod.volumes.iter().map(|volume| volume.name.as_str()).collect();
+    assert_eq!(names, ["home", "shm"]);
+    let VolumeSource::Claim(claim) = &pod.volumes[0].source else { panic!("a claim") };
+    assert_eq!(claim.create.as_ref().map(|create| create.storage_bytes), Some(10 << 30), "still made");
+}
+
+#[test]
+fn what_is_typed_in_goes_where_the_operator_wrote() {
+    let submission = json!({"profile": "custom", "image--unlisted-choice": "quay.io/me/lab:1"});
+    let options = site().parse(&ada(), &submission).unwrap();
+    assert_eq!(options.text("image"), Some("unlisted-choice"));
+    let pod = site().customize_with(&ada(), &options).unwrap();
+    assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/me/lab:1");
+    assert!(env(&pod).contains(&("CUSTOM_IMAGE", "quay.io/me/lab:1")));
+    let around =
+        json!({"profile": "custom", "image": "unlisted-choice", "image--unlisted-choice": "evil/lab:1"});
+    let refused = site().customize(&ada(), &around);
+    assert!(matches!(refused, Err(Error::Invalid(fields)) if fields[0].field == "image--unlisted-choice"));
+}
+
+#[test]
+fn what_is_typed_in_is_never_read_again() {
+    let config = json!({"profile_list": [{"display_name": "P", "profile_options": {"note": {"unlisted_choice": {
+        "enabled": true,
+        "kubespawner_override": {"environment": {"A": "<{value}>", "B": "{value}{value}"}}
+    }}}}]});
+    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    for typed in ["{value}", "{username}", "{{x}}", "{"] {
+        let options = site.parse(&ada(), &json!({"note--unlisted-choice": typed})).unwrap();
+        let pod = site.customize_with(&ada(), &options).unwrap();
+        assert_eq!(env(&pod), [("A", format!("<{typed}>").as_str()), ("B", typed.repeat(2).as_str())]);
+    }
+}
+
+#[test]
+fn what_cannot_be_expressed_is_refused_with_the_remedy() {
+    for (override_, expected) in [
+        (
+            json!({"extra_pod_config": {}}),
+            "/extra_pod_config: has no counterpart in a policy; one of your own with",
+        ),
+        (json!({"uid": 0}), "/uid: comes from the identity provider"),
+        (
+            json!({"init_containers": []}),
+            "/init_containers: cannot differ by profile; write it as `init_containers`",
+        ),
+        (json!({"imgae": "x"}), "/imgae: is not a key here; there are image, cpu_limit,"),
+        (json!({"mem_limit": "lots"}), "/mem_limit: `lots` is no amount of bytes"),
+        (json!({"cpu_guarantee": 2, "cpu_limit": 1}), "/cpu_guarantee: is more than the limit"),
+        (
+            json!({"extra_resource_limits": {"ephemeral-storage": "1Gi"}}),
+            "/extra_resource_limits: `ephemeral-storage` is no",
+        ),
+        (
+            json!({"extra_resource_limits": {"a.b/c": 1}, "extra_resource_guarantees": {"a.b/c": 2}}),
+            "/extra_resource_guarantees: `a.b/c` must be the same",
+        ),
+        (
+            json!({"environment": {"A": {"valueFrom": {"configMapKeyRef": {}}}}}),
+            "/environment: `A` must be a text",
+        ),
+        (json!({"volumes": [{"name": "a", "csi": {}}]}), "/volumes/0: needs one source"),
+        (json!({"volumes": {"a": {}}}), "/volumes: must be a list"),
+        (
+            json!({"volume_mounts": [{"name": "data", "mountPath": "/d"}]}),
+            "/volume_mounts: there is no volume `data`",
+        ),
+        (json!({"tolerations": [{"operator": "In"}]}), "/tolerations/0/operator: must be Exists or Equal"),
+    ] {
+        let found = problems(&json!({"kubespawner_override": override_}));
+        let expected = format!("/profile_list/0/kubespawner_override{expected}");
+        assert!(found.iter().any(|problem| problem.starts_with(&expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn profiles_that_cannot_be_offered_are_refused() {
+    let unlisted = |with: Value| json!({"profile_options": {"image": {"unlisted_choice": with}}});
+    for (extra, expected) in [
+        (json!({"display_name": "日本"}), "/slug: cannot be made of \"日本\"; write one"),
+        (json!({"profile_options": {"image": {}}}), "/profile_options/image: has nothing to choose from"),
+        (
+            json!({"profile_options": {"profile": {"choices": {"a": {}}}}}),
+            "/profile_options: `profile` is the name",
+        ),
+        (
+            json!({"profile_options": {"x": {"choices": {"a": {"default": true}, "b": {"default": true}}}}}),
+            "/profile_options/x/choices: has more than one `default`",
+        ),
+        (
+            unlisted(json!({"enabled": true, "kubespawner_override": {"image": "lab"}})),
+            "/profile_options/image/unlisted_choice/kubespawner_override: does not say where",
+        ),
+        (
+            unlisted(
+                json!({"enabled": true, "kubespawner_override": {"image": "{value}", "tolerations": [{"key": "{value}"}]}}),
+            ),
+            "/profile_options/image/unlisted_choice/kubespawner_override: has {value} where it cannot stand",
+        ),
+        (
+            unlisted(
+                json!({"enabled": true, "validation_regex": "(?=a)", "kubespawner_override": {"image": "{value}"}}),
+            ),
+            "/profile_options/image/unlisted_choice/validation_regex: `(?=a)` is no regular expression here",
+        ),
+    ] {
+        let found = problems(&extra);
+        let expected = format!("/profile_list/0{expected}");
+        assert!(found.iter().any(|problem| problem.starts_with(&expected)), "{expected}\n{found:#?}");
+    }
+    let mut config = example();
+    config["images"] = json!([{"name": "a", "reference": "a:1"}]);
+    config["profile_list"][1]["slug"] = json!("small");
+    config["profile_list"][2]["default"] = json!(true);
+    config["options"][0]["name"] = json!("resources");
+    let found = TestKit::<DefaultPolicy>::new(&config).err().unwrap();
+    let fields: Vec<_> = found.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(
+        fields,
+        [
+            "/profile_list/1/slug",
+            "/profile_list/1/profile_options",
+            "/profile_list/2/default",
+            "/profile_list"
+        ]
+    );
+}
+
+/// As for the keys of the whole configuration: the schema names those that are read.
+#[test]
+fn the_schema_has_every_override() {
+    let schema: Value = serde_json::from_str(include_str!("../../schema.json")).unwrap();
+    let problem = problems(&json!({"kubespawner_override": {"?": 1}})).remove(0);
+    let (_, known) = problem.split_once("there are ").unwrap();
+    let mut known: Vec<_> = known.split(", ").collect();
+    known.sort_unstable();
+    let overrides = schema["$defs"]["override"]["properties"].as_object().unwrap();
+    assert_eq!(known, overrides.keys().map(String::as_str).collect::<Vec<_>>());
+}
