@@ -10,7 +10,10 @@ use wasmspawner::wasm::{
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
+use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::policy::{
+    Action, AuthorizeRequest, EnvVar, Group, LabRequest, Options, User, Value, Verdict,
+};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
@@ -86,12 +89,41 @@ async fn the_default_policy_decides_a_whole_spawn() {
     assert_eq!(quotas[0].value.memory_bytes, Some(64 << 30));
     assert_eq!(quotas[0].value.extended["nvidia.com/gpu"], 1);
 
-    let request = LabRequest { user: ada, server: String::new(), options };
+    let request = LabRequest { user: ada, options, ..LabRequest::default() };
     let pods = policies.customize(&request).await.unwrap();
     let pod = &pods[0].customization;
     assert_eq!(pod.resources.as_ref().unwrap().memory_limit_bytes, Some(32 << 30));
     assert_eq!(pod.mounts[0].sub_path.as_deref(), Some("{username}"));
     assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/jupyter/minimal-notebook:python-3.13");
+}
+
+#[tokio::test]
+async fn a_policy_fills_in_what_its_operator_wrote() {
+    let config = json!({
+        "env": {"WHO": "{username} in {namespace}", "JSON": "{{}}"},
+        "options": [{"name": "note", "kind": "text", "env": "NOTE"}],
+    });
+    let policies = load(vec![spec("p", "policy-default", config)]).await;
+    let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
+    let (ada, default) = (Username::parse("ada").unwrap(), ServerName::parse("").unwrap());
+    let request = LabRequest {
+        user: user("ada", &[]),
+        options: Options::from([("note".into(), Value::Text("{username}".into()))]),
+        fields: Some(Arc::new(names.resolve(&ada, &default, None).unwrap().fields)),
+        ..LabRequest::default()
+    };
+    let answers = policies.customize(&request).await.unwrap();
+    let expected = [("JSON", "{}"), ("WHO", "ada in nublado-ada"), ("NOTE", "{username}")];
+    assert_eq!(answers[0].customization.env, expected.map(|(name, value)| EnvVar::literal(name, value)));
+
+    let kind = refused(spec("p", "policy-default", json!({"env": {"WHO": "{usrname}"}}))).await;
+    let LoadErrorKind::Config(problems) = kind else { panic!("{kind}") };
+    assert_eq!(problems[0].field, "/env");
+    assert!(
+        problems[0].message.contains("unknown field {usrname}; the fields are "),
+        "{}",
+        problems[0].message
+    );
 }
 
 #[tokio::test]

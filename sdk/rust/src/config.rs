@@ -207,6 +207,23 @@ impl<'a> Section<'a> {
         self.findings.borrow().is_check
     }
 
+    /// A text that may be absent and may contain template fields, for [`crate::host::expand`].
+    pub fn template(&mut self, key: &'a str) -> Option<String> {
+        let text: String = self.optional(key)?;
+        self.check_template(key, &text);
+        Some(text)
+    }
+
+    /// Notes what is wrong with a template in the value of `key`; once, when the configuration is checked.
+    pub fn check_template(&self, key: &str, text: &str) {
+        if !self.is_check() {
+            return;
+        }
+        if let Err(problem) = crate::host::expand(text) {
+            self.problem(key, format!("`{text}` is no template: {problem}"));
+        }
+    }
+
     /// Whether the key is there.
     pub fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)

@@ -72,6 +72,23 @@ pub fn random(length: u32) -> Vec<u8> {
     return vec![0; length as usize];
 }
 
+/// Fills the fields of this lab into a template that the operator wrote, such as `{username}`; `{{` is a brace. Outside
+/// `BuildPod::customize` no lab is known: the template is checked and comes back as it is. Never give it what a user
+/// typed.
+///
+/// # Errors
+/// What is wrong with the template, and which fields there are.
+pub fn expand(template: &str) -> Result<String, String> {
+    // Most texts are no templates, and a call of the host is not free.
+    if !template.contains(['{', '}']) {
+        return Ok(template.into());
+    }
+    #[cfg(target_arch = "wasm32")]
+    return host::expand(template);
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::testing::expand(template);
+}
+
 pub(crate) fn config() -> String {
     #[cfg(target_arch = "wasm32")]
     return host::config();

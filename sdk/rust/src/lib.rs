@@ -43,6 +43,7 @@ pub mod pod;
 pub mod quantity;
 pub mod quota;
 pub mod submission;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod user;
 

@@ -1,5 +1,9 @@
 //! Runs the hooks of a policy natively, in tests.
 
+mod lab;
+
+pub(crate) use lab::expand;
+
 use crate::bindings::types::{Error, FieldError, User, Value};
 use crate::form::{Field, FormContext};
 use crate::hooks;
@@ -74,7 +78,9 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.decide(&request)
     }
 
-    /// What the policy says about the pod of `user`'s lab with these options.
+    /// What the policy says about the pod of `user`'s lab with these options. Templates are filled in with the names
+    /// as they are, not their slugs: `{username}` is the user's name, `{pvc_name}` is `claim-` and that name, `{pod_name}`
+    /// `nb-`, `{namespace}` `ns-`. Formats (`{username:.8}`) are the service's; here they are refused.
     ///
     /// # Errors
     /// The hook's.
@@ -93,7 +99,7 @@ impl<P: hooks::Policy> TestKit<P> {
     where
         P: hooks::BuildPod,
     {
-        self.policy.customize(user, "", with)
+        lab::of(user, || self.policy.customize(user, "", with))
     }
 }
 

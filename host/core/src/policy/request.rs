@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Options, User};
+use crate::names::Fields;
 
 /// What `build-pod` is asked: a lab for whom, with which options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,4 +17,7 @@ pub struct LabRequest {
     /// The parsed options.
     #[serde(default)]
     pub options: Options,
+    /// The lab's values for templates. Without them a policy's templates are only checked.
+    #[serde(skip)]
+    pub fields: Option<Arc<Fields>>,
 }

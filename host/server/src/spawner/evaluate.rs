@@ -200,6 +200,7 @@ async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>,
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
+        fields: Some(Arc::new(approved.names.fields.clone())),
     };
     rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
 }

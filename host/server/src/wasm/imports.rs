@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use wasmspawner_core::names::{Fields, Scope, Template, TemplateProblem};
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -11,6 +12,8 @@ use super::spec::PolicyName;
 
 /// Bytes `random` gives in one call at most.
 const RANDOM_BYTES: u32 = 1024;
+/// Bytes of a template that `expand` takes at most: the host works on it outside the guest's deadline.
+const TEMPLATE_BYTES: usize = 64 << 10;
 /// Bytes of a guest's standard error that are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
 /// What std guests may import beside ours, without effect: no file, no address, no variable behind it.
@@ -37,6 +40,8 @@ pub(super) struct CallState {
     policy: PolicyName,
     config: Arc<str>,
     pub(super) memory: MemoryBudget,
+    /// The lab that the call is about.
+    lab: Option<Arc<Fields>>,
     log: LogBudget,
     now_ms: u64,
     /// Made when a guest first touches WASI, which a call that goes well never does.
@@ -61,11 +66,17 @@ impl Inert {
 }
 
 impl CallState {
-    pub(super) fn new(policy: PolicyName, config: Arc<str>, limits: &Limits) -> Self {
+    pub(super) fn new(
+        policy: PolicyName,
+        config: Arc<str>,
+        lab: Option<Arc<Fields>>,
+        limits: &Limits,
+    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             policy,
             config,
+            lab,
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
             now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -118,6 +129,30 @@ impl host::Host for CallState {
         }
         bytes
     }
+
+    fn expand(&mut self, template: String) -> Result<String, String> {
+        expanded(template, self.lab.as_deref())
+    }
+}
+
+/// The template for this lab, or unchanged and checked where no lab is known.
+fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
+    if template.len() > TEMPLATE_BYTES {
+        return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
+    }
+    let parsed = Template::parse("", &template, Scope::Rest).map_err(|error| told(&error.problem))?;
+    if parsed.needs_userid() {
+        return Err("{userid} is not known when a lab is started; use {username} or {user_server}".into());
+    }
+    Ok(lab.map_or(template, |lab| parsed.render(lab)))
+}
+
+/// JSON and shell scripts have braces too: who did not mean a field learns how to write one.
+fn told(problem: &TemplateProblem) -> String {
+    match problem {
+        TemplateProblem::Positional | TemplateProblem::Unbalanced(_) => problem.to_string(),
+        other => format!("{other}; for a brace itself write it twice"),
+    }
 }
 
 fn write_line(policy: &PolicyName, level: host::Level, message: &str) {
@@ -161,6 +196,8 @@ impl LogBudget {
 
 #[cfg(test)]
 mod tests {
+    use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
+
     use super::*;
 
     #[test]
@@ -170,6 +207,28 @@ mod tests {
         assert_eq!(taken, [Taken::Line, Taken::Line, Taken::LastLine, Taken::Nothing, Taken::Nothing]);
         let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
         assert_eq!(log.take(101), Taken::LastLine);
+    }
+
+    #[test]
+    fn templates_are_filled_in_where_a_lab_is_known_and_checked_elsewhere() {
+        let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
+        let user = Username::parse("{username}").unwrap();
+        let lab = names.resolve(&user, &ServerName::parse("").unwrap(), None).unwrap();
+        let text = "{unescaped_username} {{x}}";
+        assert_eq!(expanded(text.into(), None).as_deref(), Ok(text));
+        assert_eq!(
+            expanded(text.into(), Some(&lab.fields)).as_deref(),
+            Ok("{username} {x}"),
+            "filled in once"
+        );
+        let refused = |text: &str| expanded(text.into(), None).unwrap_err();
+        assert!(refused("{usrname}").contains("the fields are userid, unescaped_username"));
+        assert!(refused("{userid}").contains("use {username}"));
+        assert!(refused("{username:{userid}}").contains("{userid}"));
+        for braces in ["{", "{}", r#"{"a": 1}"#, "${HOME}"] {
+            assert!(refused(braces).contains("write"), "{braces}");
+        }
+        assert!(refused(&"{username}".repeat(10_000)).contains("65536"));
     }
 
     #[test]

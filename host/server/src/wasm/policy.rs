@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use wasmspawner_core::form::{self, Form, FormContext};
+use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, LabRequest, Options, User, Verdict, check_form,
 };
@@ -63,6 +64,18 @@ pub(super) struct About {
     pub(super) title: String,
     pub(super) version: String,
     pub(super) description: String,
+}
+
+/// One call: of which function, and about which lab, if any.
+struct Call {
+    hook: Hook,
+    lab: Option<Arc<Fields>>,
+}
+
+impl From<Hook> for Call {
+    fn from(hook: Hook) -> Self {
+        Self { hook, lab: None }
+    }
 }
 
 /// Calls one function of one exported hook on a fresh instance and settles what it answers.
@@ -280,12 +293,13 @@ impl Policy {
         request: &LabRequest,
     ) -> Option<Result<Customization, CallError>> {
         let hook = self.exports.build_pod.as_ref()?;
+        let call = Call { hook: Hook::BuildPod, lab: request.fields.clone() };
         let request = &convert::lab_request(request);
         let settle = |said: Result<_, _>| said.map(convert::customization).map_err(refusal);
         Some(call!(
             self,
             engine,
-            Hook::BuildPod,
+            call,
             hook,
             |guest, store| guest.call_customize(&mut store, request),
             settle
@@ -295,7 +309,7 @@ impl Policy {
     async fn on_fresh_instance<G, T, F, Fut>(
         &self,
         engine: &Engine,
-        hook: Hook,
+        call: impl Into<Call>,
         work: F,
         settle: impl FnOnce(G) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError>
@@ -304,8 +318,9 @@ impl Policy {
         Fut: Future<Output = (Store<CallState>, wasmtime::Result<G>)>,
     {
         let stopwatch = Stopwatch::start();
+        let Call { hook, lab } = call.into();
         let limits = &self.spec.limits;
-        let state = CallState::new(self.name().clone(), self.config.clone(), limits);
+        let state = CallState::new(self.name().clone(), self.config.clone(), lab, limits);
         let answer = engine.call(&self.component, state, limits, work).await.and_then(settle);
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(hook, kind))

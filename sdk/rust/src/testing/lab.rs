@@ -1,0 +1,72 @@
+//! The lab that templates are filled in with, and those fields that the service has.
+
+use std::cell::RefCell;
+
+use crate::bindings::types::User;
+
+thread_local! {
+    static USER: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `hook` for the lab of `user`.
+pub(super) fn of<T>(user: &User, hook: impl FnOnce() -> T) -> T {
+    USER.set(Some(user.name.clone()));
+    let result = hook();
+    USER.set(None);
+    result
+}
+
+/// As the service fills in a template where a lab is known, and checks it where none is.
+pub(crate) fn expand(template: &str) -> Result<String, String> {
+    let user = USER.with_borrow(Option::clone);
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        out.push_str(&rest[..at]);
+        let from_brace = &rest[at..];
+        if from_brace.starts_with("{{") || from_brace.starts_with("}}") {
+            out.push_str(&from_brace[..1]);
+            rest = &from_brace[2..];
+            continue;
+        }
+        let closed = from_brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+        let (field, after) = closed.ok_or("unbalanced brace; for a brace itself write it twice")?;
+        out.push_str(&value(field, user.as_deref().unwrap_or_default())?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(if user.is_some() { out } else { template.into() })
+}
+
+fn value(field: &str, user: &str) -> Result<String, String> {
+    Ok(match field {
+        "username"
+        | "unescaped_username"
+        | "safe_username"
+        | "escaped_username"
+        | "user_server"
+        | "safe_user_server"
+        | "escaped_user_server" => user.into(),
+        "servername" | "unescaped_servername" | "safe_servername" | "escaped_servername" => String::new(),
+        "hubnamespace" => "jhub".into(),
+        "namespace" => format!("ns-{user}"),
+        "pod_name" => format!("nb-{user}"),
+        "pvc_name" => format!("claim-{user}"),
+        _ => return Err(format!("unknown field {{{field}}}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_filled_in_where_a_lab_is_known() {
+        let text = "a {username} {{b}} {pvc_name}";
+        assert_eq!(expand(text).as_deref(), Ok(text), "only checked");
+        of(&User::named("ada"), || assert_eq!(expand(text).as_deref(), Ok("a ada {b} claim-ada")));
+        for wrong in ["{usrname}", "{", "}", "{userid}", "{username!r}"] {
+            assert!(expand(wrong).is_err(), "{wrong}");
+        }
+    }
+}
