@@ -1,5 +1,5 @@
 use wasmspawner_sdk::Section;
-use wasmspawner_sdk::pod::EnvVar;
+use wasmspawner_sdk::pod::{EnvValue, EnvVar};
 
 /// A variable of the lab's environment.
 pub(crate) type Variable = EnvVar;
@@ -10,7 +10,12 @@ pub(crate) fn read(config: &mut Section<'_>, key: &'static str) -> Vec<Variable>
     let mut variables = Vec::new();
     for (name, value) in entries {
         match variable(&name, &value) {
-            Some(variable) => variables.push(variable),
+            Some(variable) => {
+                if let EnvValue::Literal(text) = &variable.value {
+                    config.check_template(key, text);
+                }
+                variables.push(variable);
+            }
             None => config.problem(
                 key,
                 format!("`{name}` must be a text, {{secret: NAME, key: KEY}} or {{field: PATH}}"),

@@ -1,10 +1,9 @@
-use std::collections::BTreeMap;
-
 use wasmspawner_sdk::form::{Choice, Field, FieldKind, NumberInput, TextInput};
 use wasmspawner_sdk::pod::EnvVar;
-use wasmspawner_sdk::{Options, Section, User, Value};
+use wasmspawner_sdk::{Error, Options, Section, User, Value};
 
 use crate::profile::PROFILE;
+use crate::{env, template};
 
 /// Names the form has already.
 const TAKEN: [&str; 3] = ["image", "size", PROFILE];
@@ -18,7 +17,7 @@ pub(crate) struct Extra {
 
 enum Effect {
     /// Variables that are set while a checkbox is on.
-    WhenOn(BTreeMap<String, String>),
+    WhenOn(Vec<(String, String)>),
     /// A variable that gets the value.
     Value(Option<String>),
 }
@@ -42,7 +41,8 @@ impl Extra {
         let kind: String = entry.optional("kind").unwrap_or_else(|| "checkbox".into());
         let (kind, effect) = match kind.as_str() {
             "checkbox" => {
-                (FieldKind::Checkbox(entry.or_default("default")), Effect::WhenOn(entry.or_default("env")))
+                let variables = template::pairs(entry, "env");
+                (FieldKind::Checkbox(entry.or_default("default")), Effect::WhenOn(variables))
             }
             "select" => (Self::select(entry), Effect::Value(entry.optional("env"))),
             "text" => (FieldKind::Text(text(entry)), Effect::Value(entry.optional("env"))),
@@ -87,16 +87,22 @@ impl Extra {
         open.then(|| self.field.clone())
     }
 
-    /// What the chosen value adds to the environment.
-    pub(crate) fn env(&self, options: &Options) -> Vec<EnvVar> {
-        let value = options.get(&self.field.name);
-        match (&self.effect, value) {
+    /// What the chosen value adds to the environment: templates of the operator's, or a text of the user's as it is.
+    pub(crate) fn set(&self, options: &Options, env: &mut Vec<EnvVar>) -> Result<(), Error> {
+        match (&self.effect, options.get(&self.field.name)) {
             (Effect::WhenOn(variables), Some(Value::Boolean(true))) => {
-                variables.iter().map(|(name, value)| EnvVar::literal(name, value)).collect()
+                for (name, template) in variables {
+                    let mut text = template.clone();
+                    template::fill(&mut text)?;
+                    env::set(env, EnvVar::literal(name, text));
+                }
             }
-            (Effect::Value(Some(variable)), Some(value)) => vec![EnvVar::literal(variable, text_of(value))],
-            _ => Vec::new(),
+            (Effect::Value(Some(name)), Some(value)) => {
+                env::set(env, EnvVar::literal(name, text_of(value)));
+            }
+            _ => {}
         }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use wasmspawner_sdk::pod::{InitContainer, InitRun, SecurityProfile};
 use crate::env;
 use crate::size::read_resources;
 use crate::storage::Storage;
+use crate::template;
 
 /// A container that ends before the lab starts.
 pub(crate) struct Init(pub(crate) InitContainer);
@@ -23,9 +24,9 @@ impl Init {
         });
         Self(InitContainer {
             name: entry.required("name"),
-            image: entry.required("image"),
-            command: entry.or_default("command"),
-            args: entry.or_default("args"),
+            image: template::required(entry, "image"),
+            command: template::list(entry, "command"),
+            args: template::list(entry, "args"),
             env: env::read(entry, "env"),
             mounts: entry.list("mounts", |mount| storage.mount(mount)),
             resources: entry.section("resources", read_resources),

@@ -1,8 +1,8 @@
 //! The policy for sites that need no code: sizes and images or KubeSpawner's profiles, environment, volumes, init containers, quotas and
 //! who may come in, all from its configuration (`schema.json`).
 //!
-//! Strings of the configuration may contain the service's template fields where those are expanded (names and
-//! paths of storage); this policy never puts a value of the user into such a string.
+//! Strings of the configuration may contain the service's template fields. The service fills in the names and paths of
+//! storage, this policy the rest (`template`), before it puts anything of the user's beside them.
 
 mod access;
 mod env;
@@ -17,6 +17,7 @@ mod profile;
 mod quota;
 mod size;
 mod storage;
+mod template;
 
 use wasmspawner_sdk::pod::TimeLimits;
 use wasmspawner_sdk::{Info, Policy, Section, export};
@@ -89,11 +90,11 @@ impl Policy for DefaultPolicy {
             init_containers,
             storage,
             placement: Placement::read(config),
-            labels: placement::pairs(config, "labels"),
-            annotations: placement::pairs(config, "annotations"),
+            labels: template::pairs(config, "labels"),
+            annotations: template::pairs(config, "annotations"),
             command: config.optional("command"),
             args: config.optional("args"),
-            working_dir: config.optional("working_dir"),
+            working_dir: config.template("working_dir"),
             environment_class: config.optional("environment_class"),
             time_limits: config.section("time_limits", |limits| TimeLimits {
                 spawn_seconds: limits.optional("spawn_seconds"),

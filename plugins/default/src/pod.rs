@@ -1,7 +1,7 @@
 use wasmspawner_sdk::pod::Customization;
 use wasmspawner_sdk::{Error, Options, Pair, User, hooks};
 
-use crate::{DefaultPolicy, env};
+use crate::{DefaultPolicy, template};
 
 impl hooks::BuildPod for DefaultPolicy {
     fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
@@ -32,11 +32,12 @@ impl hooks::BuildPod for DefaultPolicy {
             environment_class: self.environment_class.clone(),
             pod_patch: None,
         };
+        template::fill_lab(&mut lab)?;
         for chosen in self.profiles.chosen(user, options)? {
             chosen.apply(&mut lab);
         }
-        for variable in self.extras.iter().flat_map(|extra| extra.env(options)) {
-            env::set(&mut lab.env, variable);
+        for extra in &self.extras {
+            extra.set(options, &mut lab.env)?;
         }
         Ok(lab)
     }

@@ -6,7 +6,7 @@ use wasmspawner_sdk::pod::{
 };
 use wasmspawner_sdk::{Pair, Section, quantity};
 
-use crate::placement;
+use crate::{placement, template};
 
 /// The volumes of the pod, and where the lab sees them.
 pub(crate) struct Storage {
@@ -30,10 +30,21 @@ impl Storage {
         }
         Mount {
             volume,
-            path: entry.required("path"),
-            sub_path: entry.optional("sub_path"),
+            path: template::required(entry, "path"),
+            sub_path: entry.template("sub_path"),
             read_only: entry.or_default("read_only"),
         }
+    }
+}
+
+/// The name or path of the source, in which the service fills in the lab's fields.
+pub(crate) fn name(volume: &mut Volume) -> Option<&mut String> {
+    match &mut volume.source {
+        VolumeSource::Nfs(nfs) => Some(&mut nfs.path),
+        VolumeSource::Claim(claim) => Some(&mut claim.claim_name),
+        VolumeSource::ConfigMap(object) | VolumeSource::Secret(object) => Some(&mut object.name),
+        VolumeSource::HostPath(path) => Some(path),
+        VolumeSource::EmptyDir(_) => None,
     }
 }
 
@@ -46,7 +57,7 @@ fn volume(entry: &mut Section<'_>) -> Volume {
         entry.section("config_map", object).map(VolumeSource::ConfigMap),
         entry.section("secret", object).map(VolumeSource::Secret),
         entry.section("empty_dir", empty_dir).map(VolumeSource::EmptyDir),
-        entry.optional("host_path").map(VolumeSource::HostPath),
+        entry.template("host_path").map(VolumeSource::HostPath),
     ];
     let mut given = sources.into_iter().flatten();
     match (given.next(), given.next()) {
@@ -65,21 +76,21 @@ fn volume(entry: &mut Section<'_>) -> Volume {
 fn nfs(entry: &mut Section<'_>) -> NfsSource {
     NfsSource {
         server: entry.required("server"),
-        path: entry.required("path"),
+        path: template::required(entry, "path"),
         read_only: entry.or_default("read_only"),
     }
 }
 
 fn claim(entry: &mut Section<'_>) -> ClaimSource {
     ClaimSource {
-        claim_name: entry.required("name"),
+        claim_name: template::required(entry, "name"),
         read_only: entry.or_default("read_only"),
         create: entry.section("create", |create| ClaimTemplate {
             storage_bytes: create.required_parsed("storage", quantity::bytes),
             storage_class: create.optional("storage_class"),
             access_modes: access_modes(create),
-            labels: pairs(create, "labels"),
-            annotations: pairs(create, "annotations"),
+            labels: templates(create, "labels"),
+            annotations: templates(create, "annotations"),
             selector: pairs(create, "selector"),
             reclaim: reclaim(create),
         }),
@@ -89,6 +100,12 @@ fn claim(entry: &mut Section<'_>) -> ClaimSource {
 fn pairs(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
     let pairs = placement::pairs(entry, key);
     pairs.into_iter().map(|(name, value)| Pair { name, value }).collect()
+}
+
+fn templates(entry: &mut Section<'_>, key: &'static str) -> Vec<Pair> {
+    let pairs = pairs(entry, key);
+    template::check(entry, key, pairs.iter().map(|pair| &pair.value));
+    pairs
 }
 
 fn reclaim(entry: &mut Section<'_>) -> ClaimReclaim {
@@ -121,7 +138,7 @@ fn access_modes(entry: &mut Section<'_>) -> Vec<AccessMode> {
 
 fn object(entry: &mut Section<'_>) -> ObjectSource {
     ObjectSource {
-        name: entry.required("name"),
+        name: template::required(entry, "name"),
         optional: entry.or_default("optional"),
         items: entry.or_default::<BTreeMap<String, String>>("items").into_iter().collect(),
         mode: entry.parsed("mode", |text| {

@@ -83,3 +83,21 @@ async fn kubespawners_profiles_are_a_site_too() {
     assert_eq!(lab["env"]["CUSTOM_IMAGE"], "quay.io/ada/lab:1", "{lab:#}");
     assert_eq!(lab["quotas"]["limits"]["memory"], 4_i64 << 30, "{lab:#}");
 }
+
+#[tokio::test]
+async fn what_a_user_types_is_no_template() {
+    let policy = json!({
+        "images": [{ "name": "lab", "reference": "lab:1" }],
+        "env": { "WHO": "{username}" },
+        "options": [{ "name": "note", "kind": "text", "env": "NOTE" }],
+    });
+    let site = |config: &mut Value| with_policy(config, &policy.to_string());
+    let service = Service::start_with(BINARY, site).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let options = json!({ "options": { "note": "{username} {{x}} {nobody}" } });
+    assert_eq!(ada.spawn_with("ada", &options).await.unwrap().status, 303);
+    ada.events("ada").await.unwrap().to_end().await.unwrap();
+    let lab = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(lab["env"]["WHO"], "ada", "{lab:#}");
+    assert_eq!(lab["env"]["NOTE"], "{username} {{x}} {nobody}", "{lab:#}");
+}

@@ -136,11 +136,12 @@ pub(super) async fn decide_with(
     operation: &Operation,
     cluster: FromCluster,
 ) -> Result<Decided, Failure> {
+    let names = names(rules, approved, &cluster.own_claim)?;
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
-        names: names(rules, approved, &cluster.own_claim)?,
-        answers: customize(rules, approved).await?,
+        answers: customize(rules, approved, &names).await?,
+        names,
         quotas: approved.quotas.clone(),
         site: &rules.config.lab,
         site_secrets: cluster.site_secrets,
@@ -195,12 +196,12 @@ fn build(
     Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, plan }
 }
 
-async fn customize(rules: Rules<'_>, approved: &Approved) -> Result<Vec<Answer>, Failure> {
+async fn customize(rules: Rules<'_>, approved: &Approved, names: &LabNames) -> Result<Vec<Answer>, Failure> {
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
-        fields: Some(Arc::new(approved.names.fields.clone())),
+        fields: Some(Arc::new(names.fields.clone())),
     };
     rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
 }

@@ -47,6 +47,13 @@ impl<T: Clone> Change<T> {
         }
     }
 
+    pub(super) fn value_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Unset => None,
+        }
+    }
+
     pub(super) fn apply(&self, to: &mut Option<T>) {
         match self {
             Self::Keep => {}

@@ -16,7 +16,6 @@ mod slug;
 mod tests;
 mod unlisted;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use wasmspawner_sdk::{Error, Options, Section, User};
@@ -88,12 +87,12 @@ impl Profiles {
     }
 
     /// What the options choose, in the order in which it is applied; nothing where the site has no profiles.
-    pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Vec<Chosen<'_>>, Error> {
+    pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Vec<Chosen>, Error> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
         let profile = self.of(user, options)?;
-        let mut chosen = vec![Chosen(Cow::Borrowed(&profile.overrides))];
+        let mut chosen = vec![Chosen(profile.overrides.filled()?)];
         for (name, option) in &profile.options {
             chosen.push(Chosen(option.chosen(name, options)?));
         }
@@ -102,9 +101,9 @@ impl Profiles {
 }
 
 /// What a profile, or a choice within it, changes about the lab.
-pub(crate) struct Chosen<'a>(Cow<'a, Overrides>);
+pub(crate) struct Chosen(Overrides);
 
-impl Chosen<'_> {
+impl Chosen {
     pub(crate) fn apply(&self, lab: &mut wasmspawner_sdk::pod::Customization) {
         self.0.apply(lab);
     }
@@ -118,7 +117,7 @@ impl Profile {
             entry.problem("slug", format!("cannot be made of {display_name:?}; write one"));
         }
         let overrides = entry.section("kubespawner_override", |entry| {
-            let overrides = Overrides::read(entry);
+            let overrides = Overrides::read_listed(entry);
             overrides.check_volumes(entry, site);
             overrides
         });

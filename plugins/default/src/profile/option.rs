@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use wasmspawner_sdk::form::{Choice, Field};
@@ -28,7 +27,7 @@ impl OptionChoice {
         Self {
             display_name: entry.optional("display_name"),
             default: entry.or_default("default"),
-            overrides: entry.section("kubespawner_override", Overrides::read).unwrap_or_default(),
+            overrides: entry.section("kubespawner_override", Overrides::read_listed).unwrap_or_default(),
         }
     }
 }
@@ -91,16 +90,16 @@ impl ProfileOption {
     }
 
     /// What the options choose.
-    pub(super) fn chosen(&self, name: &str, options: &Options) -> Result<Cow<'_, Overrides>, Error> {
+    pub(super) fn chosen(&self, name: &str, options: &Options) -> Result<Overrides, Error> {
         let chosen = options.text(name).or_else(|| self.default()).unwrap_or(UNLISTED);
         if let Some(choice) = self.choices.get(chosen) {
-            return Ok(Cow::Borrowed(&choice.overrides));
+            return choice.overrides.filled();
         }
         match &self.unlisted {
             Some(unlisted) if chosen == UNLISTED => {
                 let field = typed_key(name);
                 let typed = options.text(&field).unwrap_or_default();
-                unlisted.with(&field, typed).map(Cow::Owned)
+                unlisted.with(&field, typed)
             }
             _ => Err(Error::invalid(name, format!("`{chosen}` is not offered"))),
         }

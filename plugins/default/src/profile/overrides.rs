@@ -4,11 +4,53 @@ use serde_json::Value;
 use wasmspawner_sdk::pod::{
     ClaimSource, Customization, EnvValue, EnvVar, Mount, TimeLimits, Toleration, Volume, VolumeSource,
 };
-use wasmspawner_sdk::{Image, Pair, Section};
+use wasmspawner_sdk::{Error, Image, Pair, Section};
 
 use super::change::Change;
 use super::{amount, kubernetes, refused};
-use crate::env;
+use crate::{env, template};
+
+/// A text of an override.
+pub(super) struct Written<'a> {
+    /// The key of the override.
+    pub(super) key: &'static str,
+    pub(super) reading: Reading,
+    pub(super) text: &'a mut String,
+}
+
+/// What becomes of a text, and whether a user may have typed a part of it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Reading {
+    /// It stays as it is. A part may be typed.
+    Plain,
+    /// Fields are filled in here. A part may be typed.
+    Template,
+    /// Fields are filled in here; all of it is the operator's.
+    Site,
+    /// Fields are filled in by the service; all of it is the operator's.
+    Service,
+}
+
+impl Reading {
+    pub(super) fn may_be_typed(self) -> bool {
+        matches!(self, Self::Plain | Self::Template)
+    }
+}
+
+struct Texts<'a>(Vec<Written<'a>>);
+
+impl<'a> Texts<'a> {
+    fn add(&mut self, key: &'static str, reading: Reading, texts: impl IntoIterator<Item = &'a mut String>) {
+        self.0.extend(texts.into_iter().map(|text| Written { key, reading, text }));
+    }
+}
+
+fn literal(value: &mut EnvValue) -> Option<&mut String> {
+    match value {
+        EnvValue::Literal(text) => Some(text),
+        EnvValue::SecretRef(_) | EnvValue::FieldRef(_) => None,
+    }
+}
 
 /// Settings that JupyterHub gives a lab as variables.
 const SETTINGS: [(&str, &str); 2] =
@@ -69,6 +111,13 @@ impl Overrides {
                 entry.problem(key, "is more than the limit");
             }
         }
+        overrides
+    }
+
+    /// Overrides in which nothing is typed.
+    pub(super) fn read_listed(entry: &mut Section<'_>) -> Self {
+        let mut overrides = Self::read(entry);
+        overrides.check_templates(entry);
         overrides
     }
 
@@ -134,26 +183,42 @@ impl Overrides {
         }
     }
 
-    /// Every text that what a user typed may be put into, and no other.
-    pub(super) fn texts(&mut self) -> Vec<&mut String> {
-        let mut texts: Vec<&mut String> = self.image.iter_mut().collect();
-        for value in self.env.values_mut().flatten() {
-            if let EnvValue::Literal(text) = value {
-                texts.push(text);
+    /// Every text that somebody may want to be different for each lab.
+    pub(super) fn texts(&mut self) -> Vec<Written<'_>> {
+        let mut texts = Texts(Vec::new());
+        texts.add("image", Reading::Plain, &mut self.image);
+        texts.add("environment", Reading::Template, self.env.values_mut().flatten().filter_map(literal));
+        texts.add("extra_labels", Reading::Template, self.labels.values_mut().flatten());
+        texts.add("extra_annotations", Reading::Template, self.annotations.values_mut().flatten());
+        texts.add("node_selector", Reading::Plain, self.node_selector.values_mut().flatten());
+        texts.add("cmd", Reading::Plain, self.command.value_mut().into_iter().flatten());
+        texts.add("args", Reading::Plain, self.args.value_mut().into_iter().flatten());
+        texts.add("working_dir", Reading::Template, self.working_dir.value_mut());
+        for mount in self.mounts.value_mut().into_iter().flatten() {
+            texts.add("volume_mounts", Reading::Site, [&mut mount.path]);
+            texts.add("volume_mounts", Reading::Service, &mut mount.sub_path);
+        }
+        let volumes = self.volumes.value_mut().into_iter().flatten();
+        texts.add("volumes", Reading::Service, volumes.filter_map(crate::storage::name));
+        texts.0
+    }
+
+    /// Notes the templates that are none.
+    pub(super) fn check_templates(&mut self, entry: &Section<'_>) {
+        for text in self.texts().iter().filter(|text| text.reading != Reading::Plain) {
+            entry.check_template(text.key, text.text);
+        }
+    }
+
+    /// The same with the lab's fields filled in.
+    pub(super) fn filled(&self) -> Result<Self, Error> {
+        let mut filled = self.clone();
+        for text in filled.texts() {
+            if matches!(text.reading, Reading::Template | Reading::Site) {
+                template::fill(text.text)?;
             }
         }
-        for pairs in [&mut self.labels, &mut self.annotations, &mut self.node_selector] {
-            texts.extend(pairs.values_mut().flatten());
-        }
-        for words in [&mut self.command, &mut self.args] {
-            if let Change::Set(words) = words {
-                texts.extend(words);
-            }
-        }
-        if let Change::Set(directory) = &mut self.working_dir {
-            texts.push(directory);
-        }
-        texts
+        Ok(filled)
     }
 
     pub(super) fn image(&self) -> Option<&str> {

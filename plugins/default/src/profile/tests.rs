@@ -196,6 +196,22 @@ fn what_is_typed_in_is_never_read_again() {
 }
 
 #[test]
+fn what_the_operator_wrote_around_it_is_filled_in() {
+    let config = json!({"profile_list": [{
+        "display_name": "P",
+        "kubespawner_override": {"environment": {"WHO": "{username}"}, "cmd": ["sh", "-c", "echo ${HOME}"]},
+        "profile_options": {"note": {"unlisted_choice": {"enabled": true, "kubespawner_override": {
+            "environment": {"A": "{username}/{value}/{{value}}"}, "args": ["{value}", "${{X}}"]
+        }}}}
+    }]});
+    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    let pod = site.customize(&ada(), &json!({"note--unlisted-choice": "{namespace}"})).unwrap();
+    assert_eq!(env(&pod), [("WHO", "ada"), ("A", "ada/{namespace}/{value}")]);
+    assert_eq!(pod.command.unwrap(), ["sh", "-c", "echo ${HOME}"]);
+    assert_eq!(pod.args.unwrap(), ["{namespace}", "${X}"]);
+}
+
+#[test]
 fn what_cannot_be_expressed_is_refused_with_the_remedy() {
     for (override_, expected) in [
         (
@@ -228,6 +244,11 @@ fn what_cannot_be_expressed_is_refused_with_the_remedy() {
             json!({"volume_mounts": [{"name": "data", "mountPath": "/d"}]}),
             "/volume_mounts: there is no volume `data`",
         ),
+        (
+            json!({"environment": {"A": "{usrname}"}}),
+            "/environment: `{usrname}` is no template: unknown field",
+        ),
+        (json!({"extra_labels": {"a": "{value}"}}), "/extra_labels: `{value}` is no template"),
         (json!({"tolerations": [{"operator": "In"}]}), "/tolerations/0/operator: must be Exists or Equal"),
     ] {
         let found = problems(&json!({"kubespawner_override": override_}));
@@ -240,6 +261,10 @@ fn what_cannot_be_expressed_is_refused_with_the_remedy() {
 fn profiles_that_cannot_be_offered_are_refused() {
     let unlisted = |with: Value| json!({"profile_options": {"image": {"unlisted_choice": with}}});
     for (extra, expected) in [
+        (
+            unlisted(json!({"enabled": true, "kubespawner_override": {"image": "{value}:{tag}"}})),
+            "/profile_options/image/unlisted_choice/kubespawner_override/image: `:{tag}` has a brace",
+        ),
         (json!({"display_name": "日本"}), "/slug: cannot be made of \"日本\"; write one"),
         (json!({"profile_options": {"image": {}}}), "/profile_options/image: has nothing to choose from"),
         (

@@ -3,7 +3,8 @@ use serde_json::Value;
 use wasmspawner_sdk::form::{Field, FieldKind, TextInput};
 use wasmspawner_sdk::{Error, Section};
 
-use super::overrides::Overrides;
+use super::overrides::{Overrides, Reading, Written};
+use crate::template;
 
 /// Where what the user typed goes.
 const PLACE: &str = "{value}";
@@ -28,7 +29,7 @@ impl Unlisted {
             name_in_choices: entry.optional("display_name_in_choices").unwrap_or_else(|| "Other...".into()),
             pattern: entry.optional("validation_regex"),
             message: entry.optional("validation_message"),
-            overrides: entry.section("kubespawner_override", Overrides::read).unwrap_or_default(),
+            overrides: entry.section("kubespawner_override", overrides).unwrap_or_default(),
         };
         if let Some(pattern) = unlisted.pattern.as_ref().filter(|_| entry.is_check())
             && let Err(problem) = whole(pattern)
@@ -44,7 +45,9 @@ impl Unlisted {
     /// The typed value goes somewhere, and everywhere the operator wrote.
     fn check_places(&mut self, entry: &mut Section<'_>) {
         let written = entry.optional::<Value>("kubespawner_override").as_ref().map_or(0, places);
-        let filled = self.overrides.texts().iter().filter(|text| text.contains(PLACE)).count();
+        let texts = self.overrides.texts();
+        let filled =
+            texts.iter().filter(|text| text.reading.may_be_typed() && pieces(text.text).len() > 1).count();
         if filled == 0 {
             let problem =
                 "does not say where the typed value goes; write {value}, as in `image: \"{value}\"`";
@@ -77,8 +80,12 @@ impl Unlisted {
     pub(super) fn with(&self, field: &str, typed: &str) -> Result<Overrides, Error> {
         self.accept(typed).map_err(|message| Error::invalid(field, message))?;
         let mut overrides = self.overrides.clone();
-        for text in overrides.texts() {
-            *text = text.replace(PLACE, typed);
+        for Written { reading, text, .. } in overrides.texts() {
+            let mut filled = Vec::new();
+            for piece in pieces_of(reading, text) {
+                filled.push(fill(reading, piece)?);
+            }
+            *text = filled.join(typed);
         }
         if overrides.image().is_some_and(|image| !may_be_an_image(image)) {
             return Err(Error::invalid(field, "gives no image, such as registry/repository:tag"));
@@ -98,13 +105,77 @@ impl Unlisted {
     }
 }
 
+/// Overrides in which something is typed.
+fn overrides(entry: &mut Section<'_>) -> Overrides {
+    let mut overrides = Overrides::read(entry);
+    if entry.is_check() {
+        for Written { key, reading, text } in overrides.texts() {
+            for piece in pieces_of(reading, text) {
+                check(entry, key, reading, piece);
+            }
+        }
+    }
+    overrides
+}
+
+/// What the operator wrote around what is typed.
+fn pieces_of(reading: Reading, text: &str) -> Vec<&str> {
+    if reading.may_be_typed() { pieces(text) } else { vec![text] }
+}
+
+/// A text cut at its places. A doubled brace is a brace, as in any template.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(brace) = text[at..].find(['{', '}']) {
+        at += brace;
+        let rest = &text[at..];
+        if rest.starts_with(PLACE) {
+            pieces.push(&text[start..at]);
+            at += PLACE.len();
+            start = at;
+        } else if rest.starts_with("{{") || rest.starts_with("}}") {
+            at += 2;
+        } else {
+            at += 1;
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+/// A piece of the operator's with the lab's fields. Where KubeSpawner knows no fields but `{value}`, only braces are
+/// read.
+fn fill(reading: Reading, piece: &str) -> Result<String, Error> {
+    let mut text = piece.to_owned();
+    match reading {
+        Reading::Plain => text = text.replace("{{", "{").replace("}}", "}"),
+        Reading::Template | Reading::Site => template::fill(&mut text)?,
+        Reading::Service => {}
+    }
+    Ok(text)
+}
+
+fn check(entry: &Section<'_>, key: &str, reading: Reading, piece: &str) {
+    match reading {
+        Reading::Plain if piece.replace("{{", "").replace("}}", "").contains(['{', '}']) => {
+            entry.problem(
+                key,
+                format!("`{piece}` has a brace; here is only {{value}}, and {{{{ for a brace itself"),
+            );
+        }
+        Reading::Plain => {}
+        _ => entry.check_template(key, piece),
+    }
+}
+
 /// How many texts have a place, in values and names alike.
 fn places(value: &Value) -> usize {
     match value {
-        Value::String(text) => usize::from(text.contains(PLACE)),
+        Value::String(text) => usize::from(pieces(text).len() > 1),
         Value::Array(items) => items.iter().map(places).sum(),
         Value::Object(entries) => {
-            entries.iter().map(|(name, value)| usize::from(name.contains(PLACE)) + places(value)).sum()
+            entries.iter().map(|(name, value)| usize::from(pieces(name).len() > 1) + places(value)).sum()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }

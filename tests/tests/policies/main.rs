@@ -1,6 +1,8 @@
 //! Policies as real components: what works, and what a hostile one cannot do.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
+mod templates;
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,10 +12,7 @@ use wasmspawner::wasm::{
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, EnvVar, Group, LabRequest, Options, User, Value, Verdict,
-};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
@@ -30,7 +29,7 @@ fn spec(name: &str, package: &str, config: serde_json::Value) -> PolicySpec {
 }
 
 fn site() -> PolicySpec {
-    let example = include_str!("../../plugins/default/example.json");
+    let example = include_str!("../../../plugins/default/example.json");
     spec("site", "policy-default", serde_json::from_str(example).unwrap())
 }
 
@@ -95,35 +94,6 @@ async fn the_default_policy_decides_a_whole_spawn() {
     assert_eq!(pod.resources.as_ref().unwrap().memory_limit_bytes, Some(32 << 30));
     assert_eq!(pod.mounts[0].sub_path.as_deref(), Some("{username}"));
     assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/jupyter/minimal-notebook:python-3.13");
-}
-
-#[tokio::test]
-async fn a_policy_fills_in_what_its_operator_wrote() {
-    let config = json!({
-        "env": {"WHO": "{username} in {namespace}", "JSON": "{{}}"},
-        "options": [{"name": "note", "kind": "text", "env": "NOTE"}],
-    });
-    let policies = load(vec![spec("p", "policy-default", config)]).await;
-    let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
-    let (ada, default) = (Username::parse("ada").unwrap(), ServerName::parse("").unwrap());
-    let request = LabRequest {
-        user: user("ada", &[]),
-        options: Options::from([("note".into(), Value::Text("{username}".into()))]),
-        fields: Some(Arc::new(names.resolve(&ada, &default, None).unwrap().fields)),
-        ..LabRequest::default()
-    };
-    let answers = policies.customize(&request).await.unwrap();
-    let expected = [("JSON", "{}"), ("WHO", "ada in nublado-ada"), ("NOTE", "{username}")];
-    assert_eq!(answers[0].customization.env, expected.map(|(name, value)| EnvVar::literal(name, value)));
-
-    let kind = refused(spec("p", "policy-default", json!({"env": {"WHO": "{usrname}"}}))).await;
-    let LoadErrorKind::Config(problems) = kind else { panic!("{kind}") };
-    assert_eq!(problems[0].field, "/env");
-    assert!(
-        problems[0].message.contains("unknown field {usrname}; the fields are "),
-        "{}",
-        problems[0].message
-    );
 }
 
 #[tokio::test]
