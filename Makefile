@@ -11,10 +11,10 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e bench lint fmt clean
+.PHONY: help run serve test unit e2e control-plane bench lint fmt clean
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
 	@echo
 	@echo 'Variables: HUB_PORT=8000  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
 
@@ -28,7 +28,8 @@ test: unit e2e ## all tests
 
 unit: ## tests of the Rust packages and of sdk/python
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace --no-run
+	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace
 	cd sdk/python && $(VENV)/python -m pytest -q
 
 e2e: ## real JupyterHub, JupyterLab and browser against the service
@@ -36,6 +37,9 @@ e2e: ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(VENV)/python -m pytest -q tests/e2e
 	$(HUB5_VENV)/python -m pytest -q tests/e2e/test_hub.py
+
+control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
+	@$(PYTHON) tests/control-plane/run.py programs
 
 bench: ## what things cost: policy calls, the embedded cluster, many spawns and readers, a real Hub
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver

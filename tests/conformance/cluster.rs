@@ -28,20 +28,20 @@ impl Cluster {
         Self::enter(server.client()).await
     }
 
-    /// The cluster that `KUBECONFIG` names, or why there is none.
-    pub(crate) async fn real() -> Result<Self, String> {
+    /// The cluster that `KUBECONFIG` names. None where it names none, which is told.
+    pub(crate) async fn real() -> Option<Self> {
         if env::var_os("KUBECONFIG").is_none() {
-            return Err("KUBECONFIG is not set".to_owned());
+            println!("skipped: KUBECONFIG is not set; `make test` starts a control plane");
+            return None;
         }
-        let client = Client::try_default().await.map_err(|error| format!("KUBECONFIG: {error}"))?;
-        let cluster = Self::enter(client).await;
+        let cluster = Self::enter(Client::try_default().await.unwrap()).await;
         // Pods are admitted only when their account is there.
         let accounts: Api<ServiceAccount> = cluster.api();
         eventually("the default account is there", async || {
             accounts.get_opt("default").await.unwrap().is_some()
         })
         .await;
-        Ok(cluster)
+        Some(cluster)
     }
 
     async fn enter(client: Client) -> Self {

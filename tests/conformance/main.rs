@@ -33,12 +33,9 @@ macro_rules! cases {
             $($(
                 #[tokio::test]
                 async fn $case() {
-                    match crate::cluster::Cluster::real().await {
-                        Ok(cluster) => {
-                            crate::$module::$case(&cluster).await;
-                            cluster.leave().await;
-                        }
-                        Err(why) => println!("skipped: {why}"),
+                    if let Some(cluster) = crate::cluster::Cluster::real().await {
+                        crate::$module::$case(&cluster).await;
+                        cluster.leave().await;
                     }
                 }
             )+)+

@@ -30,14 +30,15 @@ impl PodLogs for Echo {
 
 #[tokio::test]
 async fn logs_are_streamed() {
-    let Some(shell) = Shell::open(Some(Arc::new(Echo))).await else { return };
+    let Some(shell) = Shell::embedded(Some(Arc::new(Echo))).await else { return };
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lab"}, "spec": {
         "containers": [{"name": "notebook", "image": "i:1"}]}});
     shell.with_file("create", &pod).await;
     let said = shell.ok("logs lab --tail=5").await;
-    assert_eq!(said.out, "default/lab/notebook follow=false tail=Some(5)\nthe end\n");
+    let lab = format!("{}/lab/notebook", shell.namespace);
+    assert_eq!(said.out, format!("{lab} follow=false tail=Some(5)\nthe end\n"));
     let said = shell.ok("logs -f lab -c notebook").await;
-    assert_eq!(said.out, "default/lab/notebook follow=true tail=None\nthe end\n");
+    assert_eq!(said.out, format!("{lab} follow=true tail=None\nthe end\n"));
     let said = shell.run("logs lab -c nosuch").await;
     assert!(!said.success && said.err.contains("nosuch"), "{said:?}");
     let said = shell.run("logs lab --previous").await;

@@ -1,9 +1,11 @@
-//! kubectl, pointed at a server of the test's own.
+//! kubectl, pointed at a cluster.
 
 use serde_json::Value;
+use std::env;
 use std::io::Write;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -15,10 +17,11 @@ use wasmspawner_embedded::apiserver::{
 
 const BOUND: Duration = Duration::from_mins(1);
 
-/// A server on loopback and a kubeconfig for it.
+/// kubectl with a kubeconfig and a namespace of its own.
 pub(crate) struct Shell {
+    pub(crate) namespace: String,
     home: TempDir,
-    _shutdown: DropGuard,
+    server: Option<DropGuard>,
 }
 
 /// What a command wrote.
@@ -34,15 +37,16 @@ impl Said {
     pub(crate) fn rows(&self) -> Vec<Vec<&str>> {
         self.out.lines().map(|line| line.split_whitespace().collect()).collect()
     }
+
+    /// True if a row begins with these columns.
+    pub(crate) fn has_row(&self, begin: &[&str]) -> bool {
+        self.rows().iter().any(|row| row.starts_with(begin))
+    }
 }
 
 impl Shell {
-    /// A server with these logs. None when there is no kubectl, which is told.
-    pub(crate) async fn open(logs: Option<Arc<dyn PodLogs>>) -> Option<Self> {
-        if Command::new("kubectl").arg("version").arg("--client").output().await.is_err() {
-            println!("skipped: there is no kubectl");
-            return None;
-        }
+    /// On a server of its own on loopback, with these logs. None when there is no kubectl, which is told.
+    pub(crate) async fn embedded(logs: Option<Arc<dyn PodLogs>>) -> Option<Self> {
         let server = ApiServer::open(Options::default()).unwrap();
         if let Some(logs) = logs {
             server.set_pod_logs(logs);
@@ -50,13 +54,51 @@ impl Shell {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let certificate = Certificate::for_loopback(address.ip()).unwrap();
-        let home = tempfile::tempdir().unwrap();
         let config = kubeconfig(address, &certificate, "s3cret");
-        std::fs::write(home.path().join("config"), config).unwrap();
         let shutdown = CancellationToken::new();
         let access = Access::new().token("s3cret", Identity::new("alice"));
         tokio::spawn(server.serve_tls(listener, certificate, access, shutdown.clone()));
-        Some(Self { home, _shutdown: shutdown.drop_guard() })
+        Self::open(config.as_bytes(), Some(shutdown.drop_guard())).await
+    }
+
+    /// On the cluster that `KUBECONFIG` names. None when it names none or there is no kubectl, which is told.
+    pub(crate) async fn real() -> Option<Self> {
+        if env::var_os("KUBECONFIG").is_none() {
+            println!("skipped: KUBECONFIG is not set; `make test` starts a control plane");
+            return None;
+        }
+        let view =
+            Command::new("kubectl").args(["config", "view", "--raw", "--flatten", "--minify"]).output();
+        let config = view.await.map(|output| output.stdout).unwrap_or_default();
+        Self::open(&config, None).await
+    }
+
+    async fn open(config: &[u8], server: Option<DropGuard>) -> Option<Self> {
+        if Command::new("kubectl").arg("version").arg("--client").output().await.is_err() {
+            println!("skipped: there is no kubectl");
+            return None;
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let namespace = format!("kubectl-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config"), config).unwrap();
+        let shell = Self { namespace, home, server };
+        shell.new_namespace(&shell.namespace).await;
+        shell.ok(&format!("config set-context --current --namespace={}", shell.namespace)).await;
+        Some(shell)
+    }
+
+    /// Makes a namespace in which pods are admitted: a Kubernetes wants an account for them.
+    pub(crate) async fn new_namespace(&self, name: &str) {
+        self.ok(&format!("create namespace {name}")).await;
+        if self.server.is_none() {
+            self.ok(&format!("wait --for=create serviceaccount/default -n {name} --timeout=30s")).await;
+        }
+    }
+
+    /// Deletes its namespace.
+    pub(crate) async fn leave(self) {
+        self.ok(&format!("delete namespace {} --wait=false", self.namespace)).await;
     }
 
     fn command(&self, line: &str) -> Command {

@@ -3,5 +3,6 @@
 pub mod api;
 pub mod events;
 pub mod guests;
+pub mod kubernetes;
 pub mod provider;
 pub mod service;

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A Kubernetes control plane for tests.
+
+    run.py programs             build it when it is not there, and print the folder
+    run.py with COMMAND...      run the command with KUBECONFIG leading to a new control plane, which ends with it
+
+KUBEBUILDER_ASSETS is a folder with other programs (etcd, kube-apiserver, kube-controller-manager). With KUBECONFIG
+set, `with` starts nothing: the tests use that cluster. Where there is no Go either, the command runs without a
+cluster, and its tests that need one skip.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
+
+import plane
+import programs
+import toolchain
+
+
+def run_with(command: list[str]) -> int:
+    """The command's exit code."""
+    if config := os.environ.get("KUBECONFIG"):
+        print(f"==> The tests use the cluster of KUBECONFIG={config}", flush=True)
+        return subprocess.call(command)
+    try:
+        folder = programs.folder()
+    except toolchain.Missing as missing:
+        print(f"skipped: tests against a Kubernetes control plane; {missing}", flush=True)
+        return subprocess.call(command)
+    begun = time.monotonic()
+    with plane.ControlPlane(folder) as running:
+        print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
+        return subprocess.call(command, env=os.environ | {"KUBECONFIG": str(running.kubeconfig)})
+
+
+def end(number, _) -> None:
+    """Leaves every `with`: the control plane ends, and its folder is removed."""
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    try:
+        match sys.argv[1:]:
+            case ["programs"]:
+                print(programs.folder())
+            case ["with", _, *_]:
+                raise SystemExit(run_with(sys.argv[2:]))
+            case _:
+                raise SystemExit(__doc__)
+    except toolchain.Missing as missing:
+        raise SystemExit(str(missing)) from None
+    except plane.NotReady as failure:
+        raise SystemExit(f"error: {failure}") from None

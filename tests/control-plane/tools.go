@@ -1,0 +1,10 @@
+//go:build tools
+
+// Package tools names the programs, so that go.mod and go.sum hold what they are built from.
+package tools
+
+import (
+	_ "go.etcd.io/etcd/server/v3"
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+)

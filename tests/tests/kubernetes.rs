@@ -1,0 +1,149 @@
+//! The service on a Kubernetes, with the permissions that `deploy/permissions.yaml` gives it and no more. The kubelet of
+//! the one-machine cluster is the only node there.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ServiceAccount};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
+use wasmspawner_tests::service::Service;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
+const NODE: &str = "wasmspawner-test";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labs_live_on_a_kubernetes() {
+    let Some(cluster) = Cluster::enter("wasmspawner").await.unwrap() else { return println!("{SKIPPED}") };
+    if cluster.has_nodes().await.unwrap() {
+        println!("skipped: the cluster has nodes, and a scheduler that does not know ours");
+        return cluster.leave().await.unwrap();
+    }
+    let token = account(&cluster).await;
+    let kubelet = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
+    let kubelet = Kubelet::new(cluster.client.clone(), kubelet).unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(kubelet.run(stop.clone()));
+
+    in_namespaces_that_go(&cluster, &token).await;
+    in_namespaces_that_stay(&cluster, &token).await;
+
+    stop.cancel();
+    running.await.unwrap();
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
+    cluster.leave().await.unwrap();
+}
+
+async fn in_namespaces_that_go(cluster: &Cluster, token: &str) {
+    let mut service = service(cluster, token, "delete");
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    let namespace = format!("{}-delete-ada", cluster.namespace);
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &namespace);
+    let pod = pods.list(&ListParams::default()).await.unwrap().items.pop().unwrap();
+    assert_eq!(pod.spec.unwrap().node_name.as_deref(), Some(NODE));
+    assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
+
+    let broken = "fault.pull-failure";
+    let user = service.user(broken).unwrap();
+    let events = user.spawn_to_end(broken).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+
+    service.crash_and_restart().await.unwrap();
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    assert!(namespaces.get_opt(&namespace).await.unwrap().is_none(), "a stop ends with the namespace");
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303, "and it can be made again");
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert!(!service.log().contains("forbidden"), "{}", service.log());
+}
+
+async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
+    let mut service = service(cluster, token, "retain");
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    let namespace = format!("{}-retain-ada", cluster.namespace);
+    let ours = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), &namespace);
+    assert!(!maps.list(&ours).await.unwrap().items.is_empty());
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert!(maps.list(&ours).await.unwrap().items.is_empty(), "its objects are gone");
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    namespaces.delete(&namespace, &DeleteParams::default()).await.unwrap();
+    assert!(!service.log().contains("forbidden"), "{}", service.log());
+}
+
+/// A service that is not running yet. Its labs' namespaces begin with the test's.
+fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
+    let service = Service::prepare(BINARY, |_| {}).unwrap();
+    let kubeconfig = service.folder().join("kubeconfig");
+    std::fs::write(&kubeconfig, cluster.kubeconfig(token).unwrap()).unwrap();
+    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
+    config.as_object_mut().unwrap().remove("embedded");
+    config["kubernetes"] = json!({
+        "kubeconfig": kubeconfig,
+        "namespace": cluster.namespace,
+        "instance": format!("{}-{namespaces}", cluster.namespace),
+        "namespaces": namespaces,
+    });
+    config["names"] = json!({ "namespace": format!("{}-{namespaces}-{{user_server}}", cluster.namespace) });
+    std::fs::write(service.config_file(), serde_json::to_vec_pretty(&config).unwrap()).unwrap();
+    service
+}
+
+/// The account of `deploy/permissions.yaml` in the test's namespace; a token of it.
+async fn account(cluster: &Cluster) -> String {
+    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let account = serde_json::from_value(json!({ "metadata": { "name": "wasmspawner" } })).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    for object in permissions(&cluster.namespace) {
+        let kind = object.types.clone().unwrap();
+        let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(kind).unwrap());
+        let api: Api<DynamicObject> = match &object.metadata.namespace {
+            Some(namespace) => Api::namespaced_with(cluster.client.clone(), namespace, &kind),
+            None => Api::all_with(cluster.client.clone(), &kind),
+        };
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+    let request = TokenRequest {
+        spec: TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() },
+        ..TokenRequest::default()
+    };
+    let token = accounts.create_token_request("wasmspawner", &PostParams::default(), &request).await.unwrap();
+    token.status.unwrap().token
+}
+
+/// What `deploy/permissions.yaml` has, for a namespace of another name; cluster-wide objects are called after it.
+fn permissions(namespace: &str) -> Vec<DynamicObject> {
+    const FILE: &str = include_str!("../../deploy/permissions.yaml");
+    let mut objects: Vec<Value> = serde_saphyr::from_multiple(FILE).unwrap();
+    for object in &mut objects {
+        if object["metadata"].get("namespace").is_some() {
+            object["metadata"]["namespace"] = json!(namespace);
+        } else {
+            object["metadata"]["name"] = json!(namespace);
+        }
+        if object["roleRef"]["kind"] == "ClusterRole" {
+            object["roleRef"]["name"] = json!(namespace);
+        }
+        if let Some(subject) = object.pointer_mut("/subjects/0/namespace") {
+            *subject = json!(namespace);
+        }
+    }
+    objects.into_iter().map(|object| serde_json::from_value(object).unwrap()).collect()
+}

@@ -1,0 +1,49 @@
+//! What the service would create for a lab.
+
+use serde_json::json;
+use wasmspawner_core::config::lab::{LabConfig, LabSite, SiteSecretData};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::manifest::{LabObjects, build};
+use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::policy::compose::compose;
+use wasmspawner_core::policy::{Answer, Grants, Options, SpawnInputs};
+use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::spawn::SpawnRequest;
+
+/// A lab with everything that is named after its user.
+pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
+    let config = NamesConfig { compat: Compat::V7_1_0, ..NamesConfig::default() };
+    let site = LabSite::parse(LabConfig::default(), LabelValue::parse("test").unwrap()).unwrap();
+    let customization = json!({
+        "image": { "reference": "quay.io/jupyter/base-notebook:latest" },
+        "volumes": [{
+            "name": "home",
+            "source": { "claim": { "claim_name": "{pvc_name}", "create": { "storage_bytes": 1_073_741_824 } } },
+        }],
+    });
+    let spawn = compose(SpawnInputs {
+        names: NameTemplates::parse(&config).unwrap().resolve(user, server, None).unwrap(),
+        request: SpawnRequest {
+            key: LabKey::new(user.clone(), server.clone()),
+            identity: serde_json::from_value::<Identity>(
+                json!({ "username": user, "uid": 1000, "gid": 1000 }),
+            )
+            .unwrap(),
+            options: Options::default(),
+            env: [("JUPYTERHUB_USER".parse().unwrap(), user.to_string())].into(),
+            token: SecretString::new("secret"),
+        },
+        job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
+        answers: vec![Answer {
+            policy: "site".to_owned(),
+            grants: Grants::default(),
+            customization: serde_json::from_value(customization).unwrap(),
+        }],
+        quotas: Vec::new(),
+        site: &site,
+        site_secrets: SiteSecretData::new(),
+        provisioned: false,
+    });
+    build(&spawn.unwrap())
+}

@@ -1,0 +1,124 @@
+//! Two thousand people with all kinds of names: every object of their labs is accepted by the API server, by the
+//! embedded one and by a Kubernetes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "figures, and what is skipped, are told")]
+
+mod lab;
+mod people;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::time::Instant;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use kube::Client;
+use serde_json::{Value, json};
+use wasmspawner_core::manifest::LabObject;
+use wasmspawner_embedded::apiserver::{self, ApiServer};
+use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
+
+use lab::lab;
+use people::People;
+
+const LABS: usize = 2_000;
+
+/// How many of the labs a Kubernetes is asked about, unless the variable `NAMES` says.
+const SAMPLE: usize = 200;
+
+#[tokio::test]
+async fn every_object_of_two_thousand_labs_is_accepted() {
+    let client = ApiServer::open(apiserver::Options::default()).unwrap().client();
+    let (mut namespaces, mut objects) = (BTreeSet::new(), 0);
+    for (user, server) in People::new().take(LABS) {
+        for object in lab(&user, &server).in_order() {
+            // A user's servers share the namespace.
+            if object.kind() == "Namespace" && !namespaces.insert(object.name().to_owned()) {
+                continue;
+            }
+            let namespace = object.metadata().namespace.clone().unwrap_or_default();
+            if let Err(refusal) = post(&client, collection(&object, &namespace), &object.to_value()).await {
+                panic!("{object:?} of user {user:?}, server {server:?}: {refusal}");
+            }
+            objects += 1;
+        }
+    }
+    assert!(objects > LABS * 6, "{objects} objects");
+}
+
+/// A dry run goes through all of a server's checks and stores nothing. What has a namespace is tried in one of the
+/// test's own, because a dry run needs that to exist. Accounts are created there, because pods are refused without.
+#[tokio::test]
+async fn a_kubernetes_accepts_them_too() {
+    let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
+    let labs = env::var("NAMES").map_or(SAMPLE, |labs| labs.parse().unwrap());
+    let begun = Instant::now();
+    let objects: usize = stream::iter(People::new().take(labs))
+        .map(async |(user, server)| {
+            let mut objects = 0;
+            for object in lab(&user, &server).in_order() {
+                let mut path = collection(&object, &cluster.namespace);
+                if object.kind() != "ServiceAccount" {
+                    path.push_str("?dryRun=All");
+                }
+                let mut value = object.to_value();
+                if object.kind() != "Namespace" {
+                    value["metadata"]["namespace"] = json!(cluster.namespace);
+                }
+                if let Err(refusal) = post(&cluster.client, path, &value).await {
+                    return Err(format!("{object:?} of user {user:?}, server {server:?}: {refusal}"));
+                }
+                objects += 1;
+            }
+            Ok(objects)
+        })
+        .buffer_unordered(16)
+        .try_fold(0, async |sum, objects| Ok(sum + objects))
+        .await
+        .unwrap();
+    println!("{labs} labs, {objects} objects accepted in {:.1?}", begun.elapsed());
+    assert!(objects > labs * 6, "{objects} objects");
+    cluster.leave().await.unwrap();
+}
+
+/// Without this the tests above would say nothing.
+#[tokio::test]
+async fn the_api_server_refuses_bad_names() {
+    let client = ApiServer::open(apiserver::Options::default()).unwrap().client();
+    refuses_bad_names(&client, "default").await;
+}
+
+#[tokio::test]
+async fn a_kubernetes_refuses_bad_names() {
+    let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
+    refuses_bad_names(&cluster.client, &cluster.namespace).await;
+    cluster.leave().await.unwrap();
+}
+
+async fn refuses_bad_names(client: &Client, namespace: &str) {
+    for name in ["", "-ada", "Ada", "ada_l", "é", &"a".repeat(254)] {
+        let body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
+        let collection = format!("/api/v1/namespaces/{namespace}/configmaps?dryRun=All");
+        let refusal = post(client, collection, &body).await.unwrap_err();
+        assert!(matches!(&refusal, kube::Error::Api(status) if status.code == 422), "{name:?}: {refusal}");
+    }
+}
+
+/// Where objects of this kind are created.
+fn collection(object: &LabObject, namespace: &str) -> String {
+    match object.kind() {
+        "Namespace" => "/api/v1/namespaces".to_owned(),
+        kind => {
+            let group = if kind == "NetworkPolicy" { "/apis/networking.k8s.io/v1" } else { "/api/v1" };
+            let plural = kind.to_lowercase().replace("policy", "policie") + "s";
+            format!("{group}/namespaces/{namespace}/{plural}")
+        }
+    }
+}
+
+async fn post(client: &Client, collection: String, object: &Value) -> Result<Value, kube::Error> {
+    let body = serde_json::to_vec(object).unwrap();
+    let request =
+        http::Request::post(collection).header("content-type", "application/json").body(body).unwrap();
+    client.request(request).await
+}
