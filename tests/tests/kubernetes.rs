@@ -120,12 +120,10 @@ async fn account(cluster: &Cluster) -> String {
         };
         api.create(&PostParams::default(), &object).await.unwrap();
     }
-    let request = TokenRequest {
-        spec: TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() },
-        ..TokenRequest::default()
-    };
+    let spec = TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() };
+    let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
     let token = accounts.create_token_request("wasmspawner", &PostParams::default(), &request).await.unwrap();
-    token.status.unwrap().token
+    token.status.unwrap().token.unwrap()
 }
 
 /// What `deploy/permissions.yaml` has, for a namespace of another name; cluster-wide objects are called after it.
