@@ -14,6 +14,7 @@ mod lists;
 mod objects;
 mod patches;
 mod rules;
+mod stored;
 mod watches;
 
 /// One test a case and a kind of cluster.
@@ -95,6 +96,9 @@ cases! {
         a_pod_is_bound_once,
         quotas_limit_a_namespace,
         immutable_config_stays;
+    stored:
+        defaults_and_admission_make_the_same,
+        the_same_is_wrong;
     custom:
         a_definition_makes_a_kind,
         custom_objects_are_held_to_their_schema;

@@ -17,7 +17,14 @@ from pathlib import Path
 
 START = 90.0  # seconds; four on an idle machine
 PR_SET_PDEATHSIG = 1
-CONTROLLERS = ("namespace", "serviceaccount", "serviceaccount-token", "garbagecollector", "resourcequota")
+CONTROLLERS = (
+    "namespace",
+    "serviceaccount",
+    "serviceaccount-token",
+    "garbagecollector",
+    "resourcequota",
+    "persistentvolumeclaim-protection-controller",  # else claims would never go, nor their namespaces
+)
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -87,6 +94,7 @@ class ControlPlane:
             service_account_signing_key_file=self.home / "accounts.key",
             service_account_key_file=self.home / "accounts.key",
             service_cluster_ip_range="10.0.0.0/24",
+            allow_privileged="true",  # as wherever a network plugin runs
             endpoint_reconciler_type="none",  # it would not publish an address on loopback
         )
         # The server signs a certificate for its address itself.

@@ -6,6 +6,7 @@
 
 mod lab;
 mod people;
+mod same;
 
 use std::collections::BTreeSet;
 use std::env;

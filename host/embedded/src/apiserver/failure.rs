@@ -14,6 +14,8 @@ pub(super) struct Cause {
     pub(super) field: String,
 }
 
+const UNREADABLE: &str = "Unreadable";
+
 impl Cause {
     /// The field has to be there.
     pub(super) fn required(field: impl Into<String>, why: &str) -> Self {
@@ -29,6 +31,16 @@ impl Cause {
             message: format!("Invalid value: {value:?}: {why}"),
             field: field.into(),
         }
+    }
+
+    /// The field's value is none of its type. Such objects are not looked into any further.
+    pub(super) fn unreadable(field: impl Into<String>, value: &str, why: &str) -> Self {
+        Self { reason: UNREADABLE, ..Self::invalid(field, value, why) }
+    }
+
+    /// Whether the value is none of its type.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.reason == UNREADABLE
     }
 
     /// Two items claim to be the same one.

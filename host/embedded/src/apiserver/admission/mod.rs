@@ -5,6 +5,7 @@ mod demand;
 mod limits;
 mod names;
 mod prepare;
+mod priority;
 mod quantity;
 mod quota;
 mod validate;
@@ -17,13 +18,17 @@ pub(super) use validate::{validate_create, validate_update};
 use super::failure::{Cause, Failure};
 use super::metadata::{self, Document};
 use super::resource::{Resource, from_definition};
-use super::store::State;
+use super::store::{Key, State};
 use limits::apply_limits;
 use quota::check_quota;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Admits a new object into its namespace as it is now: 403 when limits or quotas refuse it.
 pub(super) fn admit(resource: &Resource, object: &mut Document, state: &State) -> Result<(), Failure> {
+    if resource.is_core("pods") {
+        check_account(resource, object, state)?;
+        priority::apply_class(resource, object, state)?;
+    }
     apply_limits(resource, object, state)?;
     check_quota(resource, object, state)?;
     if resource.is_core("pods") {
@@ -31,6 +36,20 @@ pub(super) fn admit(resource: &Resource, object: &mut Document, state: &State) -
         metadata::member(object, "status").insert("qosClass".to_owned(), json!(class));
     }
     Ok(())
+}
+
+/// Pods run as somebody who exists (admission plugin `ServiceAccount`). No controller makes the account `default` of a
+/// namespace here, so that one need not.
+fn check_account(resource: &Resource, pod: &Document, state: &State) -> Result<(), Failure> {
+    let account = pod.get("spec").and_then(|spec| spec.get("serviceAccountName")).and_then(Value::as_str);
+    let (account, namespace) = (account.unwrap_or("default"), metadata::namespace(pod));
+    if account == "default" || state.get("serviceaccounts", &Key::new(namespace, account)).is_some() {
+        return Ok(());
+    }
+    let why = format!(
+        "error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
+    );
+    Err(resource.forbidden(metadata::name(pod), &why))
 }
 
 /// The kinds that an object makes known, when it is a `CustomResourceDefinition`.

@@ -109,6 +109,19 @@ pub(super) fn data_key_error(text: &str) -> Option<String> {
     })
 }
 
+/// Why a text is not the name of a port (RFC 6335): at most 15 of `a-z0-9-`, a letter among them.
+pub(super) fn port_error(text: &str) -> Option<String> {
+    if text.len() > 15 {
+        return Some("must be no more than 15 characters".to_owned());
+    }
+    let fits = is_label(text) && !text.contains("--") && text.bytes().any(|b| b.is_ascii_lowercase());
+    (!fits).then(|| {
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-), at least one of them a letter; \
+         hyphens neither together nor at an end"
+            .to_owned()
+    })
+}
+
 /// Why a text is not the name of an environment variable. Anything printable but `=` has been valid since
 /// Kubernetes 1.32.
 pub(super) fn env_error(text: &str) -> Option<String> {
@@ -122,7 +135,7 @@ pub(super) fn env_error(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{
-        data_key_error, env_error, generated_name, label_error, label_value_error, path_error,
+        data_key_error, env_error, generated_name, label_error, label_value_error, path_error, port_error,
         qualified_error, subdomain_error,
     };
 
@@ -147,6 +160,7 @@ mod tests {
             (qualified_error, &["a", "A_b.c", "x.io/y"], &["", "/a", "X.io/y", "x.io/", "-a", &long]),
             (label_value_error, &["", "a", "A_b.c"], &["-a", "a b", &long]),
             (data_key_error, &["a.txt", ".hidden", "A_b"], &["", ".", "..a", "a/b", "a b"]),
+            (port_error, &["http", "a-1"], &["", "80", "a--b", "-a", "A", "a123456789012345"]),
             (env_error, &["A", "my.var", "1", "a b"], &["", "A=B", "ü"]),
         ];
         for (i, (error, good, bad)) in table.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! What the server adds to an object: its identity, the state it begins in, and what only the server may change.
 
 use super::defaults::set_defaults;
+use super::priority;
 use crate::apiserver::metadata::{self, Document, member, metadata_mut};
 use crate::apiserver::resource::Resource;
 use base64::Engine;
@@ -44,6 +45,9 @@ pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Docume
     if resource.is_core("namespaces") {
         new.insert("spec".to_owned(), old.get("spec").cloned().unwrap_or_else(|| json!({})));
         name_label(new);
+    }
+    if resource.is_core("pods") {
+        priority::keep(new, old);
     }
     fold_string_data(resource, new);
     set_defaults(resource, new);

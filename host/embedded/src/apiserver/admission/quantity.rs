@@ -1,5 +1,8 @@
 //! Quantities of resources: `500m`, `1.5Gi`, `2e3`.
 
+use crate::apiserver::metadata::Document;
+use serde_json::{Value, json};
+
 /// A quantity in thousandths; none when the text is not a quantity. Finer parts are rounded up, as Kubernetes does.
 pub(super) fn milli(text: &str) -> Option<i128> {
     let (number, factor) = split(text)?;
@@ -61,9 +64,65 @@ pub(super) fn from_milli(milli: i128) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
+/// The same quantity as Kubernetes writes it: no fraction, the largest suffix of its family. None for what cannot be
+/// read, and for exponents and parts of a thousandth, which stay as they are.
+fn canonical(text: &str) -> Option<String> {
+    if text.contains(['e', 'n', 'u']) || (text.contains('E') && !text.ends_with('E') && !text.ends_with("Ei"))
+    {
+        return None;
+    }
+    let value = milli(text)?;
+    let binary = text.ends_with('i') && value.abs() >= 1_024_000 && value % 1000 == 0;
+    if !binary && value % 1000 != 0 {
+        return Some(format!("{value}m"));
+    }
+    let (step, suffixes) = if binary {
+        (1024, ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"])
+    } else {
+        (1000, ["k", "M", "G", "T", "P", "E"])
+    };
+    let (mut number, mut suffix) = (value / 1000, "");
+    for larger in suffixes {
+        if number == 0 || number % step != 0 {
+            break;
+        }
+        (number, suffix) = (number / step, larger);
+    }
+    Some(format!("{number}{suffix}"))
+}
+
+/// Writes the quantities of a map as Kubernetes does.
+pub(super) fn canonical_in(object: &mut Document, field: &str) {
+    let entries = object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, value) in entries {
+        if let Some(text) = value.as_str().and_then(canonical) {
+            *value = json!(text);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{from_milli, milli};
+    use super::{canonical, from_milli, milli};
+
+    #[test]
+    fn quantities_are_written_in_one_way() {
+        for (text, expected) in [
+            ("0.5", "500m"),
+            ("1000m", "1"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("0.5Gi", "512Mi"),
+            ("0.5Ki", "512"),
+            ("1500", "1500"),
+            ("2000", "2k"),
+            ("1E", "1E"),
+            ("0", "0"),
+        ] {
+            assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!((canonical("2e3"), canonical("lots"), canonical("1n")), (None, None, None));
+    }
 
     #[test]
     fn quantities_are_read_in_thousandths() {

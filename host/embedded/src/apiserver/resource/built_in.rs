@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Resource> {
         cluster::<ClusterRoleBinding>("clusterrolebindings", &[]),
         namespaced::<Lease>("leases", &[]),
         cluster::<StorageClass>("storageclasses", &["sc"]),
-        cluster::<PriorityClass>("priorityclasses", &["pc"]),
+        cluster::<PriorityClass>("priorityclasses", &["pc"]).counting_generations(),
         cluster::<CustomResourceDefinition>("customresourcedefinitions", &["crd", "crds"])
             .with(&["status"])
             .counting_generations(),

@@ -2,7 +2,9 @@
 
 use crate::apiserver::admission::names;
 use crate::apiserver::failure::Cause;
-use crate::apiserver::metadata::Document;
+use crate::apiserver::metadata::{self, Document};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 /// Sum of all values, in bytes.
@@ -27,7 +29,42 @@ pub(super) fn config_map(object: &Document) -> Vec<Cause> {
 }
 
 pub(super) fn secret(object: &Document) -> Vec<Cause> {
-    keys_and_size(object, &["data"])
+    let mut causes = keys_and_size(object, &["data"]);
+    let required: &[&str] = match object.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/service-account-token" => {
+            let account = metadata::field(object, "annotations")
+                .and_then(|annotations| annotations.get("kubernetes.io/service-account.name"));
+            if account.is_none() {
+                let field = "metadata.annotations[kubernetes.io/service-account.name]";
+                causes.push(Cause::required(field, ""));
+            }
+            &[]
+        }
+        _ => &[],
+    };
+    for key in required {
+        let value = object.get("data").and_then(|data| data.get(key)).and_then(Value::as_str);
+        match value {
+            None => causes.push(Cause::required(format!("data[{key}]"), "")),
+            Some(value) if key.starts_with('.') && !is_json(value) => {
+                causes.push(Cause::invalid(
+                    format!("data[{key}]"),
+                    "<secret contents redacted>",
+                    "is not JSON",
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    causes
+}
+
+fn is_json(encoded: &str) -> bool {
+    STANDARD.decode(encoded).is_ok_and(|text| serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok())
 }
 
 fn keys_and_size(object: &Document, fields: &[&str]) -> Vec<Cause> {

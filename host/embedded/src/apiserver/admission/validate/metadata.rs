@@ -18,6 +18,11 @@ pub(super) fn of_any(resource: &Resource, object: &Document) -> Vec<Cause> {
     } else if let Some(why) = name_rule(resource)(name) {
         causes.push(Cause::invalid("metadata.name", name, &why));
     }
+    let prefix = metadata::text(object, "generateName");
+    let without_dash = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |kept| format!("{kept}a"));
+    if let Some(why) = name_rule(resource)(&without_dash).filter(|_| !prefix.is_empty()) {
+        causes.push(Cause::invalid("metadata.generateName", prefix, &why));
+    }
     for (key, value) in map(object, "labels") {
         let value = value.as_str().unwrap_or_default();
         if let Some(why) = names::qualified_error(key) {
@@ -37,9 +42,13 @@ pub(super) fn of_any(resource: &Resource, object: &Document) -> Vec<Cause> {
     if size > ANNOTATIONS_LIMIT {
         causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
     }
-    for finalizer in metadata::finalizers(object) {
+    for (i, finalizer) in metadata::finalizers(object).enumerate() {
+        let standard = matches!(finalizer, "kubernetes" | "foregroundDeletion" | "orphan");
         if let Some(why) = names::qualified_error(finalizer) {
             causes.push(Cause::invalid("metadata.finalizers", finalizer, &why));
+        } else if resource.group.is_empty() && !finalizer.contains('/') && !standard {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(format!("metadata.finalizers[{i}]"), finalizer, why));
         }
     }
     causes.extend(owners(object));
@@ -75,13 +84,11 @@ fn name_rule(resource: &Resource) -> Rule {
 fn owners(object: &Document) -> Vec<Cause> {
     let owners = metadata::field(object, "ownerReferences").and_then(Value::as_array);
     let mut causes = Vec::new();
-    for (i, owner) in owners.into_iter().flatten().enumerate() {
+    for owner in owners.into_iter().flatten() {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if owner.get(field).and_then(Value::as_str).unwrap_or_default().is_empty() {
-                causes.push(Cause::required(
-                    format!("metadata.ownerReferences[{i}].{field}"),
-                    "must not be empty",
-                ));
+                let path = format!("metadata.ownerReferences.{field}");
+                causes.push(Cause::invalid(path, "", "must not be empty"));
             }
         }
     }

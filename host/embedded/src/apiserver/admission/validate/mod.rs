@@ -1,15 +1,21 @@
 //! The rules of each kind. Not all of Kubernetes' are here: those are that labs, and what is around them, can break.
 
+mod container;
 mod data;
+mod limits;
 mod metadata;
 mod namespaced;
+mod network_policy;
+mod placement;
 mod pod;
+mod probe;
+mod volume;
 
 use crate::apiserver::failure::{Cause, Failure};
 use crate::apiserver::metadata::{self as meta, Document};
 use crate::apiserver::resource::Resource;
 
-/// 422 when a new object breaks a rule of its kind.
+/// 422 when a new object breaks a rule of its kind, 400 when a value of it cannot be read.
 pub(in crate::apiserver) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
     let mut causes = metadata::of_any(resource, object);
     causes.extend(of_kind(resource, object));
@@ -41,12 +47,24 @@ fn of_kind(resource: &Resource, object: &Document) -> Vec<Cause> {
         ("", "secrets") => data::secret(object),
         ("", "services") => namespaced::service(object),
         ("", "persistentvolumeclaims") => namespaced::claim(object),
-        ("", "resourcequotas") => namespaced::quota(object),
+        ("", "resourcequotas") => limits::quota(object),
+        ("", "limitranges") => limits::range(object),
+        ("networking.k8s.io", "networkpolicies") => network_policy::of(object),
         ("", "events") => namespaced::event(object),
         _ => resource.schema_causes(object),
     }
 }
 
 fn refuse(resource: &Resource, object: &Document, causes: Vec<Cause>) -> Result<(), Failure> {
+    if let Some(cause) = causes.iter().find(|cause| cause.is_unreadable()) {
+        let what = format!(
+            "{} cannot be handled as a {}: {}: {}",
+            meta::name(object),
+            resource.kind,
+            cause.field,
+            cause.message
+        );
+        return Err(Failure::bad_request(&what));
+    }
     if causes.is_empty() { Ok(()) } else { Err(resource.invalid(meta::name(object), causes)) }
 }

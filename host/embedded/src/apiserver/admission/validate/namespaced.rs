@@ -1,6 +1,6 @@
 //! Rules of the smaller kinds around pods.
 
-use crate::apiserver::admission::quantity;
+use crate::apiserver::admission::{names, quantity};
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::{self, Document};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub(super) fn quantities(map: Option<&Value>, path: &str) -> Vec<Cause> {
             let text = value.as_str().unwrap_or_default();
             let path = format!("{path}[{name}]");
             match quantity::milli(text) {
-                None => Some(Cause::invalid(path, text, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")),
+                None => Some(Cause::unreadable(path, text, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")),
                 Some(..0) => Some(Cause::invalid(path, text, "must be greater than or equal to 0")),
                 Some(_) => None,
             }
@@ -30,6 +30,10 @@ pub(super) fn service(object: &Document) -> Vec<Cause> {
     let headless = spec(object, "clusterIP").and_then(Value::as_str) == Some("None");
     let ports = spec(object, "ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut causes = Vec::new();
+    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    if let Some(kind) = spec(object, "type").and_then(Value::as_str).filter(|kind| !known.contains(kind)) {
+        causes.push(Cause::unsupported("spec.type", kind, &known));
+    }
     if ports.is_empty() && !external && !headless {
         causes.push(Cause::required("spec.ports", ""));
     }
@@ -38,6 +42,11 @@ pub(super) fn service(object: &Document) -> Vec<Cause> {
         if !(1..=65535).contains(&number) {
             let why = "must be between 1 and 65535, inclusive";
             causes.push(Cause::invalid(format!("spec.ports[{i}].port"), &number.to_string(), why));
+        }
+        let target = port.get("targetPort").and_then(Value::as_i64).unwrap_or(1);
+        if !(1..=65535).contains(&target) {
+            let why = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(format!("spec.ports[{i}].targetPort"), &target.to_string(), why));
         }
         if ports.len() > 1 && port.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
             causes.push(Cause::required(format!("spec.ports[{i}].name"), ""));
@@ -51,11 +60,31 @@ pub(super) fn claim(object: &Document) -> Vec<Cause> {
     if spec(object, "accessModes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         causes.push(Cause::required("spec.accessModes", "at least 1 access mode is required"));
     }
-    let requests = spec(object, "resources").and_then(|r| r.get("requests"));
-    if requests.and_then(|r| r.get("storage")).is_none() {
-        causes.push(Cause::required("spec.resources[storage]", ""));
+    let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+    for mode in spec(object, "accessModes").and_then(Value::as_array).into_iter().flatten() {
+        let mode = mode.as_str().unwrap_or_default();
+        if !known.contains(&mode) {
+            causes.push(Cause::unsupported("spec.accessModes", mode, &known));
+        }
     }
-    causes.extend(quantities(requests, "spec.resources.requests"));
+    let class = spec(object, "storageClassName").and_then(Value::as_str).unwrap_or_default();
+    if let Some(why) = names::subdomain_error(class).filter(|_| !class.is_empty()) {
+        causes.push(Cause::invalid("spec.storageClassName", class, &why));
+    }
+    let amounts = |kind: &str| spec(object, "resources").and_then(|r| r.get(kind));
+    let storage = amounts("requests").and_then(|r| r.get("storage")).map(|s| s.as_str().unwrap_or_default());
+    match storage.map(|storage| (storage, quantity::milli(storage))) {
+        None => causes.push(Cause::required("spec.resources[storage]", "")),
+        Some((storage, Some(..=0))) => {
+            causes.push(Cause::invalid("spec.resources[storage]", storage, "must be greater than zero"));
+        }
+        Some(_) => {}
+    }
+    // What cannot be read is no quantity anywhere.
+    for kind in ["requests", "limits"] {
+        let path = format!("spec.resources.{kind}");
+        causes.extend(quantities(amounts(kind), &path).into_iter().filter(Cause::is_unreadable));
+    }
     causes
 }
 
@@ -82,10 +111,6 @@ pub(super) fn claim_of_update(new: &Document, old: &Document) -> Vec<Cause> {
         ));
     }
     causes
-}
-
-pub(super) fn quota(object: &Document) -> Vec<Cause> {
-    quantities(spec(object, "hard"), "spec.hard")
 }
 
 /// Events live in the namespace of what they are about; those about cluster-wide objects in `default`.

@@ -1,10 +1,9 @@
 //! Rules of pods.
 
-use super::namespaced::quantities;
-use crate::apiserver::admission::{names, quantity};
+use super::{container, placement, volume};
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::HashSet;
 
 /// Rules that hold for every pod.
@@ -13,16 +12,16 @@ pub(super) fn of(pod: &Document) -> Vec<Cause> {
         return vec![Cause::required("spec.containers", "")];
     };
     let mut causes = Vec::new();
-    let volumes = volumes(spec, &mut causes);
+    let volumes = volume::check_all(spec, &mut causes);
     let mut seen = HashSet::new();
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
         for (i, container) in items(spec.get(list)).enumerate() {
             let path = format!("spec.{list}[{i}]");
             let name = text(container, "name");
             if !name.is_empty() && !seen.insert(name.to_owned()) {
                 causes.push(Cause::duplicate(format!("{path}.name"), name));
             }
-            check_container(container, &path, &volumes, &mut causes);
+            container::check(container, &path, &volumes, &mut causes);
         }
     }
     if items(spec.get("containers")).next().is_none() {
@@ -33,118 +32,8 @@ pub(super) fn of(pod: &Document) -> Vec<Cause> {
     {
         causes.push(Cause::unsupported("spec.restartPolicy", policy, &["Always", "Never", "OnFailure"]));
     }
-    if let Some(grace @ ..0) = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64) {
-        let why = "must be greater than or equal to 0";
-        causes.push(Cause::invalid("spec.terminationGracePeriodSeconds", &grace.to_string(), why));
-    }
-    if let Some(hostname) = spec.get("hostname").and_then(Value::as_str)
-        && let Some(why) = names::label_error(hostname)
-    {
-        causes.push(Cause::invalid("spec.hostname", hostname, &why));
-    }
+    placement::check(spec, &mut causes);
     causes
-}
-
-fn volumes<'a>(spec: &'a Document, causes: &mut Vec<Cause>) -> HashSet<&'a str> {
-    let mut known = HashSet::new();
-    for (i, volume) in items(spec.get("volumes")).enumerate() {
-        let (path, name) = (format!("spec.volumes[{i}].name"), text(volume, "name"));
-        if name.is_empty() {
-            causes.push(Cause::required(path, ""));
-        } else if let Some(why) = names::label_error(name) {
-            causes.push(Cause::invalid(path, name, &why));
-        } else if !known.insert(name) {
-            causes.push(Cause::duplicate(path, name));
-        }
-    }
-    known
-}
-
-fn check_container(container: &Value, path: &str, volumes: &HashSet<&str>, causes: &mut Vec<Cause>) {
-    let name = text(container, "name");
-    if name.is_empty() {
-        causes.push(Cause::required(format!("{path}.name"), ""));
-    } else if let Some(why) = names::label_error(name) {
-        causes.push(Cause::invalid(format!("{path}.name"), name, &why));
-    }
-    let image = text(container, "image");
-    if image.trim().is_empty() {
-        causes.push(Cause::required(format!("{path}.image"), ""));
-    } else if image.trim() != image {
-        causes.push(Cause::invalid(
-            format!("{path}.image"),
-            image,
-            "must not have leading or trailing whitespace",
-        ));
-    }
-    for (i, variable) in items(container.get("env")).enumerate() {
-        check_variable(variable, &format!("{path}.env[{i}]"), causes);
-    }
-    let mut paths = HashSet::new();
-    for (i, mount) in items(container.get("volumeMounts")).enumerate() {
-        let path = format!("{path}.volumeMounts[{i}]");
-        let (volume, at) = (text(mount, "name"), text(mount, "mountPath"));
-        if !volumes.contains(volume) {
-            causes.push(Cause::not_found(format!("{path}.name"), volume));
-        }
-        if at.is_empty() {
-            causes.push(Cause::required(format!("{path}.mountPath"), ""));
-        } else if !paths.insert(at) {
-            causes.push(Cause::invalid(format!("{path}.mountPath"), at, "must be unique"));
-        }
-    }
-    let mut ports = HashSet::new();
-    for (i, port) in items(container.get("ports")).enumerate() {
-        let path = format!("{path}.ports[{i}]");
-        let number = port.get("containerPort").and_then(Value::as_i64).unwrap_or(0);
-        if !(1..=65535).contains(&number) {
-            let why = "must be between 1 and 65535, inclusive";
-            causes.push(Cause::invalid(format!("{path}.containerPort"), &number.to_string(), why));
-        }
-        let name = text(port, "name");
-        if !name.is_empty() && !ports.insert(name) {
-            causes.push(Cause::duplicate(format!("{path}.name"), name));
-        }
-    }
-    check_resources(container, path, causes);
-}
-
-fn check_variable(variable: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let name = text(variable, "name");
-    if name.is_empty() {
-        causes.push(Cause::required(format!("{path}.name"), ""));
-    } else if let Some(why) = names::env_error(name) {
-        causes.push(Cause::invalid(format!("{path}.name"), name, &why));
-    }
-    let from = variable.get("valueFrom").is_some();
-    if from && !text(variable, "value").is_empty() {
-        causes.push(Cause::invalid(
-            format!("{path}.valueFrom"),
-            "",
-            "may not be specified when `value` is not empty",
-        ));
-    }
-}
-
-fn check_resources(container: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let Some(resources) = container.get("resources") else { return };
-    let (requests, limits) = (resources.get("requests"), resources.get("limits"));
-    causes.extend(quantities(limits, &format!("{path}.resources.limits")));
-    causes.extend(quantities(requests, &format!("{path}.resources.requests")));
-    for (name, request) in requests.and_then(Value::as_object).into_iter().flat_map(Map::iter) {
-        let read = |value: &Value| value.as_str().and_then(quantity::milli);
-        let limit = limits.and_then(|l| l.get(name));
-        if let (Some(requested), Some(limited)) = (read(request), limit.and_then(read))
-            && requested > limited
-        {
-            let why = format!(
-                "must be less than or equal to {name} limit of {}",
-                limit.and_then(Value::as_str).unwrap_or_default()
-            );
-            let given = request.as_str().unwrap_or_default();
-            causes.push(Cause::invalid(format!("{path}.resources.requests"), given, &why));
-        }
-    }
 }
 
 /// Of a pod's spec, only a few fields may change.
@@ -182,11 +71,11 @@ fn fixed(pod: &Document) -> Value {
     spec
 }
 
-fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+pub(super) fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
     list.and_then(Value::as_array).into_iter().flatten()
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -1,0 +1,48 @@
+//! What the embedded API server makes of a lab's objects is what a Kubernetes makes of them.
+
+use serde_json::{Value, json};
+use wasmspawner_embedded::apiserver::{self, ApiServer};
+use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
+
+use super::lab::lab;
+use super::people::People;
+use super::{collection, post};
+
+const LABS: usize = 25;
+
+#[tokio::test]
+async fn both_make_the_same_of_an_object() {
+    let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
+    let embedded = ApiServer::open(apiserver::Options::default()).unwrap().client();
+    let own = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": cluster.namespace } });
+    post(&embedded, "/api/v1/namespaces".to_owned(), &own).await.unwrap();
+    for (user, server) in People::new().take(LABS) {
+        for object in lab(&user, &server).in_order() {
+            let mut path = collection(&object, &cluster.namespace);
+            if object.kind() != "ServiceAccount" {
+                path.push_str("?dryRun=All");
+            }
+            let mut value = object.to_value();
+            if object.kind() != "Namespace" {
+                value["metadata"]["namespace"] = json!(cluster.namespace);
+            }
+            let real = post(&cluster.client, path.clone(), &value).await.unwrap();
+            let ours = post(&embedded, path, &value).await.unwrap();
+            assert_eq!(without_chance(ours), without_chance(real), "{object:?} of {user:?}, {server:?}");
+        }
+    }
+    cluster.leave().await.unwrap();
+}
+
+/// The object without what is different in every run, who wrote its fields, and the finalizer of the controller that
+/// waits for the pods of a claim.
+fn without_chance(mut object: Value) -> Value {
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+        metadata.remove(field);
+    }
+    if object["kind"] == "PersistentVolumeClaim" {
+        object["metadata"].as_object_mut().unwrap().remove("finalizers");
+    }
+    object
+}
