@@ -17,6 +17,9 @@ use wasmspawner_embedded::apiserver::{
 
 const BOUND: Duration = Duration::from_mins(1);
 
+/// Shells so far: each has a namespace of its own, also in a cluster that they share.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
 /// kubectl with a kubeconfig and a namespace of its own.
 pub(crate) struct Shell {
     pub(crate) namespace: String,
@@ -78,7 +81,6 @@ impl Shell {
             println!("skipped: there is no kubectl");
             return None;
         }
-        static COUNT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("kubectl-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("config"), config).unwrap();
