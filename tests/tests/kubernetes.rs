@@ -4,13 +4,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "what is skipped is told")]
 
+use std::fmt::Debug;
+use std::time::Duration;
+
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, PersistentVolumeClaim, Pod, ServiceAccount};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::guests;
 use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
 use wasmspawner_tests::service::Service;
 
@@ -74,7 +80,8 @@ async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
     let mut service = service(cluster, token, "retain");
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
-    ada.spawn_to_end("ada").await.unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
     let namespace = format!("{}-retain-ada", cluster.namespace);
     let ours = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), &namespace);
@@ -83,26 +90,58 @@ async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
     assert!(maps.list(&ours).await.unwrap().items.is_empty(), "its objects are gone");
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(cluster.client.clone(), &namespace);
+    assert!(claims.get_opt("claim-ada").await.unwrap().is_some(), "but not its claim");
+    let hub = service.hub().unwrap();
+    let release = hub.request(http::Method::DELETE, &format!("{PREFIX}/labs/ada/volumes"));
+    let released = hub.send(release).await.unwrap();
+    assert_eq!(released.status, 200, "{released:?}");
+    gone(&claims, "claim-ada").await;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     namespaces.delete(&namespace, &DeleteParams::default()).await.unwrap();
+    gone(&namespaces, &namespace).await;
     assert!(!service.log().contains("forbidden"), "{}", service.log());
 }
 
-/// A service that is not running yet. Its labs' namespaces begin with the test's.
+/// Waits for the end of an object whose deletion was accepted.
+async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
+    let mut again = tokio::time::interval(Duration::from_millis(100));
+    let waiting = async {
+        while api.get_opt(name).await.unwrap().is_some() {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+}
+
+/// A service that is not running yet. Its labs' namespaces begin with the test's, and their homes are on claims.
 fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let kubeconfig = service.folder().join("kubeconfig");
     std::fs::write(&kubeconfig, cluster.kubeconfig(token).unwrap()).unwrap();
-    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
-    config.as_object_mut().unwrap().remove("embedded");
-    config["kubernetes"] = json!({
-        "kubeconfig": kubeconfig,
-        "namespace": cluster.namespace,
-        "instance": format!("{}-{namespaces}", cluster.namespace),
-        "namespaces": namespaces,
+    let homes = json!({
+        "volumes": [{ "name": "home", "claim": { "name": "{pvc_name}", "create": {
+            "storage": "1Gi", "on_server_deletion": "delete",
+        } } }],
+        "mounts": [{ "volume": "home", "path": "/home/ada" }],
     });
-    config["names"] = json!({ "namespace": format!("{}-{namespaces}-{{user_server}}", cluster.namespace) });
-    std::fs::write(service.config_file(), serde_json::to_vec_pretty(&config).unwrap()).unwrap();
+    service
+        .reconfigure(|config| {
+            config.as_object_mut().unwrap().remove("embedded");
+            config["kubernetes"] = json!({
+                "kubeconfig": kubeconfig,
+                "namespace": cluster.namespace,
+                "instance": format!("{}-{namespaces}", cluster.namespace),
+                "namespaces": namespaces,
+            });
+            let name = format!("{}-{namespaces}-{{user_server}}", cluster.namespace);
+            config["names"] = json!({ "namespace": name });
+            // The site has homes; the other policy says what becomes of the pod.
+            let default = guests::component("policy-default");
+            let site = json!({ "name": "default", "path": default, "config": homes });
+            config["policies"].as_array_mut().unwrap().insert(0, site);
+        })
+        .unwrap();
     service
 }
 

@@ -5,7 +5,11 @@ use super::hold;
 use super::tree::{Text, texts};
 
 /// Files that may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 3] = [
+const MAY_SLEEP: [(&str, &str); 4] = [
+    (
+        "tests/control-plane/plane.py",
+        "asks again until a program answers, within a bound: none of them says that it is ready",
+    ),
     (
         "tests/e2e/world.py",
         "asks again until a condition holds, within a bound: a browser and a Hub tell nobody",
