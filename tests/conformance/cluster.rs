@@ -3,6 +3,7 @@
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{Api, DeleteParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Status;
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
@@ -28,13 +29,15 @@ impl Cluster {
         Self::enter(server.client()).await
     }
 
-    /// The cluster that `KUBECONFIG` names. None where it names none, which is told.
+    /// The cluster that `TEST_KUBECONFIG` names. None where it names none, which is told.
     pub(crate) async fn real() -> Option<Self> {
-        if env::var_os("KUBECONFIG").is_none() {
-            println!("skipped: KUBECONFIG is not set; `make test` starts a control plane");
+        let Some(file) = env::var_os("TEST_KUBECONFIG") else {
+            println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
             return None;
-        }
-        let cluster = Self::enter(Client::try_default().await.unwrap()).await;
+        };
+        let kubeconfig = Kubeconfig::read_from(file).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let cluster = Self::enter(Client::try_from(config.unwrap()).unwrap()).await;
         // Pods are admitted only when their account is there.
         let accounts: Api<ServiceAccount> = cluster.api();
         eventually("the default account is there", async || {

@@ -1,4 +1,4 @@
-//! The same cases against the embedded API server and, when `KUBECONFIG` names one, against a real Kubernetes.
+//! The same cases against the embedded API server and, when `TEST_KUBECONFIG` names one, against a real Kubernetes.
 //!
 //! A case is a function over a client and a namespace of its own. What a case expects is what Kubernetes does; the
 //! embedded server has to do the same.

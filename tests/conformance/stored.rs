@@ -1,7 +1,7 @@
 //! What is made of objects, and which are refused, as recorded from a Kubernetes.
 //!
 //! `stored/*.json` have objects as they are given and as they are stored, `refused.json` has what is wrong with others.
-//! `RECORD=1` writes down what the cluster of `KUBECONFIG` answers; without it, answers have to be those.
+//! `RECORD=1` writes down what the cluster of `TEST_KUBECONFIG` answers; without it, answers have to be those.
 
 use crate::cluster::Cluster;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn read(file: &Path) -> Value {
 
 /// Compares, or records when it is asked to.
 fn hold(file: &Path, expected: &Value, found: &Value, differences: &mut Vec<String>) {
-    if env::var_os("RECORD").is_some() && env::var_os("KUBECONFIG").is_some() {
+    if env::var_os("RECORD").is_some() && env::var_os("TEST_KUBECONFIG").is_some() {
         fs::write(file, format!("{found:#}\n")).unwrap();
     } else {
         let name = file.file_stem().unwrap().to_string_lossy();

@@ -2,11 +2,12 @@
 """A Kubernetes control plane for tests.
 
     run.py programs             build it when it is not there, and print the folder
-    run.py with COMMAND...      run the command with KUBECONFIG leading to a new control plane, which ends with it
+    run.py with COMMAND...      run the command with TEST_KUBECONFIG leading to a new control plane, which ends with it
 
-KUBEBUILDER_ASSETS is a folder with other programs (etcd, kube-apiserver, kube-controller-manager). With KUBECONFIG
-set, `with` starts nothing: the tests use that cluster. Where there is no Go either, the command runs without a
-cluster, and its tests that need one skip.
+KUBEBUILDER_ASSETS is a folder with other programs (etcd, kube-apiserver, kube-controller-manager). With
+TEST_KUBECONFIG set, `with` starts nothing: the tests use that cluster. KUBECONFIG does not count: it may lead to a
+cluster that somebody needs. Where there is no Go either, the command runs without a cluster, and its tests that need
+one skip.
 """
 
 import os
@@ -25,8 +26,8 @@ import toolchain
 
 def run_with(command: list[str]) -> int:
     """The command's exit code."""
-    if config := os.environ.get("KUBECONFIG"):
-        print(f"==> The tests use the cluster of KUBECONFIG={config}", flush=True)
+    if config := os.environ.get("TEST_KUBECONFIG"):
+        print(f"==> The tests use the cluster of TEST_KUBECONFIG={config}", flush=True)
         return subprocess.call(command)
     try:
         folder = programs.folder()
@@ -36,7 +37,7 @@ def run_with(command: list[str]) -> int:
     begun = time.monotonic()
     with plane.ControlPlane(folder) as running:
         print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
-        return subprocess.call(command, env=os.environ | {"KUBECONFIG": str(running.kubeconfig)})
+        return subprocess.call(command, env=os.environ | {"TEST_KUBECONFIG": str(running.kubeconfig)})
 
 
 def end(number, _) -> None:

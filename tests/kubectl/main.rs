@@ -1,4 +1,4 @@
-//! The same session with kubectl against the embedded API server and, when `KUBECONFIG` names one, against a real
+//! The same session with kubectl against the embedded API server and, when `TEST_KUBECONFIG` names one, against a real
 //! Kubernetes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]

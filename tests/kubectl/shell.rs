@@ -64,14 +64,16 @@ impl Shell {
         Self::open(config.as_bytes(), Some(shutdown.drop_guard())).await
     }
 
-    /// On the cluster that `KUBECONFIG` names. None when it names none or there is no kubectl, which is told.
+    /// On the cluster that `TEST_KUBECONFIG` names. None when it names none or there is no kubectl, which is told.
     pub(crate) async fn real() -> Option<Self> {
-        if env::var_os("KUBECONFIG").is_none() {
-            println!("skipped: KUBECONFIG is not set; `make test` starts a control plane");
+        let Some(file) = env::var_os("TEST_KUBECONFIG") else {
+            println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
             return None;
-        }
-        let view =
-            Command::new("kubectl").args(["config", "view", "--raw", "--flatten", "--minify"]).output();
+        };
+        let view = Command::new("kubectl")
+            .args(["config", "view", "--raw", "--flatten", "--minify"])
+            .env("KUBECONFIG", file)
+            .output();
         let config = view.await.map(|output| output.stdout).unwrap_or_default();
         Self::open(&config, None).await
     }

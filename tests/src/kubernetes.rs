@@ -1,14 +1,14 @@
-//! The Kubernetes that `KUBECONFIG` leads to: `make test` starts a control plane for it.
+//! The Kubernetes that `TEST_KUBECONFIG` leads to: `make test` starts a control plane for it.
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use kube::config::Kubeconfig;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
 
 /// What a test says that finds no cluster.
-pub const SKIPPED: &str = "skipped: KUBECONFIG is not set; `make test` starts a control plane";
+pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
 
 /// A cluster, and a namespace of the test's own in it.
 pub struct Cluster {
@@ -19,12 +19,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes a namespace that is called `purpose` and something. None where `KUBECONFIG` is not set.
+    /// Makes a namespace that is called `purpose` and something. None where `TEST_KUBECONFIG` is not set.
     pub async fn enter(purpose: &str) -> anyhow::Result<Option<Self>> {
-        if std::env::var_os("KUBECONFIG").is_none() {
-            return Ok(None);
-        }
-        let client = Client::try_default().await?;
+        let Some(kubeconfig) = kubeconfig()? else { return Ok(None) };
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let client = Client::try_from(config)?;
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace =
             serde_json::from_value(json!({ "metadata": { "generateName": format!("{purpose}-") } }))?;
@@ -40,7 +39,7 @@ impl Cluster {
 
     /// A kubeconfig for somebody else with this token.
     pub fn kubeconfig(&self, token: &str) -> anyhow::Result<String> {
-        let mut config = Kubeconfig::read()?;
+        let mut config = kubeconfig()?.context("TEST_KUBECONFIG is not set")?;
         for user in &mut config.auth_infos {
             user.auth_info = Some(serde_json::from_value(json!({ "token": token }))?);
         }
@@ -53,4 +52,9 @@ impl Cluster {
         namespaces.delete(&self.namespace, &DeleteParams::default()).await?;
         Ok(())
     }
+}
+
+fn kubeconfig() -> anyhow::Result<Option<Kubeconfig>> {
+    let file = std::env::var_os("TEST_KUBECONFIG");
+    Ok(file.map(Kubeconfig::read_from).transpose()?)
 }
