@@ -92,6 +92,10 @@ async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
     assert!(maps.list(&ours).await.unwrap().items.is_empty(), "its objects are gone");
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(cluster.client.clone(), &namespace);
     assert!(claims.get_opt("claim-ada").await.unwrap().is_some(), "but not its claim");
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "in a namespace that is there: {events:#?}");
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    ada.events("ada").await.unwrap().to_end().await.unwrap();
     let hub = service.hub().unwrap();
     let release = hub.request(http::Method::DELETE, &format!("{PREFIX}/labs/ada/volumes"));
     let released = hub.send(release).await.unwrap();

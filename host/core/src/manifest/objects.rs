@@ -86,7 +86,8 @@ impl fmt::Debug for LabObjects {
 pub enum LabObject {
     /// See [`LabObjects::first`]: the lab's own.
     Namespace(Namespace),
-    /// See [`LabObjects::first`]: one that others may have made and that stays.
+    /// See [`LabObjects::first`]: one that others may have made and that stays. It is created when it does not
+    /// exist, and never changed.
     RetainedNamespace(Namespace),
     /// The lab's account.
     ServiceAccount(ServiceAccount),
@@ -94,7 +95,7 @@ pub enum LabObject {
     ConfigMap(ConfigMap),
     /// The lab's Secret, or the registry credential.
     Secret(Secret),
-    /// A volume claim. It is created when it does not exist, and never changed: see [`LabObject::is_create_only`].
+    /// A volume claim. It is created when it does not exist, and never changed.
     PersistentVolumeClaim(Box<PersistentVolumeClaim>),
     /// The user's limits.
     ResourceQuota(ResourceQuota),
@@ -140,11 +141,6 @@ impl LabObject {
     /// Its name.
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
-    }
-
-    /// True for what must be left alone when it exists.
-    pub fn is_create_only(&self) -> bool {
-        matches!(self, Self::PersistentVolumeClaim(_) | Self::RetainedNamespace(_))
     }
 
     /// The object with `apiVersion` and `kind`, secrets included.

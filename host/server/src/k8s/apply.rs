@@ -61,25 +61,44 @@ impl Applier {
             None => Api::all_with(self.client.clone(), &kind),
         };
         let action = format!("create {} {}", object.kind(), object.name());
-        if object.is_create_only() {
-            return self.create(&api, value, &action, patience).await;
+        match object {
+            LabObject::RetainedNamespace(_) => {
+                self.create_where_missing(&api, value, &action, patience).await
+            }
+            LabObject::PersistentVolumeClaim(_) => self.create_or_keep(&api, value, &action, patience).await,
+            _ => {
+                let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(&value));
+                retrying(patience, &action, || api.patch(object.name(), &how, &patch)).await
+            }
         }
-        let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(&value));
-        retrying(patience, &action, || api.patch(object.name(), &how, &patch)).await
     }
 
-    /// Creates what must be left alone when it exists.
-    async fn create(
+    /// Creates what may be there already and be somebody else's. One that is on its way out shows in what is created in
+    /// it.
+    async fn create_where_missing(
         &self,
         api: &Api<DynamicObject>,
         value: serde_json::Value,
         action: &str,
         patience: &Patience,
     ) -> Result<DynamicObject, KubernetesError> {
-        let object: DynamicObject =
-            serde_json::from_value(value).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        let (how, object) = (how_to_create(), dynamic(value)?);
+        match retrying(patience, action, || api.create(&how, &object)).await {
+            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => Ok(object),
+            answer => answer,
+        }
+    }
+
+    /// Creates what must be left alone when it exists, and is created anew when it is on its way out.
+    async fn create_or_keep(
+        &self,
+        api: &Api<DynamicObject>,
+        value: serde_json::Value,
+        action: &str,
+        patience: &Patience,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let (how, object) = (how_to_create(), dynamic(value)?);
         let name = object.metadata.name.clone().unwrap_or_default();
-        let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let deadline = Instant::now() + patience.total;
         loop {
             match retrying(patience, action, || api.create(&how, &object)).await {
@@ -88,7 +107,6 @@ impl Applier {
             }
             match retrying(patience, action, || api.get_opt(&name)).await? {
                 Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(existing),
-                // It was deleted and is on its way out: the new one takes its place.
                 Some(_) if Instant::now() >= deadline => {
                     return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
                 }
@@ -97,6 +115,14 @@ impl Applier {
             patience.pause(PAUSE).await?;
         }
     }
+}
+
+fn how_to_create() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+fn dynamic(value: serde_json::Value) -> Result<DynamicObject, KubernetesError> {
+    serde_json::from_value(value).map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
 /// The API resource of an object, from its own `apiVersion` and `kind`.
