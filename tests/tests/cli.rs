@@ -150,6 +150,34 @@ async fn labs_are_started_watched_and_stopped() {
     assert!(gone.stderr.contains("no lab"), "{}", gone.stderr);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn volumes_are_shown_and_released() {
+    let mut service = site(|config| {
+        config["kubernetes"] = json!({"namespaces": "retain"});
+        let create = json!({"storage": "1Gi", "on_server_deletion": "delete"});
+        config["policies"][0]["config"]["volumes"] =
+            json!([{"name": "home", "claim": {"name": "{pvc_name}", "create": create}}]);
+    });
+    service.run().await.unwrap();
+    let url = format!("http://{}/spawner/v1", service.api());
+    let state_dir = state_dir_of(service.folder());
+    let labs = |arguments: &[&str]| {
+        let connection = ["labs", "--url", &url, "--state-dir", &state_dir];
+        tokio::task::block_in_place(|| run(&[&connection[..], arguments].concat()))
+    };
+    assert!(labs(&["volumes", "ada"]).ok().contains("nothing is remembered of ada"));
+    labs(&["spawn", "ada", "--wait"]).ok();
+    assert_eq!(
+        labs(&["volumes", "ada"]).ok(),
+        "nublado-ada/claim-ada  goes with the last server that uses it\n"
+    );
+    let early = labs(&["volumes", "ada", "--release"]);
+    assert_ne!(early.code, 0);
+    assert!(early.stderr.contains("stop it before"), "{}", early.stderr);
+    labs(&["stop", "ada", "--wait"]).ok();
+    assert_eq!(labs(&["volumes", "ada", "--release"]).ok(), "nublado-ada/claim-ada  deleted\n");
+}
+
 /// The one-machine mode keeps its tokens there.
 fn state_dir_of(folder: &Path) -> String {
     folder.to_str().unwrap().to_owned()

@@ -8,6 +8,7 @@ mod narrator;
 mod refusal;
 mod service;
 mod table;
+mod volumes;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -54,6 +55,8 @@ enum LabsCommand {
     Spawn(SpawnArgs),
     /// Stop a lab
     Stop(StopArgs),
+    /// Show the volume claims that a server keeps while it has no lab, or delete them with it
+    Volumes(volumes::VolumesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -116,6 +119,9 @@ impl LabsArgs {
                 LabsCommand::Events(lab) => follow::follow(&service, &lab.key()?, out).await,
                 LabsCommand::Spawn(args) => spawn(&service, &args, out).await,
                 LabsCommand::Stop(args) => stop(&service, &args, out).await,
+                LabsCommand::Volumes(args) => {
+                    volumes::volumes(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
+                }
             }
         })
     }

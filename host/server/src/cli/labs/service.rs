@@ -58,6 +58,14 @@ impl Service {
         self.send(self.request(Method::DELETE, self.lab_url(lab, &[]))).await.map(drop)
     }
 
+    pub(super) async fn volumes(&self, lab: &LabKey) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.lab_url(lab, &["volumes"]))).await?.json().await?)
+    }
+
+    pub(super) async fn release_volumes(&self, lab: &LabKey) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
+    }
+
     /// The lab's events from after `last_seen`; the answer ends when the operation does.
     pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
         let url = self.lab_url(lab, &["events"]);

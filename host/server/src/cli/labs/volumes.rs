@@ -1,0 +1,82 @@
+//! `wasmspawner labs volumes`
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::service::Service;
+use super::{LabArgs, print_json};
+use crate::cli::plain::plain;
+
+/// Which volumes, and what to do with them.
+#[derive(Debug, Args)]
+pub(super) struct VolumesArgs {
+    #[command(flatten)]
+    lab: LabArgs,
+    /// Delete them, as JupyterHub does with those of a deleted server: what the policy wants kept stays, and what
+    /// another server uses
+    #[arg(long)]
+    release: bool,
+    /// Answer in JSON, as the service does
+    #[arg(long)]
+    json: bool,
+}
+
+/// A claim, as the service tells of it; what it says depends on the question.
+#[derive(Debug, Deserialize)]
+struct Claim {
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    on_server_deletion: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    used_by: Option<String>,
+}
+
+pub(super) async fn volumes(
+    service: &Service,
+    args: &VolumesArgs,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let lab = args.lab.key()?;
+    let answer =
+        if args.release { service.release_volumes(&lab).await? } else { service.volumes(&lab).await? };
+    if args.json {
+        return print_json(out, &answer);
+    }
+    let mut told = 0;
+    for (list, said) in [("claims", ""), ("deleted", "deleted"), ("kept", "kept")] {
+        for claim in claims(&answer, list)? {
+            told += 1;
+            writeln!(out, "{}", line(&claim, said))?;
+        }
+    }
+    if told == 0 {
+        writeln!(out, "nothing is remembered of {lab}: it has used no volume claim that outlives a lab")?;
+    }
+    Ok(())
+}
+
+fn claims(answer: &Value, list: &str) -> serde_json::Result<Vec<Claim>> {
+    match answer.get(list) {
+        Some(claims) => serde_json::from_value(claims.clone()),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn line(claim: &Claim, said: &str) -> String {
+    let name = plain(&format!("{}/{}", claim.namespace, claim.name)).into_owned();
+    match (said, &claim.used_by) {
+        ("", _) if claim.on_server_deletion == "delete" => {
+            format!("{name}  goes with the last server that uses it")
+        }
+        ("", _) => format!("{name}  stays"),
+        (said, Some(other)) => format!("{name}  {said}, used by {}", plain(other)),
+        (said, None) if claim.reason.is_empty() => format!("{name}  {said}"),
+        (said, None) => format!("{name}  {said}, {}", claim.reason),
+    }
+}
