@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -106,6 +107,15 @@ def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
     return "\n".join(["", *(f"  {line}" for line in lines), "", "Ctrl-C ends everything.", ""])
 
 
+def prepare(chosen: stack.Settings, *, jupyter: bool) -> None:
+    """Install and build side by side: the one waits for the network, the other for the processors."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        environment = beside.submit(toolchain.environment) if jupyter else None
+        chosen.program = toolchain.build() / "wasmspawner"
+        if environment:
+            chosen.venv = environment.result()
+
+
 def main(what: str) -> None:
     """Prepare, start, wait, end."""
     begun = time.monotonic()
@@ -115,9 +125,7 @@ def main(what: str) -> None:
     ports = {"SPAWNER_PORT": chosen.spawner_port} | ({"HUB_PORT": chosen.hub_port} if hub_wanted else {})
     lock = claim(chosen, ports)
     toolchain.add_guest_target()
-    if hub_wanted or chosen.runtime == "process":
-        chosen.venv = toolchain.environment()
-    chosen.program = toolchain.build() / "wasmspawner"
+    prepare(chosen, jupyter=hub_wanted or chosen.runtime == "process")
 
     become_reaper()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -114,7 +114,7 @@ def environment(*, tests: bool = False, hub: str = "") -> Path:
             for name, text in pins.items():
                 (home / name).write_text(text)
             constraints, *requirements = (home / name for name in pins)
-            pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+            pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
             _run(*pip, "-c", constraints, *(argument for file in requirements for argument in ("-r", file)))
             complete.touch()
     return home / "bin"
