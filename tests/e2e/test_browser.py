@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -124,7 +123,9 @@ def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
     )
     log_in(browser, world, "lise")
     browser.execute_script("document.documentElement.setAttribute('data-bs-theme', 'dark')")
-    time.sleep(0.3)  # colours fade in
+    # Colours fade in.
+    faded = "return document.getAnimations().every(animation => animation.playState !== 'running')"
+    wait(browser, 5, lambda page: page.execute_script(faded))
     browser.save_screenshot(str(screenshots / "form-dark.png"))
     browser.set_window_size(400, 900)
     browser.save_screenshot(str(screenshots / "form-phone.png"))
