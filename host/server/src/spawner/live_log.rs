@@ -1,6 +1,7 @@
 //! The log of an operation while it is read.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -48,7 +49,13 @@ impl LiveLog {
     /// A reader that starts after `last_seen`.
     pub(super) fn reader(self: &Arc<Self>, last_seen: Option<EventId>) -> EventReader {
         let job_id = self.log.read().unwrap_or_else(PoisonError::into_inner).job_id();
-        EventReader { log: Arc::clone(self), length: self.length.subscribe(), job_id, last_seen }
+        EventReader {
+            log: Arc::clone(self),
+            length: self.length.subscribe(),
+            job_id,
+            last_seen,
+            gathers: false,
+        }
     }
 }
 
@@ -59,7 +66,13 @@ pub struct EventReader {
     length: watch::Receiver<usize>,
     job_id: JobId,
     last_seen: Option<EventId>,
+    /// It gives what comes next some time to be more: not what was there when it came.
+    gathers: bool,
 }
+
+/// What is said within this time is read together, the end of an operation excepted: a Hub that starts a hundred labs
+/// would otherwise be woken for every word.
+const GATHER: Duration = Duration::from_millis(100);
 
 impl EventReader {
     /// The operation.
@@ -77,6 +90,11 @@ impl EventReader {
                 (log.after(self.last_seen).to_vec(), log.is_finished())
             };
             if let Some(last) = entries.last() {
+                if !finished && std::mem::take(&mut self.gathers) {
+                    self.gather().await;
+                    continue;
+                }
+                self.gathers = true;
                 self.last_seen = Some(EventId { job_id: self.job_id, number: last.number });
                 return Some(entries);
             }
@@ -84,6 +102,12 @@ impl EventReader {
                 return None;
             }
         }
+    }
+
+    async fn gather(&mut self) {
+        let until_over = async { while !self.log.is_finished() && self.length.changed().await.is_ok() {} };
+        // What was not said by then is read the next time.
+        let _ = tokio::time::timeout(GATHER, until_over).await;
     }
 }
 
@@ -114,6 +138,29 @@ mod tests {
         let (entries, rest) = following.await.unwrap();
         let read = entries.unwrap().len() + rest.map_or(0, |entries| entries.len());
         assert_eq!(read, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_at_about_the_same_time_is_read_together_and_the_end_at_once() {
+        let log = log();
+        say(&log, "one");
+        let mut reader = log.reader(None);
+        let read = |entries: Option<Vec<LoggedEntry>>| entries.map(|entries| entries.len());
+        assert_eq!(read(reader.next().await), Some(1), "what is there is not kept back");
+        let begun = tokio::time::Instant::now();
+        say(&log, "two");
+        let later = Arc::clone(&log);
+        tokio::spawn(async move {
+            tokio::time::sleep(GATHER / 2).await;
+            say(&later, "three");
+        });
+        assert_eq!(read(reader.next().await), Some(2));
+        assert_eq!(begun.elapsed().as_millis(), GATHER.as_millis());
+        say(&log, "four");
+        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
+        let begun = tokio::time::Instant::now();
+        assert_eq!(read(reader.next().await), Some(2));
+        assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test]
