@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
@@ -122,12 +121,7 @@ fn render_prints_what_a_spawn_would_create() {
 async fn labs_are_started_watched_and_stopped() {
     let mut service = site(|_| {});
     service.run().await.unwrap();
-    let url = format!("http://{}/spawner/v1", service.api());
-    let state_dir = state_dir_of(service.folder());
-    let labs = |arguments: &[&str]| {
-        let connection = ["labs", "--url", &url, "--state-dir", &state_dir];
-        tokio::task::block_in_place(|| run(&[&connection[..], arguments].concat()))
-    };
+    let labs = labs_of(&service);
     let said = labs(&["spawn", "ada", "--option", "size=small", "--wait"]).ok();
     assert!(said.contains("ready"), "{said}");
     let listed: Value = serde_json::from_str(&labs(&["list", "--json"]).ok()).unwrap();
@@ -159,12 +153,7 @@ async fn volumes_are_shown_and_released() {
             json!([{"name": "home", "claim": {"name": "{pvc_name}", "create": create}}]);
     });
     service.run().await.unwrap();
-    let url = format!("http://{}/spawner/v1", service.api());
-    let state_dir = state_dir_of(service.folder());
-    let labs = |arguments: &[&str]| {
-        let connection = ["labs", "--url", &url, "--state-dir", &state_dir];
-        tokio::task::block_in_place(|| run(&[&connection[..], arguments].concat()))
-    };
+    let labs = labs_of(&service);
     assert!(labs(&["volumes", "ada"]).ok().contains("nothing is remembered of ada"));
     labs(&["spawn", "ada", "--wait"]).ok();
     assert_eq!(
@@ -178,9 +167,14 @@ async fn volumes_are_shown_and_released() {
     assert_eq!(labs(&["volumes", "ada", "--release"]).ok(), "nublado-ada/claim-ada  deleted\n");
 }
 
-/// The one-machine mode keeps its tokens there.
-fn state_dir_of(folder: &Path) -> String {
-    folder.to_str().unwrap().to_owned()
+/// `wasmspawner labs` for a running service. The one-machine mode keeps its tokens where its configuration is.
+fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Answer {
+    let url = format!("http://{}/spawner/v1", service.api());
+    let state_dir = service.folder().to_str().unwrap().to_owned();
+    move |arguments| {
+        let connection = ["labs", "--url", &url, "--state-dir", &state_dir];
+        tokio::task::block_in_place(|| run(&[&connection[..], arguments].concat()))
+    }
 }
 
 #[test]
