@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -100,21 +101,30 @@ def environment(*, tests: bool = False, hub: str = "") -> Path:
     pins = {file.name: file.read_text() for file in files}
     if hub:
         pins = {name: re.sub(r"(?m)^jupyterhub==.*$", f"jupyterhub=={hub}", text) for name, text in pins.items()}
-    digest = hashlib.sha256((sys.version + "".join(pins.values())).encode()).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
-    home = cache / f"venv-{digest}"
-    complete = home / "complete"
-    if complete.exists():
-        return home / "bin"
-    cache.mkdir(parents=True, exist_ok=True)
-    with open(cache / f"venv-{digest}.lock", "w") as lock, step(f"Installing JupyterHub and JupyterLab in {home}"):
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
+
+    def install(home: Path) -> None:
+        with step(f"Installing JupyterHub and JupyterLab in {home}"):
             venv.create(home, with_pip=True, clear=True)
             for name, text in pins.items():
                 (home / name).write_text(text)
             constraints, *requirements = (home / name for name in pins)
             pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
             _run(*pip, "-c", constraints, *(argument for file in requirements for argument in ("-r", file)))
-            complete.touch()
-    return home / "bin"
+
+    return cached("venv", (sys.version + "".join(pins.values())).encode(), install) / "bin"
+
+
+def cached(name: str, pins: bytes, fill: Callable[[Path], None]) -> Path:
+    """A folder outside the clone that `fill` has filled, once for these pins, whoever asks at the same time."""
+    digest = hashlib.sha256(pins).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
+    home = cache / f"{name}-{digest}"
+    complete = home / "complete"
+    if not complete.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with open(cache / f"{home.name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not complete.exists():
+                fill(home)
+                complete.touch()
+    return home

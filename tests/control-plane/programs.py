@@ -1,7 +1,5 @@
 """The programs of the control plane, built from the pins in go.mod and kept outside the clone."""
 
-import fcntl
-import hashlib
 import os
 import re
 import shutil
@@ -29,19 +27,7 @@ def folder() -> Path:
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return _given(Path(given))
     pins = b"".join((HERE / pin).read_bytes() for pin in PINS)
-    digest = hashlib.sha256(pins + repr(FLAGS).encode()).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
-    home = cache / f"control-plane-{digest}"
-    complete = home / "complete"
-    if not complete.exists():
-        _check_go()
-        cache.mkdir(parents=True, exist_ok=True)
-        with open(cache / f"control-plane-{digest}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not complete.exists():
-                _build(home)
-                complete.touch()
-    return home
+    return toolchain.cached("control-plane", pins + repr(FLAGS).encode(), _build)
 
 
 def _given(assets: Path) -> Path:
@@ -66,6 +52,7 @@ def _check_go() -> None:
 
 def _build(home: Path) -> None:
     """Builds with a cache of its own: 3 GB that nothing else would use, gone when all is well."""
+    _check_go()
     objects = home.with_suffix(".build")
     environment = os.environ | {"CGO_ENABLED": "0", "GOCACHE": str(objects), "GOFLAGS": "", "GOWORK": "off"}
     with toolchain.step(f"Building etcd and the Kubernetes control plane in {home} (minutes)"):

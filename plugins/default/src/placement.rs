@@ -31,22 +31,35 @@ pub(crate) fn pairs(config: &mut Section<'_>, key: &'static str) -> Vec<(String,
 
 /// In Kubernetes' own words: `{key, operator, value, effect, seconds}`.
 pub(crate) fn toleration(entry: &mut Section<'_>) -> Toleration {
+    let effect = entry.parsed("effect", taint_effect);
+    toleration_of(entry, effect, "seconds")
+}
+
+/// What every spelling of a toleration has in common: all but how the effect is read and what the seconds are called.
+pub(crate) fn toleration_of(
+    entry: &mut Section<'_>,
+    effect: Option<TaintEffect>,
+    seconds: &'static str,
+) -> Toleration {
     let operator = entry.parsed("operator", |text| match text {
         "Exists" => Ok(TolerationOperator::Exists),
         "Equal" => Ok(TolerationOperator::Equal),
         _ => Err("must be Exists or Equal"),
-    });
-    let effect = entry.parsed("effect", |text| match text {
-        "NoSchedule" => Ok(TaintEffect::NoSchedule),
-        "PreferNoSchedule" => Ok(TaintEffect::PreferNoSchedule),
-        "NoExecute" => Ok(TaintEffect::NoExecute),
-        _ => Err("must be NoSchedule, PreferNoSchedule or NoExecute"),
     });
     Toleration {
         key: entry.optional("key"),
         operator: operator.unwrap_or(TolerationOperator::Equal),
         value: entry.optional("value"),
         effect,
-        seconds: entry.optional("seconds"),
+        seconds: entry.optional(seconds),
+    }
+}
+
+pub(crate) fn taint_effect(text: &str) -> Result<TaintEffect, &'static str> {
+    match text {
+        "NoSchedule" => Ok(TaintEffect::NoSchedule),
+        "PreferNoSchedule" => Ok(TaintEffect::PreferNoSchedule),
+        "NoExecute" => Ok(TaintEffect::NoExecute),
+        _ => Err("must be NoSchedule, PreferNoSchedule or NoExecute"),
     }
 }

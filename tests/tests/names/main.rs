@@ -47,8 +47,21 @@ async fn every_object_of_two_thousand_labs_is_accepted() {
     assert!(objects > LABS * 6, "{objects} objects");
 }
 
-/// A dry run goes through all of a server's checks and stores nothing. What has a namespace is tried in one of the
-/// test's own, because a dry run needs that to exist. Accounts are created there, because pods are refused without.
+/// Where and what to create so that a server says whether it takes the object. A dry run goes through all of its checks
+/// and stores nothing. What has a namespace is tried in one of the test's own, because a dry run needs that to exist.
+/// Accounts are created there, because pods are refused without.
+fn attempt(object: &LabObject, namespace: &str) -> (String, Value) {
+    let mut path = collection(object, namespace);
+    if object.kind() != "ServiceAccount" {
+        path.push_str("?dryRun=All");
+    }
+    let mut value = object.to_value();
+    if object.kind() != "Namespace" {
+        value["metadata"]["namespace"] = json!(namespace);
+    }
+    (path, value)
+}
+
 #[tokio::test]
 async fn a_kubernetes_accepts_them_too() {
     let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
@@ -58,14 +71,7 @@ async fn a_kubernetes_accepts_them_too() {
         .map(async |(user, server)| {
             let mut objects = 0;
             for object in lab(&user, &server).in_order() {
-                let mut path = collection(&object, &cluster.namespace);
-                if object.kind() != "ServiceAccount" {
-                    path.push_str("?dryRun=All");
-                }
-                let mut value = object.to_value();
-                if object.kind() != "Namespace" {
-                    value["metadata"]["namespace"] = json!(cluster.namespace);
-                }
+                let (path, value) = attempt(&object, &cluster.namespace);
                 if let Err(refusal) = post(&cluster.client, path, &value).await {
                     return Err(format!("{object:?} of user {user:?}, server {server:?}: {refusal}"));
                 }

@@ -6,7 +6,7 @@ use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
 
 use super::lab::lab;
 use super::people::People;
-use super::{collection, post};
+use super::{attempt, post};
 
 const LABS: usize = 25;
 
@@ -18,14 +18,7 @@ async fn both_make_the_same_of_an_object() {
     post(&embedded, "/api/v1/namespaces".to_owned(), &own).await.unwrap();
     for (user, server) in People::new().take(LABS) {
         for object in lab(&user, &server).in_order() {
-            let mut path = collection(&object, &cluster.namespace);
-            if object.kind() != "ServiceAccount" {
-                path.push_str("?dryRun=All");
-            }
-            let mut value = object.to_value();
-            if object.kind() != "Namespace" {
-                value["metadata"]["namespace"] = json!(cluster.namespace);
-            }
+            let (path, value) = attempt(&object, &cluster.namespace);
             let real = post(&cluster.client, path.clone(), &value).await.unwrap();
             let ours = post(&embedded, path, &value).await.unwrap();
             assert_eq!(without_chance(ours), without_chance(real), "{object:?} of {user:?}, {server:?}");

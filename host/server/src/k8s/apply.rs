@@ -62,63 +62,58 @@ impl Applier {
         };
         let action = format!("create {} {}", object.kind(), object.name());
         match object {
+            // One that is on its way out shows in what is created in it.
             LabObject::RetainedNamespace(_) => {
-                self.create_where_missing(&api, value, &action, patience).await
+                let namespace = dynamic(value)?;
+                Ok(create(&api, &namespace, &action, patience).await?.unwrap_or(namespace))
             }
-            LabObject::PersistentVolumeClaim(_) => self.create_or_keep(&api, value, &action, patience).await,
+            LabObject::PersistentVolumeClaim(_) => {
+                create_or_keep(&api, &dynamic(value)?, &action, patience).await
+            }
             _ => {
                 let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(&value));
                 retrying(patience, &action, || api.patch(object.name(), &how, &patch)).await
             }
         }
     }
+}
 
-    /// Creates what may be there already and be somebody else's. One that is on its way out shows in what is created in
-    /// it.
-    async fn create_where_missing(
-        &self,
-        api: &Api<DynamicObject>,
-        value: serde_json::Value,
-        action: &str,
-        patience: &Patience,
-    ) -> Result<DynamicObject, KubernetesError> {
-        let (how, object) = (how_to_create(), dynamic(value)?);
-        match retrying(patience, action, || api.create(&how, &object)).await {
-            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => Ok(object),
-            answer => answer,
-        }
-    }
-
-    /// Creates what must be left alone when it exists, and is created anew when it is on its way out.
-    async fn create_or_keep(
-        &self,
-        api: &Api<DynamicObject>,
-        value: serde_json::Value,
-        action: &str,
-        patience: &Patience,
-    ) -> Result<DynamicObject, KubernetesError> {
-        let (how, object) = (how_to_create(), dynamic(value)?);
-        let name = object.metadata.name.clone().unwrap_or_default();
-        let deadline = Instant::now() + patience.total;
-        loop {
-            match retrying(patience, action, || api.create(&how, &object)).await {
-                Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {}
-                answer => return answer,
-            }
-            match retrying(patience, action, || api.get_opt(&name)).await? {
-                Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(existing),
-                Some(_) if Instant::now() >= deadline => {
-                    return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
-                }
-                _ => {}
-            }
-            patience.pause(PAUSE).await?;
-        }
+/// Creates an object. Nothing when there is one of its name, which is left alone.
+async fn create(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+    action: &str,
+    patience: &Patience,
+) -> Result<Option<DynamicObject>, KubernetesError> {
+    let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    match retrying(patience, action, || api.create(&how, object)).await {
+        Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => Ok(None),
+        answer => answer.map(Some),
     }
 }
 
-fn how_to_create() -> PostParams {
-    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+/// Creates what must be left alone when it exists, and is created anew when it is on its way out.
+async fn create_or_keep(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+    action: &str,
+    patience: &Patience,
+) -> Result<DynamicObject, KubernetesError> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let deadline = Instant::now() + patience.total;
+    loop {
+        if let Some(created) = create(api, object, action, patience).await? {
+            return Ok(created);
+        }
+        match retrying(patience, action, || api.get_opt(&name)).await? {
+            Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(existing),
+            Some(_) if Instant::now() >= deadline => {
+                return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
+            }
+            _ => {}
+        }
+        patience.pause(PAUSE).await?;
+    }
 }
 
 fn dynamic(value: serde_json::Value) -> Result<DynamicObject, KubernetesError> {

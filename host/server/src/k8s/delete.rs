@@ -10,7 +10,6 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
-use tokio_util::sync::CancellationToken;
 
 use super::KubernetesError;
 use super::retry::{Patience, retrying};
@@ -109,8 +108,7 @@ impl Deleter {
             + std::fmt::Debug,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
-        let patience =
-            Patience { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
+        let patience = Patience::of(self.request_timeout, within);
         let (how, which) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", K::kind(&()));
         retrying(&patience, &action, || api.delete_collection(&how, &which)).await.map(drop)
@@ -127,8 +125,7 @@ impl Deleter {
     where
         K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
     {
-        let patience =
-            Patience { request: self.request_timeout, total: within, cancel: CancellationToken::new() };
+        let patience = Patience::of(self.request_timeout, within);
         match retrying(&patience, action, || api.delete(name, how)).await {
             Ok(_) => Ok(Deletion::Accepted),
             Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),

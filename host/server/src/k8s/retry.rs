@@ -28,9 +28,14 @@ impl Patience {
         }
     }
 
+    /// For what nobody cancels.
+    pub(super) fn of(request: Duration, total: Duration) -> Self {
+        Self { request, total, cancel: CancellationToken::new() }
+    }
+
     /// For what no operation waits for with a time limit of its own.
     pub(super) fn for_a_minute(request: Duration) -> Self {
-        Self { request, total: Duration::from_mins(1), cancel: CancellationToken::new() }
+        Self::of(request, Duration::from_mins(1))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 use wasmspawner_sdk::pod::{
-    ClaimSource, EmptyDirSource, EnvValue, KeyRef, Mount, NfsSource, ObjectSource, TaintEffect, Toleration,
-    TolerationOperator, Volume, VolumeSource,
+    ClaimSource, EmptyDirSource, EnvValue, KeyRef, Mount, NfsSource, ObjectSource, Toleration, Volume,
+    VolumeSource,
 };
 use wasmspawner_sdk::{Section, quantity};
+
+use crate::placement;
 
 /// A name and one of the sources a policy may have.
 pub(super) fn volume(entry: &mut Section<'_>) -> Volume {
@@ -74,25 +76,11 @@ pub(super) fn mount(entry: &mut Section<'_>) -> Mount {
 }
 
 pub(super) fn toleration(entry: &mut Section<'_>) -> Toleration {
-    let operator = entry.parsed("operator", |text| match text {
-        "Exists" => Ok(TolerationOperator::Exists),
-        "Equal" => Ok(TolerationOperator::Equal),
-        _ => Err("must be Exists or Equal"),
-    });
     let effect = entry.parsed("effect", |text| match text {
-        "NoSchedule" => Ok(Some(TaintEffect::NoSchedule)),
-        "PreferNoSchedule" => Ok(Some(TaintEffect::PreferNoSchedule)),
-        "NoExecute" => Ok(Some(TaintEffect::NoExecute)),
         "" => Ok(None),
-        _ => Err("must be NoSchedule, PreferNoSchedule or NoExecute"),
+        _ => placement::taint_effect(text).map(Some),
     });
-    Toleration {
-        key: entry.optional("key"),
-        operator: operator.unwrap_or(TolerationOperator::Equal),
-        value: entry.optional("value"),
-        effect: effect.flatten(),
-        seconds: entry.optional("tolerationSeconds"),
-    }
+    placement::toleration_of(entry, effect.flatten(), "tolerationSeconds")
 }
 
 /// A text or number, or Kubernetes' `{valueFrom: ...}`; KubeSpawner takes the latter with the variable's name in it.
