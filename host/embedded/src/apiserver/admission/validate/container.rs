@@ -1,7 +1,7 @@
 //! Rules of containers.
 
+use super::json::{items, text};
 use super::namespaced::quantities;
-use super::pod::{items, text};
 use super::probe;
 use crate::apiserver::admission::{names, quantity};
 use crate::apiserver::failure::Cause;

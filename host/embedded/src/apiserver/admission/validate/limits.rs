@@ -1,7 +1,7 @@
 //! Rules of what limits a namespace: `ResourceQuota` and `LimitRange`.
 
+use super::json::{items, text};
 use super::namespaced::quantities;
-use super::pod::{items, text};
 use crate::apiserver::admission::quantity;
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;

@@ -2,6 +2,7 @@
 
 mod container;
 mod data;
+mod json;
 mod limits;
 mod metadata;
 mod namespaced;

@@ -1,5 +1,6 @@
 //! Rules of the smaller kinds around pods.
 
+use super::json::items;
 use crate::apiserver::admission::{names, quantity};
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::{self, Document};
@@ -61,7 +62,7 @@ pub(super) fn claim(object: &Document) -> Vec<Cause> {
         causes.push(Cause::required("spec.accessModes", "at least 1 access mode is required"));
     }
     let known = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-    for mode in spec(object, "accessModes").and_then(Value::as_array).into_iter().flatten() {
+    for mode in items(spec(object, "accessModes")) {
         let mode = mode.as_str().unwrap_or_default();
         if !known.contains(&mode) {
             causes.push(Cause::unsupported("spec.accessModes", mode, &known));

@@ -1,6 +1,6 @@
 //! Rules of network policies.
 
-use super::pod::{items, text};
+use super::json::{items, text};
 use crate::apiserver::admission::names;
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;

@@ -1,6 +1,6 @@
 //! Rules of where a pod runs, under which names, and for how long.
 
-use super::pod::{items, text};
+use super::json::{items, text};
 use crate::apiserver::admission::names;
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;

@@ -1,5 +1,6 @@
 //! Rules of pods.
 
+use super::json::{items, text};
 use super::{container, placement, volume};
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;
@@ -69,14 +70,6 @@ fn fixed(pod: &Document) -> Value {
         }
     }
     spec
-}
-
-pub(super) fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
-    list.and_then(Value::as_array).into_iter().flatten()
-}
-
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
