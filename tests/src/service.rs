@@ -28,6 +28,7 @@ pub struct Service {
     folder: TempDir,
     binary: PathBuf,
     address: Ipv4Addr,
+    fault: Option<String>,
 }
 
 /// What a process has used.
@@ -56,7 +57,8 @@ impl Service {
     /// Writes the configuration, and starts nothing.
     pub fn prepare(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let service = Self { process: None, folder, binary: binary.into(), address: own_address() };
+        let service =
+            Self { process: None, folder, binary: binary.into(), address: own_address(), fault: None };
         service.reconfigure(change)?;
         append(&service.tokens_file(), "# tokens of this test\n")?;
         Ok(service)
@@ -69,11 +71,35 @@ impl Service {
         Ok(std::fs::write(self.config_file(), serde_json::to_vec_pretty(&config)?)?)
     }
 
+    /// The next process meets a fault at a named point, such as `abort before delete Pod`; the one after does not.
+    pub fn meets(&mut self, fault: &str) {
+        self.fault = Some(fault.to_owned());
+    }
+
+    /// Waits until the process has died by itself.
+    pub async fn death(&mut self) -> anyhow::Result<()> {
+        let process = self.process.as_mut().context("it does not run")?;
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        let died = async {
+            while process.try_wait()?.is_none() {
+                again.tick().await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(START, died).await.context("it lives on")??;
+        self.process = None;
+        Ok(())
+    }
+
     /// Starts it, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
+        let mut command = self.command();
+        if let Some(fault) = self.fault.take() {
+            command.env("WASMSPAWNER_FAULT", fault);
+        }
         let process =
-            self.command().stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
+            command.stdout(Stdio::null()).stderr(log).spawn().context("the service does not start")?;
         self.process = Some(process);
         let ready = tokio::time::timeout(START, self.ready()).await;
         ready
@@ -247,7 +273,8 @@ impl Service {
         })
     }
 
-    fn kill(&mut self) {
+    /// Kills it without warning.
+    pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
             let _ = process.wait();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, PersistentVolumeClaim, Pod, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::de::DeserializeOwned;
@@ -31,6 +32,8 @@ async fn labs_live_on_a_kubernetes() {
         return cluster.leave().await.unwrap();
     }
     let token = account(&cluster).await;
+    a_cluster_without_the_definition(&cluster, &token);
+    install_definition(&cluster).await;
     let kubelet = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
     let kubelet = Kubelet::new(cluster.client.clone(), kubelet).unwrap();
     let stop = CancellationToken::new();
@@ -41,6 +44,8 @@ async fn labs_live_on_a_kubernetes() {
 
     stop.cancel();
     running.await.unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    definitions.delete("spawns.wasmspawner.io", &DeleteParams::default()).await.unwrap();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     cluster.leave().await.unwrap();
@@ -68,12 +73,42 @@ async fn in_namespaces_that_go(cluster: &Cluster, token: &str) {
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
-    assert!(namespaces.get_opt(&namespace).await.unwrap().is_none(), "a stop ends with the namespace");
-    assert_eq!(ada.spawn("ada").await.unwrap().status, 303, "and it can be made again");
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303, "at once, while the namespace is going");
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert!(events.iter().any(|event| event.data == "Waiting until the previous lab is gone"), "{events:#?}");
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+
+    let records = spawns(cluster);
+    let record = records.get("lab-ada").await.unwrap();
+    assert_eq!(record.data["spec"]["place"]["namespace"], namespace, "{record:?}");
+    records.delete("lab-ada", &DeleteParams::default()).await.unwrap();
+    gone(&records, "lab-ada").await;
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    assert!(namespaces.get_opt(&namespace).await.unwrap().is_none(), "the record goes last");
+    a_namespace_of_somebody_else(cluster, &service).await;
     assert!(!service.log().contains("forbidden"), "{}", service.log());
+}
+
+async fn a_namespace_of_somebody_else(cluster: &Cluster, service: &Service) {
+    let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+    let name = format!("{}-delete-grace", cluster.namespace);
+    let theirs = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
+    let before = namespaces.create(&PostParams::default(), &theirs).await.unwrap().metadata;
+    let grace = service.user("grace").unwrap();
+    let events = grace.spawn_to_end("grace").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    assert_eq!(grace.lab("grace").await.unwrap().json().unwrap()["reason"], "NamespaceTaken");
+    assert_eq!(grace.stop("grace").await.unwrap().status, 202);
+    gone(&spawns(cluster), "lab-grace").await;
+    let after = namespaces.get(&name).await.unwrap().metadata;
+    assert_eq!((&after.uid, &after.labels), (&before.uid, &before.labels), "it is not touched");
+    assert!(after.deletion_timestamp.is_none());
+    namespaces.delete(&name, &DeleteParams::default()).await.unwrap();
+}
+
+fn spawns(cluster: &Cluster) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", "Spawn"));
+    Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind)
 }
 
 async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
@@ -147,6 +182,33 @@ fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
         })
         .unwrap();
     service
+}
+
+/// A service that cannot keep records does not start, and says what to do.
+fn a_cluster_without_the_definition(cluster: &Cluster, token: &str) {
+    let output = service(cluster, token, "delete").run_to_end().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("wasmspawner crds | kubectl apply -f -"), "{said}");
+}
+
+/// What `deploy/crds.yaml` has.
+async fn install_definition(cluster: &Cluster) {
+    const FILE: &str = include_str!("../../deploy/crds.yaml");
+    let definition: CustomResourceDefinition = serde_saphyr::from_str(FILE).unwrap();
+    let name = definition.metadata.name.clone().unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    definitions.create(&PostParams::default(), &definition).await.unwrap();
+    let mut again = tokio::time::interval(Duration::from_millis(100));
+    let served = async {
+        while spawns(cluster).list(&ListParams::default()).await.is_err() {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), served).await.unwrap();
+    let definition = definitions.get(&name).await.unwrap();
+    let conditions = definition.status.unwrap().conditions.unwrap_or_default();
+    let non_structural = conditions.iter().find(|condition| condition.type_ == "NonStructuralSchema");
+    assert!(non_structural.is_none(), "{non_structural:?}");
 }
 
 /// The account of `deploy/permissions.yaml` in the test's namespace; a token of it.

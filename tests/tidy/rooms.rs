@@ -6,16 +6,34 @@ use super::tree::{Text, rust_in};
 const SERVER: &str = "host/server/src/";
 
 /// Each room and the rooms it may name. `run` puts everything together, and only `cli` starts it.
-const KNOWS: [(&str, &[&str]); 9] = [
+const KNOWS: [(&str, &[&str]); 12] = [
     ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
     ("http", &["spawner", "telemetry"]),
-    ("spawner", &["images", "k8s", "telemetry", "wasm"]),
+    ("spawner", &["history", "images", "k8s", "records", "store", "telemetry", "wasm"]),
+    ("history", &[]),
+    ("records", &["k8s"]),
+    ("store", &[]),
     ("images", &["telemetry"]),
     ("k8s", &["telemetry"]),
     ("wasm", &["telemetry"]),
     ("telemetry", &[]),
     ("one_machine", &[]),
-    ("run", &["cli", "http", "images", "k8s", "one_machine", "spawner", "telemetry", "wasm"]),
+    (
+        "run",
+        &[
+            "cli",
+            "history",
+            "http",
+            "images",
+            "k8s",
+            "one_machine",
+            "records",
+            "spawner",
+            "store",
+            "telemetry",
+            "wasm",
+        ],
+    ),
 ];
 
 #[test]

@@ -50,6 +50,11 @@ impl JobId {
     pub fn new(id: Uuid) -> Self {
         Self(id)
     }
+
+    /// No operation's id.
+    pub fn nil() -> Self {
+        Self(Uuid::nil())
+    }
 }
 
 impl fmt::Display for JobId {

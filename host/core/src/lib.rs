@@ -14,6 +14,7 @@ pub mod names;
 pub mod policy;
 pub mod progress;
 pub mod quota;
+pub mod record;
 pub mod secret;
 pub mod spawn;
 pub mod stage;

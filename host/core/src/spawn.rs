@@ -21,4 +21,6 @@ pub struct SpawnRequest {
     pub env: BTreeMap<EnvName, String>,
     /// The user's notebook token, mounted into the lab.
     pub token: SecretString,
+    /// The name of who asks: the user, the Hub or an administrator.
+    pub requested_by: String,
 }

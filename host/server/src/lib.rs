@@ -1,10 +1,13 @@
 //! The service: everything that touches the world around the core.
 
 pub mod cli;
+pub mod history;
 pub mod http;
 pub mod k8s;
 mod one_machine;
+pub mod records;
 pub mod run;
 pub mod spawner;
+pub mod store;
 pub mod telemetry;
 pub mod wasm;

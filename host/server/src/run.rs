@@ -13,15 +13,18 @@ use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
+use crate::history::History;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
-use crate::spawner::{self, History, Labs, Provisioned, Site, Volumes};
+use crate::records::{self, SpawnRecords};
+use crate::spawner::{self, Clock, Labs, Provisioned, Site, Volumes};
+use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 
-/// A watch that hears nothing for so long is taken for dead; the server ends watches before that.
+/// A connection on which nothing comes for so long is taken for dead; watches are ended before that.
 const SILENCE: Duration = Duration::from_mins(5);
 
 /// Runs the service until `stop`.
@@ -47,9 +50,13 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     .counted(&metrics);
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
+        records::install(connection.requests.clone())
+            .await
+            .context("the one-machine cluster refuses the kind Spawn")?;
     }
     let authenticator = Authenticator::new(config.auth.clone()).await?;
     let labs = Labs::new(Arc::new(site(config, policies, &connection, metrics.clone())?));
+    labs.site().records.check_installed().await?;
     let prefix = Prefix::of(&labs.site().config.http);
     let body_limit = labs.site().config.http.max_body_bytes;
     let address = api.local_addr()?;
@@ -59,29 +66,53 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
-    let keeping = spawner::keep(labs.clone(), connection.watches, stop.clone());
-    // Without its keeper the service would know less and less: it ends instead, and is started again.
+    // What follows the cluster goes on while the service drains.
+    let spawner_stop = CancellationToken::new();
+    let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
+    // Without it the service would know less and less: it ends instead, and is started again.
     let end = stop.clone().drop_guard();
-    let keeper = tokio::spawn(async move {
-        Box::pin(keeping).await;
+    let spawner = tokio::spawn(async move {
+        Box::pin(running).await;
         drop(end);
     });
     let state =
         Api { labs: labs.clone(), authenticator, metrics: metrics.clone(), prefix, shutdown: stop.clone() };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
-    let ((), (), reloading) = tokio::join!(
+    let ((), (), reloading, ()) = tokio::join!(
         serve(api, router(state, body_limit), stop.clone()),
         serve(health, probes(labs.clone(), metrics), stop.clone()),
         reload_on_hangup(&labs, &stop),
+        drain(&labs, &stop),
     );
     reloading.context("SIGHUP cannot be listened to")?;
-    keeper.await.context("the keeper of the labs panicked")?;
+    spawner_stop.cancel();
+    spawner.await.context("the task that follows the cluster panicked")?;
     cluster_stop.cancel();
     background.close();
     background.wait().await;
     labs.site().history.flush();
     tracing::info!("the service has ended");
     Ok(())
+}
+
+/// Once the service is asked to end, lets the labs be created whose creation has begun: the next start can follow a
+/// pod to its end, but knows nothing of one that was not created.
+async fn drain(labs: &Labs, stop: &CancellationToken) {
+    stop.cancelled().await;
+    labs.drain();
+    let limit = Duration::try_from(labs.site().config.limits.drain).unwrap_or_default();
+    let created = async {
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        while labs.creating() > 0 {
+            again.tick().await;
+        }
+    };
+    if tokio::time::timeout(limit, created).await.is_err() {
+        tracing::warn!(
+            labs = labs.creating(),
+            "the service ends while labs are being created; they fail, and have to be started again"
+        );
+    }
 }
 
 fn site(
@@ -105,6 +136,14 @@ fn site(
         applier: Applier::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), request_timeout),
         history,
+        records: SpawnRecords::new(
+            client.clone(),
+            namespace,
+            config.kubernetes.instance.clone(),
+            request_timeout,
+        ),
+        store: Store::default(),
+        clock: Clock::start(),
         secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
         volumes: (config.kubernetes.namespaces == NamespaceReclaim::Retain).then(volumes),

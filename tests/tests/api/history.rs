@@ -36,17 +36,17 @@ async fn operations_are_remembered_newest_first() {
 #[tokio::test]
 async fn a_lab_that_crashes_by_itself_says_why() {
     let service = Service::start(BINARY).await.unwrap();
-    let name = "later.oom";
+    let name = "later.evicted";
     let user = service.user(name).unwrap();
     let spawned = user.spawn_to_end(name).await.unwrap();
     assert_eq!(spawned.last().unwrap().kind, "complete", "{spawned:#?}");
     let crashed = user.next_operation(name, &spawned).await.unwrap();
     assert_eq!(crashed.last().unwrap().kind, "failed", "{crashed:#?}");
     let lab = user.lab(name).await.unwrap().json().unwrap();
-    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("OOMKilled")));
+    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Evicted")));
     let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
     assert_eq!((&history[0]["kind"], &history[1]["kind"]), (&json!("reap"), &json!("spawn")));
-    assert_eq!(history[0]["outcome"]["failed"]["reason"], "OOMKilled");
+    assert_eq!(history[0]["outcome"]["failed"]["reason"], "Evicted");
     assert_eq!(history[1]["outcome"], "complete");
 }
 

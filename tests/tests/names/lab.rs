@@ -23,8 +23,10 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         }],
     });
     let spawn = compose(SpawnInputs {
+        spawn: LabelValue::parse("5d3c0f5e-0000-4000-8000-000000000002").unwrap(),
         names: NameTemplates::parse(&config).unwrap().resolve(user, server, None).unwrap(),
         request: SpawnRequest {
+            requested_by: "test".to_owned(),
             key: LabKey::new(user.clone(), server.clone()),
             identity: serde_json::from_value::<Identity>(
                 json!({ "username": user, "uid": 1000, "gid": 1000 }),

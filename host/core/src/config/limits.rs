@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
-use crate::lifecycle::TimeLimits;
+use crate::lifecycle::{RestartPolicy, TimeLimits};
 use crate::stage::StagePolicy;
 
 /// How long operations may take, and how many may run at once.
@@ -16,7 +16,7 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub spawn: SignedDuration,
-    /// Time limit of a deletion.
+    /// Time limit of a deletion, counted from its last progress.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub delete: SignedDuration,
@@ -27,8 +27,22 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub reconcile_every: SignedDuration,
-    /// Restarts of one container that are forgiven; one more is a crash loop and fails the lab.
+    /// Restarts of one container that are forgiven while a lab starts; one more is a crash loop and fails the spawn.
     pub restarts: u32,
+    /// Restarts of a running lab's containers that are forgiven within `restart_window`; one more ends the lab.
+    pub running_restarts: u32,
+    /// How long a restart of a running lab's container counts.
+    #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
+    pub restart_window: SignedDuration,
+    /// How long a failed lab of which nothing is left is shown, unless it is stopped or started before.
+    #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
+    pub failed_kept: SignedDuration,
+    /// How long the service, asked to end, goes on creating labs that it has begun.
+    #[schemars(with = "String")]
+    #[serde(deserialize_with = "crate::config::span::parse")]
+    pub drain: SignedDuration,
     /// Failed downloads of an image that end a spawn.
     #[schemars(range(min = 1))]
     pub image_pull_failures: u32,
@@ -45,12 +59,17 @@ pub struct LimitsConfig {
 impl Default for LimitsConfig {
     fn default() -> Self {
         let stages = StagePolicy::default();
+        let restarts = RestartPolicy::default();
         Self {
             spawn: SignedDuration::from_mins(10),
             delete: SignedDuration::from_mins(1),
             concurrent_spawns: 1000,
             reconcile_every: SignedDuration::from_mins(5),
             restarts: stages.restarts,
+            running_restarts: restarts.allowed,
+            restart_window: restarts.window,
+            failed_kept: SignedDuration::from_hours(24),
+            drain: SignedDuration::from_secs(20),
             image_pull_failures: stages.image_pull_failures,
             config_error_grace: stages.config_error_grace,
             history: SignedDuration::from_hours(48),
@@ -74,11 +93,19 @@ impl LimitsConfig {
         }
     }
 
+    /// How many restarts of a running lab are forgiven.
+    pub fn restart_policy(&self) -> RestartPolicy {
+        RestartPolicy { allowed: self.running_restarts, window: self.restart_window }
+    }
+
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         let day = SignedDuration::from_hours(24);
         super::check_span("limits.spawn", self.spawn, day)?;
         super::check_span("limits.delete", self.delete, day)?;
         super::check_span("limits.reconcile_every", self.reconcile_every, day)?;
+        super::check_span("limits.restart_window", self.restart_window, day)?;
+        super::check_span("limits.failed_kept", self.failed_kept, day * 366)?;
+        super::check_span("limits.drain", self.drain, day)?;
         super::check_span("limits.history", self.history, day * 366)?;
         if self.concurrent_spawns == 0 {
             return Err(InvalidSetting::new("limits.concurrent_spawns", "0 admits nobody; write at least 1"));

@@ -32,37 +32,38 @@ pub enum Refusal {
     /// 404
     #[error("no lab is running")]
     NoLab,
+    /// 503
+    #[error("the service is about to end; try again in a moment")]
+    ShuttingDown,
 }
 
 /// May a spawn begin? `slot_free` says whether the service may start one more lab at this moment.
 ///
-/// A failed lab does not stand in the way: its record and what it left are replaced (seed 000).
+/// A failed lab does not stand in the way: its record and what it left are replaced (SQR-066). Neither does one that is
+/// stopped but not quite gone: the spawn waits for that.
 pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
     match lab.phase {
-        Phase::Running => Err(Refusal::LabExists),
+        Phase::Running(_) => Err(Refusal::LabExists),
         Phase::Starting(_) => Err(Refusal::SpawnInProgress),
-        Phase::Terminating(_) => Err(Refusal::StopInProgress),
-        Phase::Absent | Phase::Failed { .. } if !slot_free => Err(Refusal::TooManySpawns),
-        Phase::Absent | Phase::Failed { .. } => Ok(Admission::Begin),
+        Phase::Stopping(_) => Err(Refusal::StopInProgress),
+        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) if !slot_free => Err(Refusal::TooManySpawns),
+        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) => Ok(Admission::Begin),
     }
 }
 
 /// May the volumes of a lab go? Not while anything of it may use them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
-        Phase::Absent | Phase::Failed { cleanup: None, .. } if lab.pod.is_missing() => Ok(()),
+        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) if lab.observed.pod.is_missing() => Ok(()),
         _ => Err(Refusal::VolumesInUse),
     }
 }
 
-/// May a stop begin? A failed lab has nothing to stop once its pod is gone or going; its record stays readable.
+/// May a stop begin? Stopping a failed lab removes what is left of it, and the failure with it.
 pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
-    match &lab.phase {
-        Phase::Starting(_) | Phase::Running => Ok(Admission::Begin),
-        Phase::Terminating(_) => Ok(Admission::Join),
-        Phase::Failed { cleanup: None, .. } if !(lab.pod.is_missing() && lab.rest.is_missing()) => {
-            Ok(Admission::Begin)
-        }
-        Phase::Absent | Phase::Failed { .. } => Err(Refusal::NoLab),
+    match lab.phase {
+        Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_) => Ok(Admission::Begin),
+        Phase::Stopping(_) => Ok(Admission::Join),
+        Phase::Absent | Phase::Leaving(_) => Err(Refusal::NoLab),
     }
 }

@@ -1,4 +1,4 @@
-//! What the driver is told to do.
+//! What a step says beside the next state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,31 +6,22 @@ use serde::{Deserialize, Serialize};
 use super::{Failure, Operation};
 use crate::progress::Entry;
 
-/// One thing to do. Effects are carried out in the order given; what takes time comes back as an event.
+/// One consequence of a step, to be carried out in the order given. Work that takes time is not among them: see
+/// [`super::plan`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Start the log and the history record of a new operation.
+    /// Start the log and the history of a new operation.
     Begin(Operation),
     /// Append to the operation's log.
     Publish(Entry),
-    /// Close the operation's history record.
+    /// Close the operation's history.
     Finish(Outcome),
-    /// Ask the policies; answer with `Event::Decided`.
-    EvaluatePolicy,
-    /// Forget a policy evaluation that is under way.
-    CancelPolicy,
-    /// Create the lab's objects, pod last; answer with `Event::Applied`.
-    Apply,
-    /// Stop creating as soon as possible; `Event::Applied` comes all the same.
-    CancelApply,
-    /// Delete the pod; answer with `Event::DeleteRefused` only when that fails.
-    DeletePod,
-    /// Delete everything else; answer with `Event::DeleteRefused` only when that fails.
-    DeleteRest,
     /// The lab ended by itself: begin an operation for that, with `Event::ReapBegun`.
     Reap(Ending),
     /// Remember durably that this user has had a lab.
     MarkProvisioned,
+    /// So many restarts of a running lab's containers were seen.
+    Restarted(u32),
 }
 
 /// How a running lab ended by itself.

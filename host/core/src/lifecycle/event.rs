@@ -2,34 +2,38 @@
 
 use jiff::SignedDuration;
 
-use super::{Ending, Failure, Observation, Operation};
+use super::{Ending, Failure, Observed, Operation};
 
-/// Something that happened. Stale answers (of an operation that is over) are ignored by [`super::Lab::step`].
+/// Something that happened. What does not fit the state (a late answer, a repeated observation) changes nothing.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A spawn was admitted.
-    SpawnAdmitted(Operation),
-    /// A stop was admitted.
-    StopAdmitted(Operation),
+    /// A spawn was accepted, and its record is written.
+    SpawnAccepted(Operation),
+    /// A stop was accepted, and its record is written.
+    StopAccepted(Operation),
     /// A lab that ended by itself is being removed.
     ReapBegun(Operation, Ending),
     /// The policies answered.
-    Decided(Result<Plan, Failure>),
+    Decided(Result<LabTerms, Failure>),
     /// The objects were created, or could not be.
-    Applied(Result<(), Failure>),
-    /// The cluster shows something new.
-    Observed(Observation),
-    /// The API server refused a deletion.
-    DeleteRefused(Failure),
-    /// Time passed; the operation's deadline may have come.
+    Created(Result<(), Failure>),
+    /// The cluster shows something.
+    Observed(Box<Observed>),
+    /// Pod and namespace were read directly; this is what there is.
+    Read(Box<Observed>),
+    /// The deletion of the pod was refused, or not answered.
+    PodDeletionFailed(Failure),
+    /// The API server accepted the deletion of everything but the pod.
+    RestDeletionAccepted,
+    /// That deletion was refused, or not answered.
+    RestDeletionFailed(Failure),
+    /// Time passed.
     Tick,
-    /// Reconciliation asks to try again what could not be cleaned.
-    Reconcile,
 }
 
 /// What a spawn's policies decided that the lifecycle needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct LabTerms {
     /// Time limit of this spawn, when it differs from the service's.
     pub spawn_limit: Option<SignedDuration>,
     /// Time limit of this lab's deletion, when it differs from the service's.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DeleteStep, Failure, PodPresence, Presence};
-use crate::lab::JobId;
+use super::operation::after;
+use super::{Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Restarts, TimeLimits};
 use crate::stage::Stage;
 
 /// The state of one lab, owned by its driver.
@@ -17,13 +17,13 @@ pub struct Lab {
     pub phase: Phase,
     /// The operation under way, or the last one.
     pub operation: Option<Operation>,
+    /// What is asked already.
+    pub in_flight: InFlight,
     /// What the cluster was last known to have.
-    pub(super) pod: Presence,
-    pub(super) rest: Presence,
-    /// True from `Effect::Apply` until its answer: objects may appear at any moment.
-    pub(super) applying: bool,
-    /// The stage that pod and events showed last, with reason and message.
+    pub(super) observed: Observed,
+    /// The stage that pod and events showed last in this operation, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
+    /// What was said in this operation, so that it is said once.
     pub(super) told: BTreeSet<(String, String)>,
     /// The service's time limits, and those of this lab: a policy may set others.
     pub(super) usual_limits: TimeLimits,
@@ -31,30 +31,36 @@ pub struct Lab {
 }
 
 /// Where in its life a lab is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
-    /// There is no lab.
+    /// There is no lab, and nothing is left of one.
     Absent,
     /// A spawn is under way.
-    Starting(SpawnStep),
+    Starting(Starting),
     /// The lab answers.
-    Running,
-    /// The lab is being deleted.
-    Terminating(DeleteStep),
-    /// The last operation failed; what it left is being cleaned while `cleanup` says where that is.
-    Failed {
-        /// Why.
-        failure: Failure,
-        /// The deletion of what is left, while it goes on.
-        cleanup: Option<DeleteStep>,
-    },
+    Running(Running),
+    /// The lab is being stopped.
+    Stopping(Deletion),
+    /// The lab is stopped as far as its user is concerned; what belonged to it is still going.
+    Leaving(Deletion),
+    /// The last operation failed. What it left is cleaned.
+    Failed(Failed),
+}
+
+/// A spawn under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Starting {
+    /// Where it is.
+    pub step: SpawnStep,
+    /// Its time is up. The cluster is read once more before that is believed.
+    pub overdue: bool,
 }
 
 /// Where a spawn is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnStep {
-    /// Deleting what an earlier lab left.
-    Cleaning(DeleteStep),
+    /// Waiting until nothing is left of an earlier lab.
+    Cleaning,
     /// Asking the policies.
     Deciding,
     /// Creating objects.
@@ -63,41 +69,45 @@ pub enum SpawnStep {
     Waiting,
 }
 
-/// An operation on a lab.
+/// A lab that answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Running {
+    /// When it became ready.
+    pub ready_at: Timestamp,
+    /// The pod that was ready.
+    pub pod_uid: Option<String>,
+    /// What is known of its containers' restarts.
+    pub restarts: Restarts,
+}
+
+impl Running {
+    /// How often a container was restarted since the lab became ready.
+    pub fn restarts(&self) -> u32 {
+        self.restarts.total()
+    }
+}
+
+/// A deletion under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
-    /// Its id.
-    pub job_id: JobId,
-    /// What it does.
-    pub kind: OperationKind,
-    /// When it began.
-    pub started_at: Timestamp,
-    /// When it has taken too long.
+pub struct Deletion {
+    /// When it has taken too long, counted from its last progress.
     pub deadline: Timestamp,
+    /// Its time is up. The cluster is read once more before that is believed.
+    pub overdue: bool,
 }
 
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OperationKind {
-    /// Starts a lab.
-    Spawn,
-    /// Stops it because someone asked.
-    Stop,
-    /// Removes what is left of a lab that ended by itself.
-    Reap,
+/// A lab whose last operation failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failed {
+    /// Why.
+    pub failure: Failure,
+    /// When.
+    pub at: Timestamp,
+    /// What failed. A failed deletion is over as soon as nothing is left.
+    pub operation: OperationKind,
 }
 
-/// How long operations may take in all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeLimits {
-    /// A spawn.
-    pub spawn: SignedDuration,
-    /// A deletion.
-    pub delete: SignedDuration,
-}
-
-/// A lab's status, in seed 000's words.
+/// A lab's status, in the words of SQR-066.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LabStatus {
@@ -114,6 +124,16 @@ pub enum LabStatus {
 impl LabStatus {
     /// Every status.
     pub const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Terminating, Self::Failed];
+
+    /// The status as it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Terminating => "terminating",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl Lab {
@@ -122,9 +142,8 @@ impl Lab {
         Self {
             phase: Phase::Absent,
             operation: None,
-            pod: Presence::Missing,
-            rest: Presence::Missing,
-            applying: false,
+            in_flight: InFlight::default(),
+            observed: Observed::nothing(),
             stage: None,
             told: BTreeSet::new(),
             usual_limits: limits,
@@ -132,20 +151,31 @@ impl Lab {
         }
     }
 
+    /// The state of a lab that a restart found: see [`crate::record::recover`].
+    pub fn recovered(
+        phase: Phase,
+        operation: Operation,
+        observed: Observed,
+        limits: TimeLimits,
+        usual: TimeLimits,
+    ) -> Self {
+        Self { phase, operation: Some(operation), observed, limits, ..Self::absent(usual) }
+    }
+
     /// The status, or nothing when there is no lab.
     pub fn status(&self) -> Option<LabStatus> {
         match self.phase {
-            Phase::Absent => None,
+            Phase::Absent | Phase::Leaving(_) => None,
             Phase::Starting(_) => Some(LabStatus::Starting),
-            Phase::Running => Some(LabStatus::Running),
-            Phase::Terminating(_) => Some(LabStatus::Terminating),
-            Phase::Failed { .. } => Some(LabStatus::Failed),
+            Phase::Running(_) => Some(LabStatus::Running),
+            Phase::Stopping(_) => Some(LabStatus::Terminating),
+            Phase::Failed(_) => Some(LabStatus::Failed),
         }
     }
 
     /// Whether the pod exists.
     pub fn pod_presence(&self) -> PodPresence {
-        if self.pod.is_missing() { PodPresence::Missing } else { PodPresence::Present }
+        if self.observed.pod.is_missing() { PodPresence::Missing } else { PodPresence::Present }
     }
 
     /// The stage last shown, with its reason and message.
@@ -156,18 +186,43 @@ impl Lab {
     /// The failure, when the last operation failed.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.phase {
-            Phase::Failed { failure, .. } => Some(failure),
+            Phase::Failed(failed) => Some(&failed.failure),
             _ => None,
         }
     }
 
-    /// When [`super::Event::Tick`] is due, if something is under way.
+    /// How long operations on this lab may take.
+    pub fn limits(&self) -> TimeLimits {
+        self.limits
+    }
+
+    /// When the operation under way has taken too long.
     pub fn deadline(&self) -> Option<Timestamp> {
-        let under_way = match &self.phase {
-            Phase::Starting(_) | Phase::Terminating(_) => true,
-            Phase::Failed { cleanup, .. } => cleanup.is_some(),
-            Phase::Absent | Phase::Running => false,
-        };
-        self.operation.filter(|_| under_way).map(|operation| operation.deadline)
+        match &self.phase {
+            Phase::Starting(Starting { overdue: false, .. }) => {
+                self.operation.map(|operation| operation.deadline)
+            }
+            Phase::Stopping(Deletion { deadline, overdue: false }) => Some(*deadline),
+            _ => None,
+        }
+    }
+
+    /// True when time is up and the cluster has to be read before that is believed.
+    pub(super) fn is_overdue(&self) -> bool {
+        match &self.phase {
+            Phase::Starting(starting) => starting.overdue,
+            Phase::Stopping(deletion) => deletion.overdue,
+            _ => false,
+        }
+    }
+
+    /// True while an earlier lab's remains are in the way of a spawn, or a failure's.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
+    }
+
+    /// A deletion that begins, or makes progress, at `now`.
+    pub(super) fn deletion(&self, now: Timestamp) -> Deletion {
+        Deletion { deadline: after(now, self.limits.delete), overdue: false }
     }
 }

@@ -1,36 +1,43 @@
 //! The life of a lab as a pure state machine.
 //!
 //! [`admit_spawn`] and [`admit_stop`] say whether a request may begin an operation; [`Lab::step`] takes what happened
-//! and answers what to do about it. Who does it, and how, is the driver's business: the core sees no cluster and no
-//! clock.
+//! and answers what to tell; [`plan`] says what to do next, from where the lab is and what is observed. Who does it,
+//! and how, is the driver's business: the core sees no cluster and no clock.
 //!
 //! ```text
 //!            spawn                      ready
 //!  Absent ----------> Starting ----------------------> Running
-//!    ^  ^               |   | failure                     |  | crash
+//!    ^  ^               |   | failure                     |  | too many crashes
 //!    |  |          stop |   +---------> Failed <----------+--+
-//!    |  |               v                 | cleans itself   | stop, end of the pod
-//!    |  +---------- Terminating <---------|-----------------+
-//!    +---- (a new spawn replaces it) -----+
+//!    |  |               v                 | stop           | stop, end of the pod
+//!    |  |            Stopping <-----------+----------------+
+//!    |  |               | the pod is gone, the rest has been asked to go
+//!    |  +----------- Leaving ---------> Starting (a spawn waits until nothing is left)
+//!    +---- (a new spawn replaces a failed lab)
 //! ```
 
 mod admit;
-mod deletion;
+mod deleting;
 mod effect;
 mod event;
 mod failure;
 mod lab;
-mod observation;
-mod recover;
+mod observed;
+mod operation;
+mod plan;
+mod request;
+mod restarts;
 mod running;
 mod starting;
 mod step;
-mod terminating;
 
 pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
-pub use deletion::DeleteStep;
 pub use effect::{Effect, Ending, Outcome};
-pub use event::{Event, Plan};
+pub use event::{Event, LabTerms};
 pub use failure::{Blame, Failure};
-pub use lab::{Lab, LabStatus, Operation, OperationKind, Phase, SpawnStep, TimeLimits};
-pub use observation::{Observation, PodPresence, Presence};
+pub use lab::{Deletion, Failed, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
+pub use observed::{Observed, PodPresence, Presence};
+pub use operation::{Operation, OperationKind, TimeLimits};
+pub use plan::{Plan, RecordState, plan};
+pub use request::{InFlight, Request};
+pub use restarts::{RestartPolicy, Restarts};

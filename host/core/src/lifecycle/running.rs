@@ -2,26 +2,71 @@
 
 use jiff::Timestamp;
 
-use super::{Effect, Ending, Failure, Lab, Operation, Phase};
+use super::{Effect, Ending, Failure, Lab, Operation, Phase, RestartPolicy};
 use crate::progress::Entry;
 use crate::stage::{Analysis, Stage};
 
 impl Lab {
-    /// A running lab whose pod ended is reaped. Losing readiness for a while is no end.
-    pub(super) fn observe_running(&mut self, analysis: &Analysis, effects: &mut Vec<Effect>) {
+    /// A running lab whose pod ended is removed. Losing readiness for a while is no end, and neither is a container
+    /// that the kubelet restarts, unless that happens too often.
+    pub(super) fn observe_running(
+        &mut self,
+        analysis: &Analysis,
+        policy: RestartPolicy,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
         let ending = match analysis.stage {
-            _ if self.pod.is_missing() => Ending::Gone("The lab's pod was taken away".into()),
-            Stage::Stopped => Ending::Gone("The lab has shut down".into()),
-            Stage::Terminating => Ending::Gone("The lab's pod is being taken away".into()),
-            Stage::Failed => Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message)),
+            _ if self.observed.pod.is_missing() => Some(Ending::Gone("The lab's pod was taken away".into())),
+            Stage::Stopped => Some(Ending::Gone("The lab has shut down".into())),
+            Stage::Terminating => Some(Ending::Gone("The lab's pod is being taken away".into())),
+            Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
             | Stage::Starting
             | Stage::Scheduling
             | Stage::Pulling
             | Stage::Initializing
-            | Stage::Unknown => return self.tell(&analysis.findings, effects),
+            | Stage::Unknown => None,
         };
-        effects.push(Effect::Reap(ending));
+        if let Some(ending) = ending {
+            return effects.push(Effect::Reap(ending));
+        }
+        self.tell(&analysis.findings, effects);
+        self.count_restarts(analysis, policy, now, effects);
+    }
+
+    fn count_restarts(
+        &mut self,
+        analysis: &Analysis,
+        policy: RestartPolicy,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Phase::Running(running) = &mut self.phase else { return };
+        let new = running.restarts.count(analysis.restarts, now);
+        if new == 0 {
+            return;
+        }
+        let why = analysis.last_end.as_deref().unwrap_or("Your lab stopped unexpectedly and was restarted.");
+        if running.restarts.are_too_many(policy, now) {
+            let failure = Failure::cluster(
+                "CrashLoopBackOff",
+                format!("{why} It was restarted more than {} times in a short while.", policy.allowed),
+            );
+            effects.push(Effect::Reap(Ending::Crashed(failure)));
+        } else {
+            effects.push(Effect::Restarted(new));
+            effects.push(Effect::Publish(Entry::Error(why.to_owned())));
+        }
+    }
+
+    /// Whoever looks at a lab that was restarted reads how that came about.
+    pub(super) fn show_restarts(&mut self, analysis: &Analysis) {
+        if let (Phase::Running(running), Some(why)) = (&self.phase, &analysis.last_end)
+            && running.restarts() > 0
+        {
+            self.stage = Some((analysis.stage, "Restarted".to_owned(), why.clone()));
+        }
     }
 
     /// What is left of a lab that ended by itself is removed, in an operation of its own: silently for the user when it
@@ -33,7 +78,7 @@ impl Lab {
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running(_)) {
             return;
         }
         self.begin(self.within_its_own_limit(operation), effects);
@@ -41,7 +86,7 @@ impl Lab {
             Ending::Crashed(failure) => self.fail(failure, now, effects),
             Ending::Gone(message) => {
                 effects.push(Effect::Publish(Entry::Info(message)));
-                self.begin_termination(effects);
+                self.stop(now, effects);
             }
         }
     }

@@ -2,8 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::deletion::Deletion;
-use super::{DeleteStep, Effect, Failure, Lab, Operation, Outcome, Phase, Plan, SpawnStep};
+use super::operation::after;
+use super::{
+    Effect, Failure, Lab, LabTerms, Operation, Outcome, Phase, Presence, Request, Restarts, Running,
+    SpawnStep, Starting,
+};
 use crate::progress::{Entry, StageReport, percent};
 use crate::stage::{Analysis, Finding, Severity, Stage};
 
@@ -13,69 +16,88 @@ const CREATING: u8 = 10;
 
 impl Lab {
     pub(super) fn begin_spawn(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
-        if !matches!(self.phase, Phase::Absent | Phase::Failed { .. }) {
+        if !matches!(self.phase, Phase::Absent | Phase::Leaving(_) | Phase::Failed(_)) {
             return;
         }
         self.limits = self.usual_limits;
         self.begin(operation, effects);
-        let step = match self.begin_deletion(effects) {
-            Deletion::Continue(step) => {
-                effects.push(Effect::Publish(Entry::Info("Removing what the previous lab left".into())));
-                SpawnStep::Cleaning(step)
-            }
-            Deletion::Done => decide(effects),
-        };
-        self.phase = Phase::Starting(step);
+        if self.observed.is_nothing() && !self.in_flight.awaits(Request::Create) {
+            self.decide(effects);
+        } else {
+            let what = if matches!(self.phase, Phase::Leaving(_)) {
+                "Waiting until the previous lab is gone"
+            } else {
+                "Removing what the previous lab left"
+            };
+            effects.push(Effect::Publish(Entry::Info(what.into())));
+            self.enter(SpawnStep::Cleaning);
+        }
     }
 
-    pub(super) fn continue_cleaning(&mut self, step: DeleteStep, effects: &mut Vec<Effect>) {
-        let step = match self.continue_deletion(step, effects) {
-            Deletion::Continue(step) => SpawnStep::Cleaning(step),
-            Deletion::Done => decide(effects),
-        };
-        self.phase = Phase::Starting(step);
+    pub(super) fn continue_cleaning(&mut self, gone: bool, effects: &mut Vec<Effect>) {
+        if gone && matches!(self.phase, Phase::Starting(Starting { step: SpawnStep::Cleaning, .. })) {
+            self.decide(effects);
+        }
+    }
+
+    fn decide(&mut self, effects: &mut Vec<Effect>) {
+        publish(DECIDING, "Checking the request", effects);
+        self.enter(SpawnStep::Deciding);
+    }
+
+    fn enter(&mut self, step: SpawnStep) {
+        let overdue = matches!(self.phase, Phase::Starting(Starting { overdue: true, .. }));
+        self.phase = Phase::Starting(Starting { step, overdue });
+    }
+
+    pub(super) fn is_at(&self, wanted: SpawnStep) -> bool {
+        matches!(self.phase, Phase::Starting(Starting { step, .. }) if step == wanted)
     }
 
     pub(super) fn on_decided(
         &mut self,
-        decision: Result<Plan, Failure>,
+        decision: Result<LabTerms, Failure>,
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
-        if self.phase != Phase::Starting(SpawnStep::Deciding) {
+        if !self.is_at(SpawnStep::Deciding) {
             return;
         }
         match decision {
-            Ok(plan) => {
-                self.adopt(plan);
-                self.phase = Phase::Starting(SpawnStep::Creating);
+            Ok(terms) => {
+                self.adopt(terms);
                 publish(CREATING, "Creating the lab's resources", effects);
-                self.applying = true;
-                effects.push(Effect::Apply);
+                self.enter(SpawnStep::Creating);
             }
             Err(failure) => self.fail(failure, now, effects),
         }
     }
 
-    pub(super) fn wait_for_pod(&mut self, effects: &mut Vec<Effect>) {
-        self.phase = Phase::Starting(SpawnStep::Waiting);
-        publish(percent(Stage::Scheduling) - 5, "Created the lab's resources", effects);
-    }
-
-    /// A creation under way put objects there, or may have: until the watches say otherwise they are taken as present.
-    pub(super) fn expect_objects(&mut self) {
-        use super::Presence::{Missing, Present};
-        if self.pod == Missing {
-            self.pod = Present;
+    /// A creation that ends has put objects there, or may have: until the cluster says otherwise they are taken as
+    /// present.
+    pub(super) fn on_created(
+        &mut self,
+        result: Result<(), Failure>,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.observed.pod = self.observed.pod.max(Presence::Present);
+        self.observed.rest = self.observed.rest.max(Presence::Present);
+        if !self.is_at(SpawnStep::Creating) {
+            return;
         }
-        if self.rest == Missing {
-            self.rest = Present;
+        match result {
+            Ok(()) => {
+                publish(percent(Stage::Scheduling) - 5, "Created the lab's resources", effects);
+                self.enter(SpawnStep::Waiting);
+            }
+            Err(failure) => self.fail(failure, now, effects),
         }
     }
 
     pub(super) fn observe_start(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
         self.tell(&analysis.findings, effects);
-        if self.pod.is_missing() {
+        if self.observed.pod.is_missing() {
             return self.fail(
                 Failure::cluster("PodDeleted", "The lab was deleted before it was ready"),
                 now,
@@ -100,7 +122,10 @@ impl Lab {
     }
 
     fn become_running(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
-        self.phase = Phase::Running;
+        let mut restarts = Restarts::default();
+        restarts.count(analysis.restarts, now);
+        self.phase =
+            Phase::Running(Running { ready_at: now, pod_uid: self.observed.pod_uid.clone(), restarts });
         effects.push(Effect::Publish(Entry::Stage(report(analysis, now))));
         effects.push(Effect::Publish(Entry::Progress(100)));
         effects.push(Effect::MarkProvisioned);
@@ -121,32 +146,26 @@ impl Lab {
         }
     }
 
-    fn is_news(&mut self, reason: &str, message: &str) -> bool {
-        self.told.insert((reason.to_owned(), message.to_owned()))
-    }
-
-    fn adopt(&mut self, plan: Plan) {
-        if let Some(limit) = plan.delete_limit {
+    fn adopt(&mut self, terms: LabTerms) {
+        if let Some(limit) = terms.delete_limit {
             self.limits.delete = limit;
         }
-        if let (Some(limit), Some(operation)) = (plan.spawn_limit, &mut self.operation) {
-            operation.deadline = operation.started_at.checked_add(limit).unwrap_or(Timestamp::MAX);
+        if let (Some(limit), Some(operation)) = (terms.spawn_limit, &mut self.operation) {
+            self.limits.spawn = limit;
+            operation.deadline = after(operation.started_at, limit);
         }
     }
 
     pub(super) fn spawn_timed_out(&self) -> Failure {
-        let waiting_for = match &self.stage {
-            Some((_, _, message)) => format!(": {message}"),
-            None => String::new(),
+        let waiting_for = match (&self.stage, &self.observed.stuck) {
+            (_, Some(detail)) if self.is_at(SpawnStep::Cleaning) => {
+                format!(": what the previous lab left does not go ({detail})")
+            }
+            (Some((_, _, message)), _) => format!(": {message}"),
+            _ => String::new(),
         };
         Failure::cluster("SpawnTimeout", format!("The lab was not ready in time{waiting_for}"))
     }
-}
-
-fn decide(effects: &mut Vec<Effect>) -> SpawnStep {
-    publish(DECIDING, "Checking the request", effects);
-    effects.push(Effect::EvaluatePolicy);
-    SpawnStep::Deciding
 }
 
 fn publish(percent: u8, message: &str, effects: &mut Vec<Effect>) {

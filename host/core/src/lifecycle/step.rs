@@ -1,86 +1,109 @@
-//! What happened goes in; the next state and what to do come out.
+//! What happened goes in; the next state and what to tell come out.
 
 use jiff::Timestamp;
 
-use super::{Effect, Event, Failure, Lab, Observation, Phase, SpawnStep};
+use super::{
+    Effect, Event, Failed, Failure, Lab, Observed, Phase, Presence, Request, RestartPolicy, SpawnStep,
+};
 
 impl Lab {
-    /// Takes one event in, at `now`, and answers what to do, in order.
+    /// Takes one event in, at `now`, and answers what to tell, in order.
     ///
     /// Total: an event that does not fit the state (a late answer, a repeated observation) changes nothing.
-    pub fn step(&mut self, event: Event, now: Timestamp) -> Vec<Effect> {
+    pub fn step(&mut self, event: Event, policy: RestartPolicy, now: Timestamp) -> Vec<Effect> {
         let mut effects = Vec::new();
         match event {
-            Event::SpawnAdmitted(operation) => self.begin_spawn(operation, &mut effects),
-            Event::StopAdmitted(operation) => self.begin_stop(operation, &mut effects),
+            Event::SpawnAccepted(operation) => self.begin_spawn(operation, &mut effects),
+            Event::StopAccepted(operation) => self.begin_stop(operation, now, &mut effects),
             Event::ReapBegun(operation, ending) => self.begin_reap(operation, ending, now, &mut effects),
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
-            Event::Applied(result) => self.on_applied(result, now, &mut effects),
-            Event::Observed(observation) => self.on_observed(&observation, now, &mut effects),
-            Event::DeleteRefused(failure) => self.on_delete_refused(failure, &mut effects),
-            Event::Tick => self.on_tick(now, &mut effects),
-            Event::Reconcile => self.retry_cleanup(now, &mut effects),
+            Event::Created(result) => self.on_created(result, now, &mut effects),
+            Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
+            Event::Read(observed) => {
+                self.on_observed(*observed, policy, now, &mut effects);
+                self.judge(now, &mut effects);
+            }
+            Event::RestDeletionAccepted => {
+                self.observed.rest = self.observed.rest.min(Presence::Terminating);
+                self.advance_deletion(now, &mut effects);
+            }
+            Event::PodDeletionFailed(failure) | Event::RestDeletionFailed(failure) => {
+                self.on_deletion_failed(&failure, &mut effects);
+            }
+            Event::Tick => self.on_tick(now),
         }
         effects
     }
 
-    fn on_applied(&mut self, result: Result<(), Failure>, now: Timestamp, effects: &mut Vec<Effect>) {
-        if !std::mem::take(&mut self.applying) {
-            return;
+    fn on_observed(
+        &mut self,
+        observed: Observed,
+        policy: RestartPolicy,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        let before = (self.observed.pod, self.observed.rest);
+        self.observed = observed;
+        if self.observed.pod.is_missing() {
+            self.in_flight.forget(Request::DeletePod);
         }
-        self.expect_objects();
-        match (&self.phase, result) {
-            (Phase::Starting(SpawnStep::Creating), Ok(())) => self.wait_for_pod(effects),
-            (Phase::Starting(SpawnStep::Creating), Err(failure)) => self.fail(failure, now, effects),
-            _ => self.advance_deletion(effects),
+        if self.observed.rest.is_missing() {
+            self.in_flight.forget(Request::DeleteRest);
         }
-    }
-
-    fn on_observed(&mut self, observation: &Observation, now: Timestamp, effects: &mut Vec<Effect>) {
-        self.pod = observation.pod;
-        self.rest = observation.rest;
-        let analysis = &observation.analysis;
+        let analysis = self.observed.analysis.clone();
         self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
-        match self.phase {
-            Phase::Starting(SpawnStep::Waiting) => self.observe_start(analysis, now, effects),
-            Phase::Running => self.observe_running(analysis, effects),
-            _ => self.advance_deletion(effects),
-        }
-    }
-
-    /// Takes whatever deletion is under way as far as the cluster has come.
-    fn advance_deletion(&mut self, effects: &mut Vec<Effect>) {
-        match self.phase {
-            Phase::Starting(SpawnStep::Cleaning(step)) => self.continue_cleaning(step, effects),
-            Phase::Terminating(step) => self.continue_termination(step, effects),
-            Phase::Failed { cleanup: Some(step), .. } => self.continue_cleanup(step, effects),
-            Phase::Absent | Phase::Starting(_) | Phase::Running | Phase::Failed { cleanup: None, .. } => {}
-        }
-    }
-
-    fn on_delete_refused(&mut self, failure: Failure, effects: &mut Vec<Effect>) {
-        match &mut self.phase {
-            Phase::Starting(SpawnStep::Cleaning(_)) | Phase::Terminating(_) => self.give_up(failure, effects),
-            Phase::Failed { cleanup, .. } => *cleanup = None,
-            Phase::Absent | Phase::Starting(_) | Phase::Running => {}
-        }
-    }
-
-    fn on_tick(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        if self.deadline().is_none_or(|deadline| now < deadline) {
-            return;
-        }
-        match &mut self.phase {
-            Phase::Starting(SpawnStep::Cleaning(_)) | Phase::Terminating(_) => {
-                self.give_up(self.deletion_timed_out(), effects);
+        self.note_progress(before, now);
+        match &self.phase {
+            Phase::Starting(starting) if starting.step == SpawnStep::Waiting => {
+                self.observe_start(&analysis, now, effects);
             }
-            Phase::Starting(SpawnStep::Deciding) => {
-                effects.push(Effect::CancelPolicy);
-                self.fail(self.spawn_timed_out(), now, effects);
+            Phase::Running(_) => {
+                self.observe_running(&analysis, policy, now, effects);
+                self.show_restarts(&analysis);
             }
-            Phase::Starting(_) => self.fail(self.spawn_timed_out(), now, effects),
-            Phase::Failed { cleanup, .. } => *cleanup = None,
-            Phase::Absent | Phase::Running => {}
+            _ => self.advance_deletion(now, effects),
+        }
+    }
+
+    /// The verdict on an operation whose time is up, now that the cluster was read.
+    fn judge(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        if self.is_overdue() {
+            let failure = match self.phase {
+                Phase::Stopping(_) => self.deletion_timed_out(),
+                _ => self.spawn_timed_out(),
+            };
+            self.fail(failure, now, effects);
+        }
+    }
+
+    fn on_tick(&mut self, now: Timestamp) {
+        let deadline = self.operation.map(|operation| operation.deadline);
+        match &mut self.phase {
+            Phase::Starting(starting) => starting.overdue |= deadline.is_some_and(|deadline| now >= deadline),
+            Phase::Stopping(deletion) => deletion.expire(now),
+            Phase::Absent | Phase::Running(_) | Phase::Leaving(_) | Phase::Failed(_) => {}
+        }
+    }
+
+    /// The record of a failure has been kept for long enough: nothing is left, and nobody asked.
+    pub fn forget_failure(&mut self, before: Timestamp) -> bool {
+        let forget =
+            matches!(&self.phase, Phase::Failed(Failed { at, .. }) if *at < before) && self.is_settled();
+        if forget {
+            self.phase = Phase::Absent;
+        }
+        forget
+    }
+
+    /// The answer to a request was lost, because the task that made it failed.
+    pub fn lost(&mut self, request: Request, policy: RestartPolicy, now: Timestamp) -> Vec<Effect> {
+        self.in_flight.answered(request, now);
+        let message = "The service failed; its administrators find the reason in its log";
+        let failure = Failure::service("InternalError", message);
+        match request {
+            Request::Decide => self.step(Event::Decided(Err(failure)), policy, now),
+            Request::Create => self.step(Event::Created(Err(failure)), policy, now),
+            _ => Vec::new(),
         }
     }
 }

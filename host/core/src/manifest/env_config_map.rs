@@ -1,6 +1,6 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::metadata;
+use super::metadata::{self, COMPONENT_LABEL, ENVIRONMENT};
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::LabValue;
 
@@ -10,9 +10,8 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> ConfigMap {
         LabValue::Plain(text) => Some((name.to_string(), text.clone())),
         LabValue::Credential(_) | LabValue::SecretKey(_) | LabValue::Field(_) => None,
     });
-    ConfigMap {
-        metadata: metadata::of_lab(spawn, &spawn.names.env),
-        data: Some(plain.collect()),
-        ..ConfigMap::default()
-    }
+    let mut metadata = metadata::of_lab(spawn, &spawn.names.env);
+    let labels = metadata.labels.get_or_insert_default();
+    labels.insert(COMPONENT_LABEL.to_owned(), ENVIRONMENT.to_owned());
+    ConfigMap { metadata, data: Some(plain.collect()), ..ConfigMap::default() }
 }

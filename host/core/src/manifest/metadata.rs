@@ -20,6 +20,13 @@ pub const USER_LABEL: &str = "wasmspawner.io/user";
 pub const SERVER_LABEL: &str = "wasmspawner.io/server";
 /// Label: the spawn that made it.
 pub const JOB_ID_LABEL: &str = "wasmspawner.io/job-id";
+/// Label: the uid of the record that the object belongs to. The service believes an object to be a lab's when it stands
+/// where the lab's record says, and carries this.
+pub const SPAWN_LABEL: &str = "wasmspawner.io/spawn";
+/// Label: what an object is for.
+pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+/// The value of [`COMPONENT_LABEL`] of the `ConfigMap` that holds a lab's environment.
+pub const ENVIRONMENT: &str = "environment";
 /// Annotation: the raw username.
 pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 /// Annotation: the raw server name.
@@ -40,11 +47,14 @@ pub fn service_selector(instance: &LabelValue) -> String {
     format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
 }
 
-/// Selects the objects that belong to one lab: not what its user keeps, such as volume claims.
-pub fn lab_selector(instance: &LabelValue, key: &LabKey) -> String {
-    let user = LabelValue::for_name(key.user.as_str());
-    let server = LabelValue::for_name(key.server.as_str());
-    format!("{},{USER_LABEL}={user},{SERVER_LABEL}={server}", service_selector(instance))
+/// Selects the objects that belong to the spawn of one record: not what its user keeps, such as volume claims.
+pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
+    format!("{},{SPAWN_LABEL}={spawn}", service_selector(instance))
+}
+
+/// Selects the environments of all labs.
+pub fn environment_selector(instance: &LabelValue) -> String {
+    format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
 }
 
 /// Whose lab an object belongs to, by its annotations.
@@ -60,6 +70,7 @@ pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     let mut meta = of_user(spawn, name);
     let labels = meta.labels.get_or_insert_default();
     labels.insert(SERVER_LABEL.to_owned(), spawn.names.server_label.to_string());
+    labels.insert(SPAWN_LABEL.to_owned(), spawn.spawn.to_string());
     labels.insert(JOB_ID_LABEL.to_owned(), spawn.job_id.to_string());
     let annotations = meta.annotations.get_or_insert_default();
     annotations.insert(SERVERNAME_ANNOTATION.to_owned(), spawn.key.server.to_string());

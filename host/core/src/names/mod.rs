@@ -37,6 +37,7 @@ pub use label::{LabelKey, LabelValue};
 pub use object_name::{DnsLabel, NamespaceName, ObjectName};
 pub use problem::{NameError, TemplateError, TemplateProblem};
 pub use scheme::{Compat, Slug, SlugScheme};
+pub(crate) use slug::{extract, is_object};
 pub use template::Template;
 pub use templates::NameTemplates;
 pub use tree::TemplateTree;

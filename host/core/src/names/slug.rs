@@ -76,7 +76,7 @@ fn strip_hash(name: &str, limit: usize) -> String {
 }
 
 /// The readable piece: lower case letters and digits, runs of anything else as one `-`, a letter first.
-fn extract(name: &str, limit: usize) -> String {
+pub(crate) fn extract(name: &str, limit: usize) -> String {
     let mut piece = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
@@ -97,7 +97,7 @@ fn extract(name: &str, limit: usize) -> String {
     }
 }
 
-fn is_object(name: &str) -> bool {
+pub(crate) fn is_object(name: &str) -> bool {
     let inside = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     name.len() <= 63
         && name.bytes().all(inside)

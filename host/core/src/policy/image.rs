@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A container image.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
     /// What the kubelet pulls: `registry/repository:tag`.

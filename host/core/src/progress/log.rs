@@ -20,37 +20,34 @@ pub struct LoggedEntry {
     pub entry: Entry,
 }
 
-/// Everything that was said in one operation, in order. Progress never falls, nothing follows the last entry, and
-/// what would only repeat the entry before it is left out.
+/// Everything that was said in one operation, in order. Progress never falls. Nothing but trouble of a running lab
+/// follows the end, and what would only repeat the entry before it is left out.
 #[derive(Debug, Clone)]
 pub struct ProgressLog {
     job_id: JobId,
-    first_number: usize,
+    next_number: usize,
     entries: Vec<LoggedEntry>,
     progress: u8,
+    finished: bool,
 }
 
 impl ProgressLog {
     /// The empty log of an operation.
     pub fn new(job_id: JobId) -> Self {
-        Self::continued(job_id, 1)
+        Self { job_id, next_number: 1, entries: Vec::new(), progress: 0, finished: false }
     }
 
-    /// The log of an operation that was begun before a restart: its numbers start at `first_number`, above all that
-    /// were given out then.
-    pub fn continued(job_id: JobId, first_number: usize) -> Self {
-        Self { job_id, first_number, entries: Vec::new(), progress: 0 }
-    }
-
-    /// The log of an operation that ended before a restart, as its record has it.
-    pub fn restored(job_id: JobId, entries: Vec<LoggedEntry>) -> Self {
+    /// The log of an operation that was begun before a restart, as far as the history has it. Its numbers go on at
+    /// `next_number` at the least: above all that were given out before.
+    pub fn resumed(job_id: JobId, entries: Vec<LoggedEntry>, next_number: usize) -> Self {
         let progress = entries.iter().filter_map(|logged| match logged.entry {
             Entry::Progress(percent) => Some(percent),
             _ => None,
         });
         let progress = progress.max().unwrap_or_default();
-        let first_number = entries.first().map_or(1, |first| first.number);
-        Self { job_id, first_number, entries, progress }
+        let finished = entries.iter().any(|logged| logged.entry.is_last());
+        let after = entries.last().map_or(1, |last| last.number + 1);
+        Self { job_id, next_number: next_number.max(after), entries, progress, finished }
     }
 
     /// The operation.
@@ -60,12 +57,13 @@ impl ProgressLog {
 
     /// The number that the next entry will have.
     pub fn next_number(&self) -> usize {
-        self.first_number + self.entries.len()
+        self.next_number
     }
 
     /// Appends; answers whether there is something new to read.
     pub fn append(&mut self, entry: Entry, at: Timestamp) -> bool {
-        if self.is_finished() || self.repeats(&entry) {
+        let refused = self.finished && !matches!(entry, Entry::Error(_));
+        if refused || self.repeats(&entry) {
             return false;
         }
         if let Entry::Progress(percent) = entry {
@@ -74,8 +72,9 @@ impl ProgressLog {
             }
             self.progress = percent.min(100);
         }
-        let number = self.next_number();
-        self.entries.push(LoggedEntry { number, at, entry });
+        self.finished |= entry.is_last();
+        self.entries.push(LoggedEntry { number: self.next_number, at, entry });
+        self.next_number += 1;
         true
     }
 
@@ -86,13 +85,9 @@ impl ProgressLog {
 
     /// What follows `last_seen`: all of it when that id is of another operation.
     pub fn after(&self, last_seen: Option<EventId>) -> &[LoggedEntry] {
-        let skip = match last_seen {
-            Some(id) if id.job_id == self.job_id => {
-                id.number.saturating_add(1).saturating_sub(self.first_number)
-            }
-            _ => 0,
-        };
-        self.entries.get(skip..).unwrap_or_default()
+        let seen = last_seen.filter(|id| id.job_id == self.job_id).map_or(0, |id| id.number);
+        let skip = self.entries.partition_point(|logged| logged.number <= seen);
+        &self.entries[skip..]
     }
 
     /// The highest progress so far, 0 to 100.
@@ -102,7 +97,7 @@ impl ProgressLog {
 
     /// True once the operation's end is logged.
     pub fn is_finished(&self) -> bool {
-        self.entries.last().is_some_and(|last| last.entry.is_last())
+        self.finished
     }
 
     fn repeats(&self, entry: &Entry) -> bool {
@@ -172,16 +167,29 @@ mod tests {
         let mut log = log();
         log.append(Entry::Progress(100), Timestamp::UNIX_EPOCH);
         log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
-        let restored = ProgressLog::restored(log.job_id(), log.entries().to_vec());
+        let restored = ProgressLog::resumed(log.job_id(), log.entries().to_vec(), 1);
         assert!(restored.is_finished());
         assert_eq!((restored.progress(), numbers(restored.after(None))), (100, vec![1, 2]));
     }
 
     #[test]
-    fn a_continued_log_counts_on() {
-        let mut log = ProgressLog::continued(log().job_id(), 8);
+    fn a_resumed_log_counts_on_and_its_progress_does_not_fall_back() {
+        let mut log = log();
+        log.append(Entry::Progress(40), Timestamp::UNIX_EPOCH);
+        let mut log = ProgressLog::resumed(log.job_id(), log.entries().to_vec(), 8);
+        log.append(Entry::Progress(10), Timestamp::UNIX_EPOCH);
         log.append(Entry::Info("again".into()), Timestamp::UNIX_EPOCH);
         let seen_before_the_restart = Some(EventId { job_id: log.job_id(), number: 5 });
         assert_eq!(numbers(log.after(seen_before_the_restart)), [8]);
+        assert_eq!((log.progress(), numbers(log.after(None))), (40, vec![1, 8]));
+    }
+
+    #[test]
+    fn trouble_of_a_running_lab_follows_the_end() {
+        let mut log = log();
+        log.append(Entry::Complete("ready".into()), Timestamp::UNIX_EPOCH);
+        assert!(log.append(Entry::Error("restarted".into()), Timestamp::UNIX_EPOCH));
+        assert!(!log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH));
+        assert!(log.is_finished());
     }
 }

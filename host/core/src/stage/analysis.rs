@@ -17,8 +17,27 @@ pub struct Analysis {
     pub message: String,
     /// What the cluster said, repeats folded, oldest first.
     pub findings: Vec<Finding>,
+    /// How often containers of the pod were restarted, init containers aside.
+    pub restarts: u32,
+    /// How the container ended that was restarted last, in a sentence; absent when none was.
+    pub last_end: Option<String>,
     /// When the answer may change without the cluster saying anything new.
     pub recheck_at: Option<Timestamp>,
+}
+
+impl Analysis {
+    /// Of a lab that has no pod.
+    pub fn unknown() -> Self {
+        Self {
+            stage: Stage::Unknown,
+            reason: "NoPod".to_owned(),
+            message: "Your lab does not exist in the cluster.".to_owned(),
+            findings: Vec::new(),
+            restarts: 0,
+            last_end: None,
+            recheck_at: None,
+        }
+    }
 }
 
 /// Something the cluster said about the pod or its volumes.

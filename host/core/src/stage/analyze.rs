@@ -16,10 +16,7 @@ use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 /// Total: every pod that can be written down has an answer. `now` is only compared with the times in pod and events;
 /// where the answer would change by waiting alone, `recheck_at` says when.
 pub fn analyze(pod: Option<&Pod>, events: &[Event], policy: &StagePolicy, now: Timestamp) -> Analysis {
-    let Some(pod) = pod else {
-        return Verdict::new(Stage::Unknown, "NoPod", "Your lab does not exist in the cluster.")
-            .with(Notes::new(now));
-    };
+    let Some(pod) = pod else { return Analysis::unknown() };
     let pod = PodView::new(pod);
     let events = event::about(&pod, events);
     let mut notes = Notes::new(now);
@@ -36,7 +33,11 @@ pub fn analyze(pod: Option<&Pod>, events: &[Event], policy: &StagePolicy, now: T
         .or_else(|| initializing(&pod))
         .or_else(|| starting(&pod))
         .unwrap_or_else(|| Verdict::new(Stage::Running, "Ready", "Your lab is running."));
-    verdict.with(notes)
+    Analysis {
+        restarts: pod.main_containers().map(Container::restarts).sum(),
+        last_end: state_fault::last_end(&pod),
+        ..verdict.with(notes)
+    }
 }
 
 struct Verdict {
@@ -55,7 +56,8 @@ impl Verdict {
         let (findings, recheck_at) = notes.into_parts();
         // Time alone does not change what has ended.
         let ended = matches!(stage, Stage::Terminating | Stage::Stopped | Stage::Failed | Stage::Unknown);
-        Analysis { stage, reason, message, findings, recheck_at: recheck_at.filter(|_| !ended) }
+        let recheck_at = recheck_at.filter(|_| !ended);
+        Analysis { stage, reason, message, findings, recheck_at, ..Analysis::unknown() }
     }
 }
 

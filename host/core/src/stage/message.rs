@@ -54,6 +54,12 @@ pub(super) fn out_of_memory(what: &str) -> String {
     format!("{what} used more memory than it was given and was stopped. Choose a larger size.")
 }
 
+pub(super) fn out_of_memory_and_restarted(what: &str) -> String {
+    format!(
+        "{what} used more memory than it was given and was restarted. What it had in memory is lost; stop it and choose a larger size if this happens again."
+    )
+}
+
 pub(super) fn crash_loop(what: &str, restarts: u32, ending: &str) -> String {
     let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
     format!("{what} stopped unexpectedly ({ending}) and was restarted {times} in vain.")

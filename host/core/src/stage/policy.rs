@@ -5,6 +5,9 @@ use jiff::SignedDuration;
 /// When a fault that may pass is taken for one that does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagePolicy {
+    /// The lab was ready before. Then a container that ends is restarted by the kubelet, and no fault of one container
+    /// ends the lab by itself: how many restarts are too many is decided elsewhere.
+    pub was_ready: bool,
     /// Restarts of one container that are forgiven; one more is a crash loop.
     pub restarts: u32,
     /// Failed downloads of one image that end a spawn; 0 counts as 1.
@@ -22,6 +25,7 @@ pub struct StagePolicy {
 impl Default for StagePolicy {
     fn default() -> Self {
         Self {
+            was_ready: false,
             restarts: 2,
             image_pull_failures: 1,
             config_error_grace: SignedDuration::from_secs(20),

@@ -1,6 +1,7 @@
 //! Faults that a container's state tells. Most have no event of their own name.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
 use super::container::{Container, Role};
 use super::event::{About, EventView};
@@ -16,6 +17,11 @@ pub(super) fn note(pod: &PodView<'_>, events: &[EventView<'_>], policy: &StagePo
             .or_else(|| create_fault(pod, container, events, policy, notes))
             .or_else(|| run_fault(pod, container, policy));
         if let Some(Fault { severity, reason, message }) = fault {
+            let severity = if policy.was_ready && !ended_for_good(pod, container) {
+                severity.min(Severity::Warning)
+            } else {
+                severity
+            };
             let source = format!("container/{}", container.name);
             notes.add(None, Finding { severity, reason: reason.to_owned(), message, count: 1, source });
         }
@@ -106,19 +112,17 @@ fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePol
     let what = called(container);
     let restarts = container.restarts();
     let end = container.last_end();
-    if end.is_some_and(|end| end.reason.as_deref() == Some("OOMKilled")) {
+    if end.is_some_and(ran_out_of_memory) {
         return Some(Fault::critical("OOMKilled", message::out_of_memory(&what)));
     }
-    let ending = match end {
-        Some(end) if end.signal.unwrap_or(0) != 0 => format!("signal {}", end.signal.unwrap_or(0)),
-        Some(end) => format!("exit code {}", end.exit_code),
-        None => "the cluster does not say how".to_owned(),
-    };
+    let ending = ending(end);
+    if policy.was_ready && restarts > 0 && !ended_for_good(pod, container) {
+        return Some(Fault::warning("CrashLoopBackOff", message::stopping(&what, &ending)));
+    }
     if restarts > policy.restarts {
         return Some(Fault::critical("CrashLoopBackOff", message::crash_loop(&what, restarts, &ending)));
     }
-    let for_good = pod.restarts_never() || pod.phase() == "Failed";
-    if for_good && container.terminated().is_some_and(|end| end.exit_code != 0) {
+    if ended_for_good(pod, container) {
         let reason = if container.role == Role::Main { "ContainerFailed" } else { "InitContainerFailed" };
         return Some(Fault::critical(reason, message::ended_badly(&what, &ending)));
     }
@@ -132,6 +136,37 @@ fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePol
         Some(Fault::warning("CrashLoopBackOff", message::stopping(&what, &ending)))
     } else {
         None
+    }
+}
+
+/// True if a container ended badly and is not started again.
+fn ended_for_good(pod: &PodView<'_>, container: &Container<'_>) -> bool {
+    let stays_down = pod.restarts_never() || pod.phase() == "Failed";
+    stays_down && container.terminated().is_some_and(|end| end.exit_code != 0)
+}
+
+/// How a main container ended that the kubelet has started again, in a sentence. Of several, the one that was restarted
+/// most often.
+pub(super) fn last_end(pod: &PodView<'_>) -> Option<String> {
+    let restarted = pod.main_containers().filter(|container| container.restarts() > 0);
+    let container = restarted.max_by_key(|container| container.restarts())?;
+    let (what, end) = (called(container), container.last_end());
+    Some(if end.is_some_and(ran_out_of_memory) {
+        message::out_of_memory_and_restarted(&what)
+    } else {
+        message::stopping(&what, &ending(end))
+    })
+}
+
+fn ran_out_of_memory(end: &ContainerStateTerminated) -> bool {
+    end.reason.as_deref() == Some("OOMKilled")
+}
+
+fn ending(end: Option<&ContainerStateTerminated>) -> String {
+    match end {
+        Some(end) if end.signal.unwrap_or(0) != 0 => format!("signal {}", end.signal.unwrap_or(0)),
+        Some(end) => format!("exit code {}", end.exit_code),
+        None => "the cluster does not say how".to_owned(),
     }
 }
 

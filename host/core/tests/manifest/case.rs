@@ -79,6 +79,7 @@ impl Case {
         }
         compose(SpawnInputs {
             request: SpawnRequest {
+                requested_by: "ada".to_owned(),
                 key,
                 identity: self.identity,
                 options: self.options,
@@ -86,6 +87,7 @@ impl Case {
                 token: SecretString::new(TOKEN),
             },
             job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
+            spawn: LabelValue::parse("5d3c0f5e-0000-4000-8000-000000000002").unwrap(),
             names,
             answers: answers.collect(),
             quotas,

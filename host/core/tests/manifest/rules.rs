@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::manifest::{LabObject, lab_key, lab_selector, service_selector};
+use wasmspawner_core::manifest::{LabObject, lab_key, service_selector, spawn_selector};
 use wasmspawner_core::names::{LabelValue, Username};
 use wasmspawner_core::policy::compose::Source;
 
@@ -208,7 +208,8 @@ fn every_object_is_found_again() {
     let whose = lab_key(&objects.pod.metadata).unwrap();
     assert_eq!((whose.user.as_str(), whose.server.as_str()), ("ada", "GPU Lab"));
     let instance = LabelValue::parse("test").unwrap();
-    let selector = lab_selector(&instance, &whose);
+    let spawn = LabelValue::parse("5d3c0f5e-0000-4000-8000-000000000002").unwrap();
+    let selector = spawn_selector(&instance, &spawn);
     assert!(selector.starts_with(&service_selector(&instance)), "{selector}");
     for object in objects.in_order() {
         let labels = object.metadata().labels.clone().unwrap();

@@ -3,6 +3,7 @@
 mod assignment;
 mod check;
 mod config_args;
+mod crds;
 #[cfg(test)]
 mod example;
 mod labs;
@@ -53,6 +54,8 @@ enum Command {
     Token(token::TokenArgs),
     /// Print the JSON Schema of the configuration
     Schema(schema::SchemaArgs),
+    /// Print the custom resource definitions that the service needs in a cluster
+    Crds(crds::CrdsArgs),
     /// Print the names that KubeSpawner and this service give a user's things
     Names(names::NamesArgs),
 }
@@ -82,6 +85,7 @@ impl Cli {
             Command::Labs(args) => args.run(&mut stdout().lock()),
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Crds(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Names(args) => args.run(stdin().lock(), &mut stdout().lock(), &mut stderr().lock()),
         }
     }

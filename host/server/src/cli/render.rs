@@ -98,6 +98,7 @@ impl RenderArgs {
     fn request(&self, config: &Config) -> anyhow::Result<SpawnRequest> {
         let user = Username::parse(&self.user)?;
         Ok(SpawnRequest {
+            requested_by: "render".to_owned(),
             identity: self.identity(&user, config)?,
             key: LabKey::new(user, ServerName::parse(&self.server)?),
             options: assignment::options(&self.options)?,

@@ -48,6 +48,6 @@ pub(super) async fn stop_lab(
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
         Permit::Administrator => None,
     };
-    labs.stop(&key, owner.as_ref()).await?;
+    labs.stop(&key, owner.as_ref(), caller.username.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
 }

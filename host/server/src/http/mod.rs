@@ -6,6 +6,7 @@ mod body;
 mod events;
 mod history;
 mod lab;
+mod lab_status;
 mod labs;
 mod location;
 mod openapi;

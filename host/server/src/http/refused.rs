@@ -26,7 +26,11 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyFailed { reason, .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
             }
-            SpawnError::Cluster(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg),
+            SpawnError::Cluster(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
+                .retry_after(SPAWN_PAUSE),
+            SpawnError::RecordTaken | SpawnError::RecordGone => {
+                Self::at(StatusCode::CONFLICT, &["path", "username"], "record_taken", msg)
+            }
             SpawnError::NotReady => Self::not_ready(),
         }
     }
@@ -44,6 +48,9 @@ impl From<Refusal> for Problem {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_spawns", msg).retry_after(SPAWN_PAUSE)
             }
             Refusal::VolumesInUse => Self::at(StatusCode::CONFLICT, path, "volumes_in_use", msg),
+            Refusal::ShuttingDown => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", msg).retry_after(1)
+            }
             Refusal::NoLab => Self::unknown_lab(msg),
         }
     }

@@ -11,6 +11,7 @@ use super::around::{every_request, panicked};
 use super::events::follow_events;
 use super::history::get_history;
 use super::lab::{get_lab, stop_lab};
+use super::lab_status::get_lab_status;
 use super::labs::list_labs;
 use super::openapi::{browse, get_openapi};
 use super::policies::{list_policies, reload_policies};
@@ -31,6 +32,7 @@ pub(super) struct Route {
 fn lab_routes() -> Vec<Route> {
     let single = [
         route("GET", "/labs", get(list_labs)),
+        route("GET", "/lab-status", get(get_lab_status)),
         route("GET", "/policies", get(list_policies)),
         route("POST", "/policies/reload", post(reload_policies)),
     ];

@@ -30,6 +30,8 @@ use crate::spawner::Labs;
         (status = 422, description = "An option or an environment variable is invalid", body = super::problem::ErrorBody),
         (status = 429, description = "Too many labs are being started, or a policy asks for patience", body = super::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
+        (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = super::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(super) async fn spawn_lab(
@@ -46,6 +48,9 @@ pub(super) async fn spawn_lab(
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let token = caller.token_for(&key.user);
     let lab = location::of_lab(&prefix, &key);
-    labs.spawn(SpawnRequest { key, identity, options: parsed.options, env: parsed.env, token }).await?;
+    let requested_by = caller.username.to_string();
+    let request =
+        SpawnRequest { key, identity, options: parsed.options, env: parsed.env, token, requested_by };
+    labs.spawn(request).await?;
     Ok((StatusCode::SEE_OTHER, [(LOCATION, lab)]).into_response())
 }

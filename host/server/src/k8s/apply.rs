@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::Pod;
-use kube::Client;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::manifest::{LabObject, LabObjects};
+use wasmspawner_core::manifest::{LabObject, LabObjects, SPAWN_LABEL};
 
 use super::KubernetesError;
 use super::retry::{Patience, retrying};
@@ -33,25 +35,28 @@ impl Applier {
         Self { client, request_timeout }
     }
 
-    /// Creates a lab within a time: the namespace, then everything else at once, then the pod, which is answered as
-    /// it was created.
+    /// Creates a lab within a time: the namespace, then everything else at once, then the pod. Namespace and pod are
+    /// answered as they were created. What exists under their names and does not belong to `spawn`, the uid of the lab's
+    /// record, is left alone, and the creation fails.
     pub async fn lab(
         &self,
         objects: &LabObjects,
+        spawn: &str,
         within: Duration,
         cancel: CancellationToken,
-    ) -> Result<Pod, KubernetesError> {
+    ) -> Result<CreatedLab, KubernetesError> {
         let patience = Patience { request: self.request_timeout, total: within, cancel };
-        self.object(objects.first(), &patience).await?;
+        let namespace = self.object(objects.first(), spawn, &patience).await?;
         let rest: Vec<LabObject> = objects.rest().collect();
-        try_join_all(rest.iter().map(|object| self.object(object, &patience))).await?;
-        let pod = self.object(&LabObject::from(objects.last().clone()), &patience).await?;
-        pod.try_parse().map_err(|error| KubernetesError::Malformed(Box::new(error)))
+        try_join_all(rest.iter().map(|object| self.object(object, spawn, &patience))).await?;
+        let pod = self.object(&LabObject::from(objects.last().clone()), spawn, &patience).await?;
+        Ok(CreatedLab { namespace: parse(namespace)?, pod: parse(pod)? })
     }
 
     async fn object(
         &self,
         object: &LabObject,
+        spawn: &str,
         patience: &Patience,
     ) -> Result<DynamicObject, KubernetesError> {
         let value = object.to_value();
@@ -62,6 +67,9 @@ impl Applier {
         };
         let action = format!("create {} {}", object.kind(), object.name());
         match object {
+            LabObject::Namespace(_) | LabObject::Pod(_) => {
+                create_own(&api, &dynamic(value)?, object.kind(), spawn, &action, patience).await
+            }
             // One that is on its way out shows in what is created in it.
             LabObject::RetainedNamespace(_) => {
                 let namespace = dynamic(value)?;
@@ -76,6 +84,55 @@ impl Applier {
             }
         }
     }
+}
+
+/// What a creation was answered with.
+#[derive(Debug)]
+pub struct CreatedLab {
+    /// The namespace; as it was asked for, when it is one that stays and was there.
+    pub namespace: Namespace,
+    /// The pod.
+    pub pod: Pod,
+}
+
+/// Creates what nobody else may have made. One that is there already belongs to `spawn`, because the answer to an
+/// earlier try was lost, or it is somebody else's.
+async fn create_own(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+    kind: &'static str,
+    spawn: &str,
+    action: &str,
+    patience: &Patience,
+) -> Result<DynamicObject, KubernetesError> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let deadline = Instant::now() + patience.total;
+    loop {
+        if let Some(created) = create(api, object, action, patience).await? {
+            return Ok(created);
+        }
+        match retrying(patience, action, || api.get_opt(&name)).await? {
+            Some(found) if !belongs_to(&found.metadata, spawn) => {
+                return Err(KubernetesError::Taken { kind, name });
+            }
+            Some(found) if found.metadata.deletion_timestamp.is_none() => return Ok(found),
+            Some(_) if Instant::now() >= deadline => {
+                return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
+            }
+            _ => {}
+        }
+        patience.pause(PAUSE).await?;
+    }
+}
+
+/// True if an object says that it belongs to the spawn whose record has this uid.
+pub(super) fn belongs_to(metadata: &ObjectMeta, spawn: &str) -> bool {
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
+    !spawn.is_empty() && label.is_some_and(|label| label == spawn)
+}
+
+fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, KubernetesError> {
+    object.try_parse().map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
 /// Creates an object. Nothing when there is one of its name, which is left alone.

@@ -10,8 +10,10 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use wasmspawner_core::record::Place;
 
 use super::KubernetesError;
+use super::apply::belongs_to;
 use super::retry::{Patience, retrying};
 
 /// What a deletion found.
@@ -23,18 +25,17 @@ pub enum Deletion {
     Gone,
 }
 
-/// Which pod to delete.
-#[derive(Debug)]
-pub struct PodToDelete<'a> {
-    /// Where it is.
-    pub namespace: &'a str,
-    /// What it is called.
-    pub name: &'a str,
-    /// Which of that name, where that is known.
+/// Which of the objects of one name is meant.
+#[derive(Debug, Clone)]
+pub struct Own {
+    /// The uid of the record that it has to belong to.
+    pub spawn: String,
+    /// Its own uid, where that is known. Otherwise it is read first.
     pub uid: Option<String>,
 }
 
-/// Deletes the objects of labs.
+/// Deletes the objects of labs, and nothing else: an object is deleted by its uid, after it was seen to belong to the
+/// lab.
 #[derive(Clone)]
 pub struct Deleter {
     client: Client,
@@ -50,39 +51,44 @@ impl Deleter {
     /// Deletes a pod, giving its containers `grace_seconds` to end.
     pub async fn pod(
         &self,
-        PodToDelete { namespace, name, uid }: PodToDelete<'_>,
+        place: &Place,
+        own: Own,
         grace_seconds: u32,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let this_one = uid.is_some();
-        let how = DeleteParams {
-            grace_period_seconds: Some(grace_seconds),
-            preconditions: this_one.then_some(Preconditions { uid, resource_version: None }),
-            ..DeleteParams::background()
-        };
-        let action = format!("delete Pod {namespace}/{name}");
-        match self.delete(&pods, name, &how, &action, within).await {
-            // Another pod has its name by now.
-            Err(KubernetesError::Refused { reason, .. }) if this_one && reason == "Conflict" => {
-                Ok(Deletion::Gone)
-            }
-            answer => answer,
-        }
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
+        let how = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
+        self.delete_own(&pods, place.pod.as_str(), own, how, within).await
     }
 
     /// Deletes a namespace and all that is in it.
-    pub async fn namespace(&self, name: &str, within: Duration) -> Result<Deletion, KubernetesError> {
+    pub async fn namespace(
+        &self,
+        name: &str,
+        own: Own,
+        within: Duration,
+    ) -> Result<Deletion, KubernetesError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let how = DeleteParams::background();
-        match self.delete(&namespaces, name, &how, &format!("delete Namespace {name}"), within).await {
-            // The namespace controller is at it already.
-            Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => Ok(Deletion::Accepted),
-            answer => answer,
-        }
+        self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
     }
 
-    /// Deletes what a lab has in a namespace that stays: what `selector` selects of each kind, volume claims excepted.
+    /// Reads pod and namespace of a place, from the API server itself.
+    pub async fn read(
+        &self,
+        place: &Place,
+        within: Duration,
+    ) -> Result<(Option<Pod>, Option<Namespace>), KubernetesError> {
+        let patience = Patience::of(self.request_timeout, within);
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        tokio::try_join!(
+            retrying(&patience, "read the lab's Pod", || pods.get_opt(place.pod.as_str())),
+            retrying(&patience, "read the lab's Namespace", || namespaces.get_opt(place.namespace.as_str())),
+        )
+    }
+
+    /// Deletes what a lab has in a namespace that stays: what `selector` selects of each kind, volume claims and the pod
+    /// excepted.
     pub async fn lab_objects(
         &self,
         namespace: &str,
@@ -114,22 +120,43 @@ impl Deleter {
         retrying(&patience, &action, || api.delete_collection(&how, &which)).await.map(drop)
     }
 
-    async fn delete<K>(
+    async fn delete_own<K>(
         &self,
         api: &Api<K>,
         name: &str,
-        how: &DeleteParams,
-        action: &str,
+        own: Own,
+        how: DeleteParams,
         within: Duration,
     ) -> Result<Deletion, KubernetesError>
     where
-        K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
     {
         let patience = Patience::of(self.request_timeout, within);
-        match retrying(&patience, action, || api.delete(name, how)).await {
-            Ok(_) => Ok(Deletion::Accepted),
-            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),
-            Err(error) => Err(error),
+        let action = format!("delete {} {name}", K::kind(&()));
+        let mut uid = own.uid;
+        loop {
+            let looked = uid.is_none();
+            if looked {
+                match retrying(&patience, &action, || api.get_opt(name)).await? {
+                    // What stands there now is not ours: ours is gone.
+                    Some(found) if belongs_to(found.meta(), &own.spawn) => uid = found.meta().uid.clone(),
+                    _ => return Ok(Deletion::Gone),
+                }
+            }
+            let preconditions = Some(Preconditions { uid: uid.clone(), resource_version: None });
+            let how = DeleteParams { preconditions, ..how.clone() };
+            match retrying(&patience, &action, || api.delete(name, &how)).await {
+                Ok(_) => return Ok(Deletion::Accepted),
+                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+                    return Ok(Deletion::Gone);
+                }
+                // Another of its name by now, or the namespace controller is at it already.
+                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" && looked => {
+                    return Ok(Deletion::Accepted);
+                }
+                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => uid = None,
+                Err(error) => return Err(error),
+            }
         }
     }
 }

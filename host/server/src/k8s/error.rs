@@ -26,6 +26,14 @@ pub enum KubernetesError {
         /// What was asked.
         action: String,
     },
+    /// What should be created exists, and belongs to somebody else.
+    #[error("the {kind} {name} exists already and is not this lab's; it is left alone")]
+    Taken {
+        /// `Namespace` or `Pod`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// The operation was cancelled or its time was up.
     #[error("cancelled")]
     Cancelled,
@@ -60,6 +68,8 @@ impl KubernetesError {
             Self::Refused { reason, .. } if reason.is_empty() => "ClusterRefused",
             Self::Refused { reason, .. } => reason,
             Self::StillBeingDeleted { .. } => "StillBeingDeleted",
+            Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
+            Self::Taken { .. } => "NameTaken",
             Self::Cancelled => "Cancelled",
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }

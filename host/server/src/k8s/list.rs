@@ -1,47 +1,34 @@
-//! Everything of ours that a cluster has: what a restart rebuilds from.
+//! Lists, page by page.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::Resource;
 use kube::api::{Api, ListParams};
-use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 
 use super::KubernetesError;
-
-/// The objects that tell which labs there are.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Namespaces of labs.
-    pub namespaces: Vec<Namespace>,
-    /// Configuration objects of labs; one a lab carries its record.
-    pub config_maps: Vec<ConfigMap>,
-    /// Pods of labs.
-    pub pods: Vec<Pod>,
-}
+use super::retry::{Patience, retrying};
 
 const PAGE: u32 = 500;
 
-/// One paged list a kind, whatever the number of labs.
-pub async fn list_labs(client: &Client, selector: &str) -> Result<Found, KubernetesError> {
-    let namespaces = Api::<Namespace>::all(client.clone());
-    let config_maps = Api::<ConfigMap>::all(client.clone());
-    let pods = Api::<Pod>::all(client.clone());
-    let (namespaces, config_maps, pods) = tokio::try_join!(
-        list(&namespaces, selector, "list Namespaces"),
-        list(&config_maps, selector, "list ConfigMaps"),
-        list(&pods, selector, "list Pods"),
-    )?;
-    Ok(Found { namespaces, config_maps, pods })
-}
-
-/// Every object of a kind that `selector` selects.
-pub(super) async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
+/// Every object of a kind that `selector` selects. Each page is asked for again when it fails, and a list that the API
+/// server cannot continue begins anew.
+pub(crate) async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
+    let patience = Patience::for_a_minute(std::time::Duration::from_secs(30));
     let mut items = Vec::new();
     let mut params = ListParams::default().labels(selector).limit(PAGE);
     loop {
-        let page = api.list(&params).await.map_err(|error| KubernetesError::from_client(action, error))?;
+        let page = match retrying(&patience, action, || api.list(&params)).await {
+            Err(KubernetesError::Refused { reason, .. })
+                if reason == "Expired" && params.continue_token.is_some() =>
+            {
+                items.clear();
+                params.continue_token = None;
+                continue;
+            }
+            page => page?,
+        };
         items.extend(page.items);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params.continue_token = Some(token),

@@ -1,4 +1,5 @@
-//! The Kubernetes room: applying, deleting, listing and watching. It decides nothing; retries live here and only here.
+//! Requests to the Kubernetes API: creating, deleting, reading and listing. It decides nothing; retries live here and
+//! only here.
 
 mod apply;
 mod claims;
@@ -6,19 +7,20 @@ mod connect;
 mod counted;
 mod delete;
 mod error;
+mod fault_point;
 mod list;
 mod pace;
 mod records;
 mod retry;
 mod secrets;
-mod watch;
 
-pub use apply::Applier;
+pub use apply::{Applier, CreatedLab};
 pub use claims::Claims;
 pub use connect::{ConnectError, Connection};
-pub use delete::{Deleter, Deletion, PodToDelete};
+pub use delete::{Deleter, Deletion, Own};
 pub use error::{Causes, KubernetesError};
-pub use list::{Found, list_labs};
+pub(crate) use fault_point::reached;
+pub(crate) use list::list;
 pub use records::Records;
+pub(crate) use retry::{Patience, retrying};
 pub use secrets::SiteSecrets;
-pub use watch::{Change, watch_labs};

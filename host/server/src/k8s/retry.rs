@@ -7,16 +7,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::KubernetesError;
 use super::error::is_transient;
+use super::fault_point::reached;
 
 /// How often and how long requests are tried.
 #[derive(Debug, Clone)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// One request.
-    pub(super) request: Duration,
+    pub(crate) request: Duration,
     /// All tries together.
-    pub(super) total: Duration,
+    pub(crate) total: Duration,
     /// Ends it early.
-    pub(super) cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
 }
 
 impl Patience {
@@ -29,7 +30,7 @@ impl Patience {
     }
 
     /// For what nobody cancels.
-    pub(super) fn of(request: Duration, total: Duration) -> Self {
+    pub(crate) fn of(request: Duration, total: Duration) -> Self {
         Self { request, total, cancel: CancellationToken::new() }
     }
 
@@ -44,7 +45,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Calls until it works, the refusal is final, the time is up or the operation is cancelled. A call must be
 /// idempotent: the one before may have worked without our hearing of it.
-pub(super) async fn retrying<T, F>(
+pub(crate) async fn retrying<T, F>(
     patience: &Patience,
     action: &str,
     mut call: impl FnMut() -> F,
@@ -58,7 +59,10 @@ where
         if patience.cancel.is_cancelled() {
             return Err(KubernetesError::Cancelled);
         }
-        let error = match tokio::time::timeout(patience.request, call()).await {
+        reached(|| format!("before {action}"));
+        let answer = tokio::time::timeout(patience.request, call()).await;
+        reached(|| format!("after {action}"));
+        let error = match answer {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => error,
             Err(elapsed) => kube::Error::Service(elapsed.into()),

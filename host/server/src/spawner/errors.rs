@@ -38,6 +38,14 @@ pub enum SpawnError {
     /// The cluster could not do it.
     #[error("{}", .0.message)]
     Cluster(Failure),
+    /// The lab's record is another's, or is changed by others faster than it can be written.
+    #[error(
+        "the record of this lab cannot be written; its administrators find the reason in the service's log"
+    )]
+    RecordTaken,
+    /// The lab's record was taken away.
+    #[error("the record of this lab does not exist any more")]
+    RecordGone,
     /// The service is not ready yet.
     #[error("the service has just started and does not know its labs yet; try again in a moment")]
     NotReady,
@@ -72,7 +80,9 @@ impl SpawnError {
             Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
-            Self::Refused(_) | Self::NotReady => ("Refused", Blame::Service, message),
+            Self::Refused(_) | Self::NotReady | Self::RecordTaken | Self::RecordGone => {
+                ("Refused", Blame::Service, message)
+            }
         };
         Failure { reason: reason.to_owned(), message, blame }
     }

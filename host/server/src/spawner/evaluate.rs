@@ -7,25 +7,27 @@ use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
-use wasmspawner_core::lifecycle::{Blame, Failure, Operation, Plan};
+use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation};
 use wasmspawner_core::manifest::{self, LabObjects};
-use wasmspawner_core::names::{KeptNames, LabNames};
+use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, Answer, Ledger, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+    self, Answer, Ledger, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
 use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
+use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::errors::SpawnError;
-use super::record;
 use super::rules::Rules;
+use super::sight;
 use super::site::Site;
-use super::snapshot::{About, PolicyRef, Quotas, Share};
+use super::snapshot::About;
 use super::volumes::OwnClaim;
 use crate::k8s::KubernetesError;
+use crate::store::Claim;
 
 /// A request that the policies have nothing against: its options are parsed, its names are known.
 pub(super) struct Approved {
@@ -43,7 +45,7 @@ pub(super) struct Decided {
     pub(super) ledger: Ledger,
     /// The volume claims among it.
     volumes: Option<VolumeRecord>,
-    plan: Plan,
+    terms: LabTerms,
 }
 
 /// What the caller must hear at once: is the submission good, is it allowed, does it fit the quota?
@@ -110,14 +112,15 @@ pub(super) async fn decide(
     site: &Site,
     approved: &Approved,
     operation: &Operation,
+    spawn: &str,
 ) -> Result<Decided, Failure> {
     let (site_secrets, own_claim) = tokio::try_join!(site_secrets(site), own_claim(site, approved))
-        .map_err(|error| super::errand::failure(&error))?;
+        .map_err(|error| super::requests::failure(&error))?;
     let provisioned = site.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
-    let decided = decide_with(site.rules(), approved, operation, cluster).await?;
+    let decided = decide_with(site.rules(), approved, operation, spawn, cluster).await?;
     if let (Some(volumes), Some(record)) = (&site.volumes, decided.volumes.clone()) {
-        volumes.remember(record).await.map_err(|error| super::errand::failure(&error))?;
+        volumes.remember(record).await.map_err(|error| super::requests::failure(&error))?;
     }
     Ok(decided)
 }
@@ -134,12 +137,14 @@ pub(super) async fn decide_with(
     rules: Rules<'_>,
     approved: &Approved,
     operation: &Operation,
+    spawn: &str,
     cluster: FromCluster,
 ) -> Result<Decided, Failure> {
     let names = names(rules, approved, &cluster.own_claim)?;
     let inputs = SpawnInputs {
         request: approved.request.clone(),
         job_id: operation.job_id,
+        spawn: LabelValue::parse(spawn).map_err(|_| unlabelled())?,
         answers: customize(rules, approved, &names).await?,
         names,
         quotas: approved.quotas.clone(),
@@ -183,17 +188,19 @@ fn build(
     volumes: Option<VolumeRecord>,
     operation: &Operation,
 ) -> Decided {
-    let about = about(rules, &spawn, operation);
-    let plan = Plan {
+    let mut about = about(rules, &spawn, operation);
+    let terms = LabTerms {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
         delete_limit: spawn
             .time_limits
             .delete_seconds
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
     };
-    let mut objects = manifest::build(&spawn);
-    record::attach(&mut objects, &about, operation);
-    Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, plan }
+    let objects = manifest::build(&spawn);
+    let shown = objects.env.data.clone().unwrap_or_default();
+    let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
+    about.description.hidden_env = hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, terms }
 }
 
 async fn customize(rules: Rules<'_>, approved: &Approved, names: &LabNames) -> Result<Vec<Answer>, Failure> {
@@ -217,6 +224,11 @@ async fn site_secrets(site: &Site) -> Result<SiteSecretData, KubernetesError> {
             .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))))
     }));
     Ok(secrets.await?.into_iter().flatten().collect())
+}
+
+/// Uids are UUIDs; another cluster's might not be valid as a label.
+fn unlabelled() -> Failure {
+    Failure::service("InternalError", "The cluster's uid of the lab's record cannot be used as a label")
 }
 
 fn rejected(rejected: SpawnRejected) -> Failure {
@@ -243,37 +255,45 @@ fn rejected(rejected: SpawnRejected) -> Failure {
 
 impl Decided {
     /// What the lifecycle needs to know of it.
-    pub(super) fn plan(&self) -> Plan {
-        self.plan
+    pub(super) fn terms(&self) -> LabTerms {
+        self.terms
+    }
+
+    /// The volume claims that its pod mounts.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        sight::claims(&self.objects.pod)
     }
 }
 
 impl Approved {
     /// What can be said of the lab before the rest is decided.
     pub(super) fn about(&self, operation: &Operation) -> About {
+        let identity = &self.request.identity;
+        let names = self.request.env.keys().map(ToString::to_string);
         About {
-            options: self.request.options.clone(),
-            env: self
-                .request
-                .env
-                .keys()
-                .map(|name| (name.to_string(), "<redacted>".to_owned()))
-                .collect::<BTreeMap<_, _>>(),
-            uid: self.request.identity.uid,
-            gid: self.request.identity.gid,
-            groups: self.request.identity.groups.clone(),
+            description: LabDescription {
+                options: self.request.options.clone(),
+                uid: identity.uid,
+                gid: identity.gid,
+                groups: identity.groups.clone(),
+                ..LabDescription::default()
+            },
+            env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
             started_at: Some(operation.started_at),
-            ..About::default()
         }
+    }
+
+    /// Who asked for it.
+    pub(super) fn requested_by(&self) -> &str {
+        self.request.requested_by.as_str()
     }
 }
 
 fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> About {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| Share { cpu: cpu.map(cpus), memory };
-    About {
+    let description = LabDescription {
         options: spawn.options.clone(),
-        env: spawn.redacted_env(),
         uid: spawn.identity.uid,
         gid: spawn.identity.gid,
         groups: spawn.identity.groups.clone(),
@@ -282,14 +302,15 @@ fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> Abo
             requests: share(resources.cpu_request_millis, resources.memory_request_bytes),
         }),
         image: Some(spawn.image.clone()),
-        started_at: Some(operation.started_at),
-        policy: rules
+        policies: rules
             .policies
             .loaded()
             .into_iter()
             .map(|policy| PolicyRef { name: policy.name.to_string(), digest: policy.digest.to_string() })
             .collect(),
-    }
+        hidden_env: BTreeMap::new(),
+    };
+    About { description, env: spawn.redacted_env(), started_at: Some(operation.started_at) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]

@@ -1,13 +1,15 @@
 //! All labs: who asks for one finds its driver here.
 
-use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::ServerName;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
@@ -19,41 +21,54 @@ use super::driver::Driver;
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
-use super::message::{Message, Seen};
+use super::message::Message;
 use super::policy_report::PolicyReport;
-use super::recovered::Recovered;
+use super::recover;
+use super::registry::{Handle, Registry};
 use super::site::Site;
 use super::snapshot::LabSnapshot;
+use super::sweep::{self, Orphan};
 use super::turns::Turns;
 use super::view::View;
-use super::world::Footprint;
+use crate::records::StoredSpawn;
 use crate::wasm::LoadError;
 
 /// All labs. Cheap to clone; reads come from memory and never wait.
 #[derive(Clone)]
 pub struct Labs {
     site: Arc<Site>,
-    table: Arc<Mutex<Table>>,
+    registry: Arc<Mutex<Registry>>,
     ready: Arc<AtomicBool>,
+    draining: Arc<AtomicBool>,
     turns: Turns,
+    /// Tells this start of the service from others.
+    start: Uuid,
 }
 
-#[derive(Default)]
-struct Table {
-    labs: HashMap<LabKey, Handle>,
-    /// Which labs are in which namespace: events say no more.
-    residents: HashMap<String, HashSet<LabKey>>,
-}
-
-struct Handle {
-    inbox: mpsc::UnboundedSender<Message>,
-    view: watch::Receiver<View>,
+/// What changed of the labs since somebody asked last.
+#[derive(Debug)]
+pub struct LabChanges {
+    /// Where to ask on from. Opaque: it names this start of the service as well.
+    pub revision: String,
+    /// True if these are all labs: what is not among them does not exist.
+    pub complete: bool,
+    /// The labs that changed.
+    pub labs: Vec<Arc<LabSnapshot>>,
+    /// Labs that are gone.
+    pub gone: Vec<LabKey>,
 }
 
 impl Labs {
     /// No labs yet; not ready until those of the cluster are known.
     pub fn new(site: Arc<Site>) -> Self {
-        Self { site, table: Arc::default(), ready: Arc::default(), turns: Turns::default() }
+        Self {
+            site,
+            registry: Arc::default(),
+            ready: Arc::default(),
+            draining: Arc::default(),
+            turns: Turns::default(),
+            start: Uuid::new_v4(),
+        }
     }
 
     /// What every driver works with.
@@ -71,11 +86,24 @@ impl Labs {
         self.ready.store(true, Ordering::Release);
     }
 
+    /// No spawn is accepted any more.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// How many labs have objects that are still being created: an end of the service now would lose those spawns.
+    pub fn creating(&self) -> usize {
+        self.registry().iter().filter(|(_, handle)| handle.view.borrow().creating).count()
+    }
+
     /// Every lab and where in its life it is, sorted.
     pub fn list(&self) -> Vec<(LabKey, LabStatus)> {
-        let table = self.table();
-        let mut labs: Vec<_> = table
-            .labs
+        let mut labs: Vec<_> = self
+            .registry()
             .iter()
             .filter_map(|(key, handle)| {
                 handle.view.borrow().snapshot.as_ref().map(|lab| (key.clone(), lab.status))
@@ -83,6 +111,50 @@ impl Labs {
             .collect();
         labs.sort();
         labs
+    }
+
+    /// What changed since a revision, or all labs where that is not known.
+    pub fn changes(&self, since: Option<&str>) -> Result<LabChanges, SpawnError> {
+        self.known()?;
+        let ours = |since: &str| since.strip_prefix(&format!("{}.", self.start))?.parse::<u64>().ok();
+        let mut registry = self.registry();
+        let revision = format!("{}.{}", self.start, registry.changes().last());
+        let changed = since.and_then(ours).and_then(|since| registry.changes().since(since));
+        let snapshot = |handle: &Handle| handle.view.borrow().snapshot.clone();
+        Ok(match changed {
+            Some((changed, gone)) => LabChanges {
+                revision,
+                complete: false,
+                labs: changed.iter().filter_map(|key| registry.get(key).and_then(snapshot)).collect(),
+                gone,
+            },
+            None => LabChanges {
+                revision,
+                complete: true,
+                labs: registry.iter().filter_map(|(_, handle)| snapshot(handle)).collect(),
+                gone: Vec::new(),
+            },
+        })
+    }
+
+    /// The operation on a lab that is under way, or was the last one.
+    pub(super) fn job_id(&self, key: &LabKey) -> Option<JobId> {
+        self.view(key)?.job_id
+    }
+
+    /// The uids of the records of all labs, those included of which only something is left.
+    pub(super) fn records(&self) -> Vec<String> {
+        self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
+    }
+
+    /// What belongs to no record.
+    pub fn orphans(&self) -> Vec<Orphan> {
+        sweep::orphans(self)
+    }
+
+    /// The lab is as given: told by its driver.
+    pub(super) fn note_change(&self, key: &LabKey, lab: Option<&LabSnapshot>) {
+        self.registry().changes().note(key, lab);
     }
 
     /// One lab.
@@ -99,7 +171,7 @@ impl Labs {
 
     fn recorded(&self, key: &LabKey) -> Option<Arc<LiveLog>> {
         let last = self.site.history.of(key).into_iter().next().filter(|last| last.ended_at.is_some())?;
-        Some(LiveLog::new(ProgressLog::restored(last.job_id, last.events.clone())))
+        Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events.clone(), 1)))
     }
 
     /// The records of the lab's operations, newest first; nothing when there are none.
@@ -110,22 +182,30 @@ impl Labs {
     /// Starts a lab. Returns when it has begun; the log tells the rest.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
         self.known()?;
+        if self.is_draining() {
+            return Err(Refusal::ShuttingDown.into());
+        }
         let key = request.key.clone();
         if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
             return Err(refusal.into());
         }
         // Of two spawns of one user the second counts the first.
         let _turn = self.turns.of(&key.user).await;
-        let labs = self.other_labs(&key);
+        let labs = self.registry().other_labs(&key);
         let approved = approve(self.site.rules(), self.site.names(&key)?, request, labs).await?;
         let (reply, answer) = oneshot::channel();
         self.tell(&key, Message::Spawn(Box::new(approved), reply));
-        answer.await.unwrap_or(Err(Refusal::StopInProgress)).map_err(SpawnError::from)
+        answer.await.unwrap_or(Err(SpawnError::NotReady))
     }
 
     /// Stops a lab. Returns when that has begun. `user` is who asks for their own lab, and the policies are asked
-    /// whether they may; the Hub and administrators always may.
-    pub async fn stop(&self, key: &LabKey, user: Option<&Identity>) -> Result<(), SpawnError> {
+    /// whether they may; the Hub and administrators always may. `requested_by` is the name that is written down.
+    pub async fn stop(
+        &self,
+        key: &LabKey,
+        user: Option<&Identity>,
+        requested_by: &str,
+    ) -> Result<(), SpawnError> {
         self.known()?;
         if let Some(identity) = user {
             let question = AuthorizeRequest {
@@ -140,8 +220,8 @@ impl Labs {
             return Err(Refusal::NoLab.into());
         }
         let (reply, answer) = oneshot::channel();
-        self.tell(key, Message::Stop(reply));
-        answer.await.unwrap_or(Err(Refusal::NoLab)).map_err(SpawnError::from)
+        self.tell(key, Message::Stop(requested_by.to_owned(), reply));
+        answer.await.unwrap_or(Err(SpawnError::NotReady))
     }
 
     /// The volumes that a server is remembered to use; nothing when it has used none, or none outlives its lab.
@@ -180,90 +260,82 @@ impl Labs {
         self.site.policies.reload().await
     }
 
-    /// Takes over a lab that a restart found.
-    pub(super) fn adopt(&self, key: LabKey, recovered: Recovered) {
-        self.settle(&key, &recovered.place.namespace);
-        let mut table = self.table();
-        table.labs.entry(key).or_insert_with_key(|key| {
-            let (handle, driver) = self.driver(key);
-            tokio::spawn(driver.adopt(recovered).run());
-            handle
-        });
+    /// Takes over a lab of which a restart found the record, unless it has a driver.
+    pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
+        let mut registry = self.registry();
+        if registry.get(key).is_some() {
+            return;
+        }
+        let (handle, driver) = self.driver(key);
+        registry.insert(key.clone(), handle);
+        drop(registry);
+        // What it publishes here is known before the service says that it is ready.
+        let driver = recover::recover(driver, stored, env);
+        tokio::spawn(self.clone().run(key.clone(), driver));
     }
 
-    /// Failed labs look again at what could not be cleaned.
-    pub(super) fn retry_cleanups(&self) {
-        for handle in self.table().labs.values() {
-            if handle.view.borrow().snapshot.as_ref().is_some_and(|lab| lab.status == LabStatus::Failed) {
-                let _ = handle.inbox.send(Message::Reconcile);
+    /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.
+    pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
+        if let Some(handle) = self.registry().get(key) {
+            let _ = handle.inbox.send(Message::Record(Box::new(stored)));
+        }
+    }
+
+    /// Every driver does what is to be done now and then.
+    pub(super) fn housekeeping(&self) {
+        for (_, handle) in self.registry().iter() {
+            let _ = handle.inbox.send(Message::Housekeeping);
+        }
+    }
+
+    /// Runs a driver to its end. One that panics is replaced from the lab's record.
+    async fn run(self, key: LabKey, driver: Driver) {
+        let mut next = Some(driver);
+        while let Some(driver) = next.take() {
+            if AssertUnwindSafe(driver.run()).catch_unwind().await.is_ok() {
+                return;
             }
+            self.site.metrics.panicked();
+            tracing::error!(user = %key.user, server = %key.server, "the driver of a lab panicked and is replaced from the lab's record");
+            next = self.replacement(&key).await;
         }
     }
 
-    /// What the lab is known to have in the cluster.
-    pub(super) fn footprint(&self, key: &LabKey) -> Option<Footprint> {
-        self.view(key).map(|view| view.footprint)
-    }
-
-    /// What every lab is known to have in the cluster.
-    pub(super) fn footprints(&self) -> Vec<(LabKey, Footprint)> {
-        self.table()
-            .labs
-            .iter()
-            .map(|(key, handle)| (key.clone(), handle.view.borrow().footprint.clone()))
-            .collect()
-    }
-
-    /// True if the lab has a driver.
-    pub(super) fn has(&self, key: &LabKey) -> bool {
-        self.table().labs.get(key).is_some_and(|handle| !handle.inbox.is_closed())
-    }
-
-    /// Tells a lab what a watch shows of it; a lab that nobody knows is none of our business.
-    pub(super) fn show(&self, key: &LabKey, seen: Seen) {
-        if let Some(handle) = self.table().labs.get(key) {
-            let _ = handle.inbox.send(Message::Seen(seen));
-        }
-    }
-
-    /// The labs in a namespace.
-    pub(super) fn residents(&self, namespace: &str) -> Vec<LabKey> {
-        self.table().residents.get(namespace).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
-    }
-
-    /// The lab is, or will be, in this namespace.
-    pub(super) fn settle(&self, key: &LabKey, namespace: &str) {
-        self.table().residents.entry(namespace.to_owned()).or_default().insert(key.clone());
+    /// A driver in place of one that panicked; nothing when there is no record to make it from.
+    async fn replacement(&self, key: &LabKey) -> Option<Driver> {
+        let found = recover::read_again(&self.site, key).await;
+        let mut registry = self.registry();
+        registry.remove(key);
+        let (stored, env) = found?;
+        let (handle, driver) = self.driver(key);
+        registry.insert(key.clone(), handle);
+        drop(registry);
+        Some(recover::recover(driver, stored, env))
     }
 
     /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none
     /// is lost.
     pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Message>) -> bool {
-        let mut table = self.table();
+        let mut registry = self.registry();
         if !inbox.is_empty() {
             return false;
         }
-        table.labs.remove(key);
-        table.residents.retain(|_, keys| {
-            keys.remove(key);
-            !keys.is_empty()
-        });
+        registry.remove(key);
         true
     }
 
     /// Writes to a lab's driver, which is started when there is none.
     fn tell(&self, key: &LabKey, message: Message) {
-        let mut table = self.table();
-        // A driver ends by retiring, which takes it out of the table; one that panicked is replaced.
-        if table.labs.get(key).is_some_and(|handle| handle.inbox.is_closed()) {
-            table.labs.remove(key);
+        let mut registry = self.registry();
+        if let Some(handle) = registry.get(key) {
+            // One that panicked is about to be replaced; who asked is told to ask again.
+            let _ = handle.inbox.send(message);
+            return;
         }
-        let handle = table.labs.entry(key.clone()).or_insert_with(|| {
-            let (handle, driver) = self.driver(key);
-            tokio::spawn(driver.run());
-            handle
-        });
+        let (handle, driver) = self.driver(key);
         let _ = handle.inbox.send(message);
+        registry.insert(key.clone(), handle);
+        tokio::spawn(self.clone().run(key.clone(), driver));
     }
 
     fn driver(&self, key: &LabKey) -> (Handle, Driver) {
@@ -279,24 +351,12 @@ impl Labs {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
-    /// Labs that the user has beside this one, failed ones not counted.
-    fn other_labs(&self, asked: &LabKey) -> u32 {
-        let table = self.table();
-        let of_user = table.labs.iter().filter(|(key, handle)| {
-            let counts = |lab: &Arc<LabSnapshot>| lab.status != LabStatus::Failed;
-            key.user == asked.user
-                && **key != *asked
-                && handle.view.borrow().snapshot.as_ref().is_some_and(counts)
-        });
-        u32::try_from(of_user.count()).unwrap_or(u32::MAX)
-    }
-
     fn view(&self, key: &LabKey) -> Option<View> {
-        self.table().labs.get(key).map(|handle| handle.view.borrow().clone())
+        self.registry().get(key).map(|handle| handle.view.borrow().clone())
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

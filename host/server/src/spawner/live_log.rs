@@ -20,25 +20,20 @@ impl LiveLog {
         Arc::new(Self { log: RwLock::new(log), length: watch::Sender::new(0) })
     }
 
-    /// Appends; answers the entry when there is something new to read.
-    pub(super) fn append(&self, entry: Entry, at: Timestamp) -> Option<LoggedEntry> {
+    /// Appends. When there is something new to read, `noted` is called with it before any reader sees it.
+    pub(super) fn append(&self, entry: Entry, at: Timestamp, noted: impl FnOnce(&LoggedEntry)) {
         let mut log = self.log.write().unwrap_or_else(PoisonError::into_inner);
-        if !log.append(entry, at) {
-            return None;
+        if log.append(entry, at) {
+            if let Some(logged) = log.entries().last() {
+                noted(logged);
+            }
+            self.length.send_replace(log.entries().len());
         }
-        let logged = log.entries().last().cloned();
-        self.length.send_replace(log.entries().len());
-        logged
     }
 
     /// True after the operation's last word.
     pub(super) fn is_finished(&self) -> bool {
         self.log.read().unwrap_or_else(PoisonError::into_inner).is_finished()
-    }
-
-    /// The number that the next entry will have.
-    pub(super) fn next_number(&self) -> usize {
-        self.log.read().unwrap_or_else(PoisonError::into_inner).next_number()
     }
 
     /// How far the operation is, 0 to 100.
@@ -120,7 +115,7 @@ mod tests {
     }
 
     fn say(log: &LiveLog, text: &str) {
-        log.append(Entry::Info(text.into()), Timestamp::UNIX_EPOCH);
+        log.append(Entry::Info(text.into()), Timestamp::UNIX_EPOCH, |_| {});
     }
 
     #[tokio::test]
@@ -134,7 +129,7 @@ mod tests {
             (entries, reader.next().await)
         });
         say(&log, "two");
-        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
+        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH, |_| {});
         let (entries, rest) = following.await.unwrap();
         let read = entries.unwrap().len() + rest.map_or(0, |entries| entries.len());
         assert_eq!(read, 2);
@@ -157,7 +152,7 @@ mod tests {
         assert_eq!(read(reader.next().await), Some(2));
         assert_eq!(begun.elapsed().as_millis(), GATHER.as_millis());
         say(&log, "four");
-        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
+        log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH, |_| {});
         let begun = tokio::time::Instant::now();
         assert_eq!(read(reader.next().await), Some(2));
         assert_eq!(begun.elapsed(), Duration::ZERO);
@@ -167,7 +162,7 @@ mod tests {
     async fn a_finished_operation_is_replayed_and_ends() {
         let log = log();
         say(&log, "one");
-        log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH);
+        log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH, |_| {});
         let mut reader = log.reader(None);
         assert_eq!(reader.next().await.map(|entries| entries.len()), Some(2));
         assert_eq!(reader.next().await, None);

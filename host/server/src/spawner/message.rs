@@ -1,31 +1,22 @@
-//! What a driver is told from outside.
+//! What a driver is told from outside. What the cluster shows it reads from the store.
 
-use k8s_openapi::api::core::v1::{Event, Pod};
 use tokio::sync::oneshot;
-use wasmspawner_core::lifecycle::{Presence, Refusal};
 use wasmspawner_core::volumes::Release;
 
 use super::errors::SpawnError;
 use super::evaluate::Approved;
+use crate::records::StoredSpawn;
 
 /// What a driver is told from outside.
 pub(super) enum Message {
     /// Start a lab, if it may be.
-    Spawn(Box<Approved>, oneshot::Sender<Result<(), Refusal>>),
-    /// Stop it, if there is one.
-    Stop(oneshot::Sender<Result<(), Refusal>>),
+    Spawn(Box<Approved>, oneshot::Sender<Result<(), SpawnError>>),
+    /// Stop it, if there is one. The name of who asks.
+    Stop(String, oneshot::Sender<Result<(), SpawnError>>),
     /// Delete its volumes, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
-    /// The cluster shows something.
-    Seen(Seen),
-    /// Look again at what could not be cleaned.
-    Reconcile,
-}
-
-/// What a watch shows of one lab.
-pub(super) enum Seen {
-    Pod(Box<Pod>),
-    PodGone(Option<String>),
-    Rest(Presence),
-    Event(Box<Event>),
+    /// The record is as given: somebody may want the lab stopped.
+    Record(Box<StoredSpawn>),
+    /// Time for what is done now and then.
+    Housekeeping,
 }

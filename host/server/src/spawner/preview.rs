@@ -33,9 +33,12 @@ pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool)
     let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
     let approved = approve(rules, names, request, 0).await.map_err(SpawnError::into_failure)?;
     let cluster = FromCluster { provisioned, site_secrets: placeholders(rules), own_claim: OwnClaim::Today };
-    let decided = decide_with(rules, &approved, &operation(), cluster).await?;
+    let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
     Ok(Preview { objects: decided.objects, ledger: decided.ledger })
 }
+
+/// Stands for the uid of a record that is not written.
+const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 
 fn placeholders(rules: Rules<'_>) -> SiteSecretData {
     let needed = rules.config.lab.needed_secrets();

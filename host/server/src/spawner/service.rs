@@ -3,34 +3,39 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
 
-use super::dispatch::dispatch;
 use super::labs::Labs;
-use super::reconcile::reconcile;
-use crate::k8s::{Causes, KubernetesError, watch_labs};
+use super::recover;
+use super::sweep::sweep;
+use crate::k8s::{Causes, KubernetesError};
 
-/// Learns which labs there are, then watches and reconciles until cancelled. The service is ready once the labs are
-/// known; a cluster that cannot be reached is asked again.
-pub async fn keep(labs: Labs, watches: kube::Client, stop: CancellationToken) {
-    if stop.run_until_cancelled(learn(&labs)).await.is_none() {
-        return;
-    }
-    let selector = manifest::service_selector(&labs.site().config.kubernetes.instance);
-    let (changes, seen) = mpsc::unbounded_channel();
-    tokio::join!(
-        watch_labs(watches, selector, changes, stop.clone()),
-        dispatch(labs.clone(), seen),
-        reconcile_regularly(&labs, &stop),
-    );
+/// Learns which labs there are, then follows the cluster until cancelled. The service is ready once the labs are known;
+/// a cluster that cannot be reached is asked again.
+pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
+    let site = labs.site();
+    let selector = manifest::service_selector(&site.config.kubernetes.instance);
+    let known = async {
+        site.store.first_sync().await;
+        learn(&labs).await;
+    };
+    let later = async {
+        if stop.run_until_cancelled(known).await.is_some() {
+            tokio::join!(
+                site.store.run_events(watches.clone(), &stop),
+                follow_records(&labs, watches.clone(), &stop),
+                look_after(&labs, &stop),
+            );
+        }
+    };
+    tokio::join!(site.store.run(watches.clone(), &selector, &stop), later);
 }
 
 async fn learn(labs: &Labs) {
     let mut pause = Duration::from_millis(200);
     loop {
-        match remember_and_reconcile(labs).await {
+        match recover_all(labs).await {
             Ok(found) => {
                 tracing::info!(labs = found, "the labs of the cluster are known");
                 return labs.mark_ready();
@@ -42,28 +47,47 @@ async fn learn(labs: &Labs) {
     }
 }
 
-/// What is remembered comes first: a lab that starts without it would get another volume.
-async fn remember_and_reconcile(labs: &Labs) -> Result<usize, KubernetesError> {
+/// What is remembered comes first: a lab that starts without it would get another volume. Answers how many labs there
+/// are.
+async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     let site = labs.site();
     site.provisioned.load().await?;
     if let Some(volumes) = &site.volumes {
         volumes.load().await?;
     }
-    reconcile(labs).await
+    let (records, mut environments) = tokio::try_join!(site.records.list(), recover::environments(site))?;
+    let found = records.len();
+    for stored in records {
+        let env = environments.remove(&stored.uid).unwrap_or_default();
+        if let Some(key) = stored.spec.lab_key() {
+            labs.adopt(&key, stored, env);
+        }
+    }
+    site.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
+    Ok(found)
 }
 
-/// What happened between the first list and the first watch is found soon after the start.
-const FIRST_RECONCILIATION: Duration = Duration::from_secs(10);
+async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {
+    let site = labs.site();
+    let namespace = site.config.kubernetes.namespace.as_str();
+    let on_change = |stored: crate::records::StoredSpawn| {
+        if let Some(key) = stored.spec.lab_key() {
+            labs.tell_record(&key, stored);
+        }
+    };
+    site.records.watch(client, namespace, stop, on_change).await;
+}
 
-async fn reconcile_regularly(labs: &Labs, stop: &CancellationToken) {
-    let every = Duration::try_from(labs.site().config.limits.reconcile_every).unwrap_or(FIRST_RECONCILIATION);
-    let mut pause = FIRST_RECONCILIATION.min(every);
+/// What is done now and then: old history goes, failures that were kept for long enough go, and what belongs to no
+/// record is reported.
+async fn look_after(labs: &Labs, stop: &CancellationToken) {
+    const FIRST: Duration = Duration::from_secs(10);
+    let every = Duration::try_from(labs.site().config.limits.reconcile_every).unwrap_or(FIRST);
+    let mut pause = FIRST.min(every);
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
         labs.site().history.expire(Timestamp::now());
-        labs.retry_cleanups();
-        if let Some(Err(error)) = stop.run_until_cancelled(reconcile(labs)).await {
-            tracing::warn!(error = %Causes(&error), "could not reconcile");
-        }
+        labs.housekeeping();
+        sweep(labs);
     }
 }

@@ -7,16 +7,19 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::{JobId, LabKey};
-use wasmspawner_core::lifecycle::{Operation, OperationKind, TimeLimits};
+use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::stage::StagePolicy;
 
-use super::history::History;
+use super::clock::Clock;
 use super::provisioned::Provisioned;
 use super::rules::Rules;
 use super::volumes::Volumes;
+use crate::history::History;
 use crate::k8s::{Applier, Deleter, SiteSecrets};
+use crate::records::SpawnRecords;
+use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
@@ -32,6 +35,10 @@ pub struct Site {
     pub applier: Applier,
     /// Deletes them.
     pub deleter: Deleter,
+    /// The records of what was spawned.
+    pub records: SpawnRecords,
+    /// What the cluster has.
+    pub store: Store,
     /// The site's own Secrets.
     pub secrets: SiteSecrets,
     /// The records of operations.
@@ -44,6 +51,8 @@ pub struct Site {
     pub metrics: Metrics,
     /// One permit a spawn under way.
     pub spawn_slots: Arc<Semaphore>,
+    /// The time that deadlines are measured with.
+    pub clock: Clock,
 }
 
 impl Site {
@@ -73,15 +82,17 @@ impl Site {
         self.config.limits.stage_policy()
     }
 
+    pub(super) fn restart_policy(&self) -> RestartPolicy {
+        self.config.limits.restart_policy()
+    }
+
+    /// The time that deadlines are measured with.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// A new operation, beginning now.
-    pub(super) fn operation(&self, kind: OperationKind) -> Operation {
-        let started_at = Timestamp::now();
-        let limits = self.time_limits();
-        let limit = match kind {
-            OperationKind::Spawn => limits.spawn,
-            OperationKind::Stop | OperationKind::Reap => limits.delete,
-        };
-        let deadline = started_at.checked_add(limit).unwrap_or(Timestamp::MAX);
-        Operation { job_id: JobId::new(Uuid::now_v7()), kind, started_at, deadline }
+    pub(super) fn operation(&self, kind: OperationKind, limits: TimeLimits) -> Operation {
+        limits.operation(JobId::new(Uuid::now_v7()), kind, self.now())
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use wasmspawner_core::identity::Group;
+use k8s_openapi::api::core::v1::Pod;
+use wasmspawner_core::config::lab::LabConfig;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
-use wasmspawner_core::policy::{Image, Options};
+use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::stage::Stage;
 
 /// A lab at one moment. Credentials in `env` are already redacted.
@@ -34,56 +34,24 @@ pub struct LabSnapshot {
     pub progress: u8,
     /// The operation under way, or the last one.
     pub job_id: Option<JobId>,
+    /// How often a container was restarted since the lab became ready.
+    pub restarts: u32,
 }
 
-/// What a lab was started with: kept on its objects, so that a restart does not lose it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// What a lab was started with.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
-    /// The parsed options of the spawn form.
-    pub options: Options,
-    /// The environment; on the objects it is the ConfigMap itself.
-    #[serde(skip)]
+    /// What its record says of it.
+    pub description: LabDescription,
+    /// The environment, credentials redacted.
     pub env: BTreeMap<String, String>,
-    /// The user that lab processes run as.
-    pub uid: u32,
-    /// Their primary group.
-    pub gid: u32,
-    /// Every group of the user.
-    pub groups: Vec<Group>,
-    /// What the lab may use.
-    pub quotas: Option<Quotas>,
-    /// The image, pinned.
-    pub image: Option<Image>,
-    /// When the spawn began; on the objects it is a part of the record.
-    #[serde(skip)]
+    /// When the spawn began.
     pub started_at: Option<Timestamp>,
-    /// The policies that decided.
-    pub policy: Vec<PolicyRef>,
 }
 
-/// What a lab may use, and what is set aside for it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Quotas {
-    /// At most.
-    pub limits: Share,
-    /// At least.
-    pub requests: Share,
-}
-
-/// CPUs and bytes of memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Share {
-    /// In CPUs.
-    pub cpu: Option<f64>,
-    /// In bytes.
-    pub memory: Option<u64>,
-}
-
-/// A policy and the component it was at that moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PolicyRef {
-    /// The operator's name for it.
-    pub name: String,
-    /// `sha256:` and 64 hexadecimal digits.
-    pub digest: String,
+/// Where the Hub reaches the lab of this pod, once it has an address.
+pub(super) fn url(pod: &Pod, config: &LabConfig) -> Option<String> {
+    let ip = pod.status.as_ref()?.pod_ip.as_deref().filter(|ip| !ip.is_empty())?;
+    let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+    Some(format!("http://{host}:{}", config.port))
 }

@@ -27,6 +27,9 @@ pub struct Metrics {
     policy_calls: Family<PolicyLabels, Counter>,
     policy_seconds: Family<HookLabels, Histogram, fn() -> Histogram>,
     sse_readers: Gauge,
+    restarts: Counter,
+    panics: Counter,
+    orphans: Gauge,
     http: Family<HttpLabels, Counter>,
 }
 
@@ -102,6 +105,7 @@ impl Metrics {
         let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
+        let (restarts, panics, orphans) = <(Counter, Counter, Gauge)>::default();
         registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
         registry.register_with_unit(
             "stage",
@@ -119,6 +123,12 @@ impl Metrics {
         let help = "Time policy hooks took";
         registry.register_with_unit("policy_call", help, Unit::Seconds, Family::clone(&policy_seconds));
         registry.register("sse_readers", "Open event streams", Gauge::clone(&sse_readers));
+        let help = "Restarts of running labs' containers, by the kubelet";
+        registry.register("lab_restarts", help, Counter::clone(&restarts));
+        let help = "Panics of tasks that work for one lab; the lab is taken over from its record";
+        registry.register("driver_panics", help, Counter::clone(&panics));
+        let help = "Objects with this service's labels that belong to no lab";
+        registry.register("orphans", help, Gauge::clone(&orphans));
         registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
         Self {
             registry: Arc::new(registry),
@@ -129,8 +139,26 @@ impl Metrics {
             policy_calls,
             policy_seconds,
             sse_readers,
+            restarts,
+            panics,
+            orphans,
             http,
         }
+    }
+
+    /// Containers of a running lab were restarted.
+    pub fn labs_restarted(&self, count: u32) {
+        self.restarts.inc_by(count.into());
+    }
+
+    /// A task that works for one lab panicked.
+    pub fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    /// So many objects belong to no lab.
+    pub fn set_orphans(&self, count: usize) {
+        self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A spawn ended.

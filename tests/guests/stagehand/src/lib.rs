@@ -44,6 +44,7 @@ impl hooks::BuildPod for Stagehand {
         match act {
             "fault" => Ok(staged("fault", how)),
             "later" => Ok(later(how)),
+            "once" => Ok(once(how)),
             "pull" => Ok(staged("pull-delay", how)),
             "ready" => Ok(staged("ready-delay", how)),
             "stop" => Ok(staged("stop-delay", how)),
@@ -62,6 +63,13 @@ fn ordinary() -> Customization {
 fn later(fault: &str) -> Customization {
     let mut lab = staged("fault", fault);
     lab.annotations.extend(staged("fault-after", "2s").annotations);
+    lab
+}
+
+/// The same, but the fault comes only once.
+fn once(fault: &str) -> Customization {
+    let mut lab = later(fault);
+    lab.annotations.extend(staged("fault-times", "1").annotations);
     lab
 }
 

@@ -29,7 +29,7 @@ pub enum LabValue {
 pub type LabEnv = BTreeMap<EnvName, LabValue>;
 
 /// What must not be seen is shown as this.
-pub(crate) const REDACTED: &str = "<redacted>";
+pub const REDACTED: &str = "<redacted>";
 
 pub(super) fn lab_env(
     inputs: &SpawnInputs<'_>,

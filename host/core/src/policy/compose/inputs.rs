@@ -1,7 +1,7 @@
 use super::Source;
 use crate::config::lab::{LabSite, SiteSecretData};
 use crate::lab::JobId;
-use crate::names::LabNames;
+use crate::names::{LabNames, LabelValue};
 use crate::policy::{Customization, Grants};
 use crate::quota::Quota;
 use crate::spawn::SpawnRequest;
@@ -24,6 +24,8 @@ pub struct SpawnInputs<'a> {
     pub request: SpawnRequest,
     /// The operation it belongs to.
     pub job_id: JobId,
+    /// The uid of its record.
+    pub spawn: LabelValue,
     /// The names of the lab's objects.
     pub names: LabNames,
     /// What the policies answered, in the order of the chain.

@@ -12,7 +12,7 @@ mod secrets;
 mod validated;
 mod verdict;
 
-pub(crate) use env::REDACTED;
+pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
 pub use inputs::{Answer, SpawnInputs};
 pub use ledger::{Conflict, GrantUse, Ledger, Source};
@@ -80,6 +80,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         pod_patches,
         key: inputs.request.key,
         job_id: inputs.job_id,
+        spawn: inputs.spawn,
         identity: inputs.request.identity,
         options: inputs.request.options,
         names: inputs.names,

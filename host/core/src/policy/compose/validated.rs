@@ -23,6 +23,8 @@ pub struct ValidatedSpawn {
     pub key: LabKey,
     /// The operation it belongs to.
     pub job_id: JobId,
+    /// The uid of its record.
+    pub spawn: LabelValue,
     /// Whose lab, in numbers.
     pub identity: Identity,
     /// The parsed options.

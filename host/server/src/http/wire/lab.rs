@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::identity;
-use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
+use wasmspawner_core::lifecycle::PodPresence;
 use wasmspawner_core::policy::{self, Value};
+use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
 
-use crate::spawner::{About, LabSnapshot, PolicyRef, Quotas, Share};
+use crate::spawner::{About, LabSnapshot};
 
 /// A lab.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,6 +56,8 @@ pub(in crate::http) struct Lab {
     image: Option<Image>,
     /// When the spawn began, RFC 3339.
     started_at: Option<String>,
+    /// How often a container was restarted since the lab became ready.
+    restarts: u32,
     /// The policies that decided about the lab.
     policy: Vec<DecidedBy>,
 }
@@ -103,12 +106,12 @@ struct DecidedBy {
 impl From<&LabSnapshot> for Lab {
     fn from(lab: &LabSnapshot) -> Self {
         let key = lab.key.clone();
-        let About { options, env, uid, gid, groups, quotas, image, started_at, policy } =
-            About::clone(&lab.about);
+        let About { description, env, started_at } = About::clone(&lab.about);
+        let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } = description;
         Self {
             username: key.user.into(),
             server: key.server.into(),
-            status: status(lab.status),
+            status: lab.status.as_str(),
             pod: pod(lab.pod),
             options,
             env,
@@ -124,21 +127,13 @@ impl From<&LabSnapshot> for Lab {
             job_id: lab.job_id.map(|id| id.to_string()),
             image: image.map(Image::from),
             started_at: started_at.map(|at| at.to_string()),
-            policy: policy.into_iter().map(DecidedBy::from).collect(),
+            restarts: lab.restarts,
+            policy: policies.into_iter().map(DecidedBy::from).collect(),
         }
     }
 }
 
-fn status(status: LabStatus) -> &'static str {
-    match status {
-        LabStatus::Starting => "starting",
-        LabStatus::Running => "running",
-        LabStatus::Terminating => "terminating",
-        LabStatus::Failed => "failed",
-    }
-}
-
-fn pod(pod: PodPresence) -> &'static str {
+pub(super) fn pod(pod: PodPresence) -> &'static str {
     match pod {
         PodPresence::Present => "present",
         PodPresence::Missing => "missing",

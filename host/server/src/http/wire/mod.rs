@@ -1,12 +1,14 @@
 //! Bodies as they travel. Nothing outside `http` knows them, so that the inside can change without the API.
 
 mod lab;
+mod lab_status;
 mod operation;
 mod policy;
 mod spawn;
 mod volumes;
 
 pub(super) use lab::Lab;
+pub(super) use lab_status::LabStatusReport;
 pub(super) use operation::Operation;
 pub(super) use policy::Policy;
 pub(super) use spawn::{SpawnBody, parse_spawn};

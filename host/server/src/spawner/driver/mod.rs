@@ -1,8 +1,13 @@
 //! The driver: one task owns one lab. It is the lab's only writer; everyone else watches.
+//!
+//! Its life is a loop: something happens, the lab takes a step, what the step says is published, and what is to be done
+//! next is planned from where the lab is.
 
-mod effects;
-mod telling;
+mod accept;
+mod publish;
+mod pursue;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,49 +18,66 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
-    Admission, Event, Lab, OperationKind, Phase, Presence, Refusal, admit_release, admit_spawn, admit_stop,
+    Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
 use wasmspawner_core::progress::OperationRecord;
+use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
-use crate::spawner::errand::{self, Answer};
+use crate::k8s::reached;
+use crate::records::StoredSpawn;
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::{Approved, Decided};
 use crate::spawner::labs::Labs;
 use crate::spawner::live_log::LiveLog;
-use crate::spawner::message::{Message, Seen};
-use crate::spawner::place::Place;
-use crate::spawner::recovered::Recovered;
+use crate::spawner::message::Message;
+use crate::spawner::requests::{self, Answer};
+use crate::spawner::sight::Sight;
 use crate::spawner::site::Site;
 use crate::spawner::snapshot::About;
 use crate::spawner::view::View;
-use crate::spawner::world::World;
 
 /// How long a lab that is gone can still be asked for its last events.
 const LINGER: Duration = Duration::from_mins(10);
 
 /// Owns one lab.
 pub(super) struct Driver {
-    key: LabKey,
-    site: Arc<Site>,
-    labs: Labs,
-    lab: Lab,
-    world: World,
-    place: Option<Place>,
-    about: Arc<About>,
-    approved: Option<Arc<Approved>>,
-    decided: Option<Arc<Decided>>,
-    log: Option<Arc<LiveLog>>,
-    record: Option<OperationRecord>,
-    errands: JoinSet<(Option<JobId>, Answer)>,
-    deletions: Vec<AbortHandle>,
-    evaluation: Option<AbortHandle>,
-    cancel_apply: CancellationToken,
+    pub(super) key: LabKey,
+    pub(super) site: Arc<Site>,
+    pub(super) labs: Labs,
+    pub(super) lab: Lab,
+    /// The lab's record, as it was last written or read.
+    pub(super) record: Option<StoredSpawn>,
+    /// Who asked for the operation under way.
+    pub(super) requested_by: Option<String>,
+    /// What is known of the lab's place; nothing before its first spawn.
+    pub(super) sight: Option<Sight>,
+    pub(super) about: Arc<About>,
+    /// What the spawn under way is made from.
+    pub(super) material: Material,
+    pub(super) log: Option<Arc<LiveLog>>,
+    /// What happened in the operation under way, or while the lab runs.
+    pub(super) history: Option<OperationRecord>,
+    tasks: JoinSet<Answer>,
+    asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
+    cancel_create: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
+    /// When the cluster's answer may change by waiting alone, in time of day.
     recheck_at: Option<Timestamp>,
+    again_at: Option<Timestamp>,
     over_since: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Message>,
     view: watch::Sender<View>,
+}
+
+/// What a spawn is made from, as far as it has come.
+pub(super) enum Material {
+    /// No spawn is under way, or its objects are created.
+    Nothing,
+    /// The request; the policies have nothing against it.
+    Approved(Arc<Approved>),
+    /// The objects.
+    Decided(Arc<Decided>),
 }
 
 impl Driver {
@@ -72,52 +94,37 @@ impl Driver {
             site,
             labs,
             lab,
-            world: World::default(),
-            place: None,
-            about: Arc::default(),
-            approved: None,
-            decided: None,
-            log: None,
             record: None,
-            errands: JoinSet::new(),
-            deletions: Vec::new(),
-            evaluation: None,
-            cancel_apply: CancellationToken::new(),
+            requested_by: None,
+            sight: None,
+            about: Arc::default(),
+            material: Material::Nothing,
+            log: None,
+            history: None,
+            tasks: JoinSet::new(),
+            asked: HashMap::new(),
+            cancel_create: CancellationToken::new(),
             spawn_slot: None,
             recheck_at: None,
+            again_at: None,
             over_since: None,
             inbox,
             view,
         }
     }
 
-    /// Takes over a lab that a restart found.
-    pub(super) fn adopt(mut self, recovered: Recovered) -> Self {
-        self.lab = recovered.lab;
-        self.world = recovered.world;
-        self.place = Some(recovered.place);
-        self.about = Arc::new(recovered.about);
-        self.log = Some(LiveLog::new(recovered.log));
-        self.record = recovered.record;
-        // Before the service says that it is ready, so that nobody hears that this lab does not exist.
-        self.publish();
-        self
-    }
-
     /// Runs until the lab is gone and nobody asks for it any more.
     pub(super) async fn run(mut self) {
-        if self.place.is_some() {
-            self.interrupted();
-            self.observe();
-        }
+        self.observe();
         loop {
             let wake = self.wake_in();
             tokio::select! {
                 message = self.inbox.recv() => match message {
-                    Some(message) => self.receive(message),
+                    Some(message) => self.receive(message).await,
                     None => return,
                 },
-                Some(answer) = self.errands.join_next() => self.hear(answer),
+                Some(done) = self.tasks.join_next_with_id() => self.on_task_done(done),
+                () = changed(self.sight.as_ref()) => self.observe(),
                 () = tokio::time::sleep(wake) => self.wake(),
             }
             if self.has_lingered() && self.labs.retire(&self.key, &self.inbox) {
@@ -126,115 +133,87 @@ impl Driver {
         }
     }
 
-    fn receive(&mut self, message: Message) {
+    async fn receive(&mut self, message: Message) {
         match message {
             Message::Spawn(approved, reply) => {
                 // Nobody may be waiting any more; the lab starts all the same.
-                let _ = reply.send(self.spawn(*approved));
+                let _ = reply.send(self.accept_spawn(*approved).await);
             }
-            Message::Stop(reply) => {
-                let _ = reply.send(self.stop());
+            Message::Stop(requested_by, reply) => {
+                let _ = reply.send(self.accept_stop(requested_by).await);
             }
             Message::Release(reply) => self.release(reply),
-            Message::Seen(seen) => self.see(seen),
-            Message::Reconcile => self.feed(Event::Reconcile),
-        }
-    }
-
-    fn spawn(&mut self, approved: Approved) -> Result<(), Refusal> {
-        let slot = Arc::clone(&self.site.spawn_slots).try_acquire_owned().ok();
-        admit_spawn(&self.lab, slot.is_some())?;
-        let operation = self.site.operation(OperationKind::Spawn);
-        self.spawn_slot = slot;
-        self.about = Arc::new(approved.about(&operation));
-        self.place = Some(Place::of(&approved.names));
-        self.labs.settle(&self.key, approved.names.namespace.as_str());
-        self.approved = Some(Arc::new(approved));
-        self.world.forget_events();
-        self.feed(Event::SpawnAdmitted(operation));
-        Ok(())
-    }
-
-    fn stop(&mut self) -> Result<(), Refusal> {
-        if admit_stop(&self.lab)? == Admission::Begin {
-            self.feed(Event::StopAdmitted(self.site.operation(OperationKind::Stop)));
-        }
-        Ok(())
-    }
-
-    fn release(&mut self, reply: oneshot::Sender<Result<Release, SpawnError>>) {
-        match admit_release(&self.lab) {
-            Ok(()) => {
-                self.send(errand::release(Arc::clone(&self.site), self.key.clone(), reply));
-            }
-            Err(refusal) => {
-                let _ = reply.send(Err(refusal.into()));
+            Message::Record(stored) => self.on_record(*stored).await,
+            Message::Housekeeping => {
+                self.forget_failure();
+                self.heed_record().await;
             }
         }
+        self.pursue();
     }
 
-    fn see(&mut self, seen: Seen) {
-        match seen {
-            Seen::Pod(pod) => self.world.see_pod(pod),
-            Seen::PodGone(uid) => self.world.lose_pod(uid.as_deref()),
-            Seen::Rest(rest) => self.world.see_rest(rest),
-            Seen::Event(event) => {
-                let ours = self.place.as_ref().is_some_and(|place| place.concerns(&event));
-                if !ours {
-                    return;
+    /// Something happened.
+    pub(super) fn feed(&mut self, event: Event) {
+        let effects = self.lab.step(event, self.site.restart_policy(), self.site.now());
+        self.carry_out(effects);
+        self.pursue();
+    }
+
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
+        let says_more = !effects.is_empty();
+        // What is said of the lab is never behind what its events say.
+        self.publish();
+        for effect in effects {
+            match effect {
+                Effect::Begin(operation) => self.begin(&operation),
+                Effect::Publish(entry) => self.say(entry),
+                Effect::Finish(outcome) => self.finish(&outcome),
+                Effect::Restarted(count) => self.site.metrics.labs_restarted(count),
+                Effect::Reap(ending) => {
+                    self.requested_by = None;
+                    let operation = self.site.operation(OperationKind::Reap, self.lab.limits());
+                    let event = Event::ReapBegun(operation, ending);
+                    let effects = self.lab.step(event, self.site.restart_policy(), self.site.now());
+                    self.carry_out(effects);
                 }
-                self.world.see_event(*event);
-            }
-        }
-        self.observe();
-    }
-
-    fn hear(&mut self, answer: Result<(Option<JobId>, Answer), tokio::task::JoinError>) {
-        let answer = match answer {
-            // What an operation that is over asked for says nothing about this one; but a creation that ends is heard.
-            Ok((job_id, answer)) if job_id != self.job_id() && !matches!(answer, Answer::Applied(_)) => {
-                return;
-            }
-            Ok((_, answer)) => Ok(answer),
-            Err(error) => Err(error),
-        };
-        match answer {
-            Ok(Answer::Decided(Ok(decided))) => {
-                let plan = decided.plan();
-                self.about = Arc::clone(&decided.about);
-                self.decided = Some(Arc::new(*decided));
-                self.feed(Event::Decided(Ok(plan)));
-            }
-            Ok(Answer::Decided(Err(failure))) => self.feed(Event::Decided(Err(failure))),
-            Ok(Answer::Applied(result)) => {
-                match &result {
-                    Ok(pod) => self.world.created(pod.clone()),
-                    Err(_) => self.world.may_have_created(),
+                Effect::MarkProvisioned => {
+                    let (site, key) = (Arc::clone(&self.site), self.key.clone());
+                    tokio::spawn(async move { requests::mark_provisioned(&site, &key).await });
                 }
-                self.feed(Event::Applied(result.map(drop)));
-                self.observe();
             }
-            Ok(Answer::PodIsGone) => self.see(Seen::PodGone(None)),
-            Ok(Answer::RestIsGone) => self.see(Seen::Rest(Presence::Missing)),
-            Ok(Answer::DeleteRefused(failure)) => self.feed(Event::DeleteRefused(failure)),
-            Ok(Answer::Nothing) => {}
-            Err(error) if error.is_cancelled() => {}
-            Err(error) => {
-                tracing::error!(%error, "an errand of a lab's driver panicked");
-                self.feed(errand::lost(&self.lab.phase));
+        }
+        if says_more {
+            self.publish();
+        }
+        if !matches!(self.lab.phase, Phase::Starting(_)) {
+            self.spawn_slot = None;
+            self.material = Material::Nothing;
+            if let Some(sight) = &mut self.sight {
+                sight.drop_events();
             }
         }
     }
 
-    fn observe(&mut self) {
-        let observation = self.world.observe(&self.site.stage_policy(), Timestamp::now());
-        self.recheck_at = observation.analysis.recheck_at;
-        self.feed(Event::Observed(observation));
+    /// Looks at what the cluster shows of the lab now.
+    pub(super) fn observe(&mut self) {
+        if let Some(sight) = &self.sight {
+            reached(|| {
+                format!("observe {} {}", self.lab.status().map_or("absent", LabStatus::as_str), self.key)
+            });
+            let observed = sight.observe(&self.stage_policy(), Timestamp::now());
+            self.recheck_at = observed.analysis.recheck_at;
+            self.feed(Event::Observed(Box::new(observed)));
+        } else {
+            self.pursue();
+        }
+    }
+
+    pub(super) fn stage_policy(&self) -> StagePolicy {
+        StagePolicy { was_ready: matches!(self.lab.phase, Phase::Running(_)), ..self.site.stage_policy() }
     }
 
     fn wake(&mut self) {
-        let now = Timestamp::now();
-        if self.recheck_at.is_some_and(|at| now >= at) {
+        if self.recheck_at.is_some_and(|at| Timestamp::now() >= at) {
             self.recheck_at = None;
             self.observe();
         }
@@ -243,17 +222,37 @@ impl Driver {
 
     /// Until the next thing that time alone brings.
     fn wake_in(&self) -> Duration {
-        let now = Timestamp::now();
-        let next = [self.lab.deadline(), self.recheck_at].into_iter().flatten().min();
+        let until = |at: Option<Timestamp>, now: Timestamp| {
+            at.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
+        };
+        let next = [until(self.recheck_at, Timestamp::now()), until(self.again_at, self.site.now())];
         // A moment late rather than early: a timer that fires early would be set again at once.
-        next.map_or(LINGER, |at| {
-            Duration::try_from(at.duration_since(now)).unwrap_or_default() + Duration::from_millis(1)
-        })
+        next.into_iter().flatten().min().map_or(LINGER, |wait| wait + Duration::from_millis(1))
+    }
+
+    /// Forgets a failure that was kept for long enough.
+    fn forget_failure(&mut self) {
+        let before = self.site.now().checked_sub(self.site.config.limits.failed_kept);
+        if before.is_ok_and(|before| self.lab.forget_failure(before)) {
+            self.publish();
+        }
+    }
+
+    fn release(&mut self, reply: oneshot::Sender<Result<Release, SpawnError>>) {
+        match admit_release(&self.lab) {
+            Ok(()) => {
+                let (site, key) = (Arc::clone(&self.site), self.key.clone());
+                tokio::spawn(async move { reply.send(requests::release(&site, &key).await) });
+            }
+            Err(refusal) => {
+                let _ = reply.send(Err(refusal.into()));
+            }
+        }
     }
 
     /// True when the lab has been gone for long enough, whatever else was heard meanwhile.
     fn has_lingered(&mut self) -> bool {
-        if self.lab.phase == Phase::Absent && self.errands.is_empty() {
+        if self.lab.phase == Phase::Absent && self.record.is_none() && self.asked.is_empty() {
             self.over_since.get_or_insert_with(Instant::now).elapsed() >= LINGER
         } else {
             self.over_since = None;
@@ -261,7 +260,19 @@ impl Driver {
         }
     }
 
-    fn job_id(&self) -> Option<JobId> {
+    pub(super) fn is_creating(&self) -> bool {
+        self.lab.in_flight.awaits(Request::Create)
+            || matches!(&self.lab.phase, Phase::Starting(starting) if starting.step != SpawnStep::Waiting)
+    }
+
+    pub(super) fn job_id(&self) -> Option<JobId> {
         self.lab.operation.map(|operation| operation.job_id)
+    }
+}
+
+async fn changed(sight: Option<&Sight>) {
+    match sight {
+        Some(sight) => sight.changed().await,
+        None => std::future::pending().await,
     }
 }

@@ -1,16 +1,20 @@
-//! The records of operations, on the service's own disk.
+//! What happened in each operation, on the service's own disk, for a while.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lifecycle::{Failure, Outcome};
 use wasmspawner_core::progress::OperationRecord;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
+
+/// Operations that are remembered of one lab.
+const MOST_OF_ONE_LAB: usize = 100;
 
 /// How long the end of the service waits for the disk.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -19,10 +23,12 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// happened to the disk, so that no spawn waits for it.
 #[derive(Clone)]
 pub struct History {
-    records: Arc<RwLock<HashMap<LabKey, VecDeque<Arc<OperationRecord>>>>>,
+    records: Arc<RwLock<Records>>,
     disk: Option<mpsc::Sender<Write>>,
     keep: SignedDuration,
 }
+
+type Records = HashMap<LabKey, VecDeque<Arc<OperationRecord>>>;
 
 enum Write {
     Put(Arc<OperationRecord>),
@@ -48,33 +54,58 @@ impl History {
     /// Opens, or makes, the history in `file`.
     pub fn open(file: &Path, keep: SignedDuration) -> Result<Self, HistoryError> {
         let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
-        let database = Database::create(file).map_err(|error| failed(error.into()))?;
-        let records = read_all(&database).map_err(failed)?;
+        let (database, records) = match open(file) {
+            Ok(opened) => opened,
+            // Another process uses it: moving it aside would take it away from that one.
+            Err(redb::Error::DatabaseAlreadyOpen) => return Err(failed(redb::Error::DatabaseAlreadyOpen)),
+            Err(error) => {
+                let aside = move_aside(file);
+                tracing::error!(%error, file = %file.display(), aside = %aside.display(), "the history cannot be read; it is moved aside, and a new one begun");
+                open(file).map_err(failed)?
+            }
+        };
         let (disk, writes) = mpsc::channel();
         std::thread::spawn(move || write_all(&database, &writes));
         Ok(Self { records: Arc::new(RwLock::new(records)), disk: Some(disk), keep })
     }
 
     /// Keeps a record, in place of an earlier one of the same operation.
-    pub(super) fn put(&self, record: &OperationRecord) {
+    pub fn put(&self, record: &OperationRecord) {
         let record = Arc::new(record.clone());
         {
             let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
             let of_lab = records.entry(record.key.clone()).or_default();
-            of_lab.retain(|known| known.job_id != record.job_id);
-            of_lab.push_front(Arc::clone(&record));
+            match of_lab.iter_mut().find(|known| known.job_id == record.job_id) {
+                Some(known) => *known = Arc::clone(&record),
+                None => of_lab.push_front(Arc::clone(&record)),
+            }
+            of_lab.truncate(MOST_OF_ONE_LAB);
         }
         self.write(Write::Put(record));
     }
 
     /// The records of a lab, newest first.
-    pub(super) fn of(&self, key: &LabKey) -> Vec<Arc<OperationRecord>> {
+    pub fn of(&self, key: &LabKey) -> Vec<Arc<OperationRecord>> {
         let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
         records.get(key).map(|of_lab| of_lab.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// Closes what a crash left open, but for operations that still go on: `going_on` names the one of a lab.
+    pub fn close_interrupted(&self, now: Timestamp, going_on: impl Fn(&LabKey) -> Option<JobId>) {
+        let open: Vec<Arc<OperationRecord>> = {
+            let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+            records.values().flatten().filter(|record| record.ended_at.is_none()).cloned().collect()
+        };
+        for record in open.iter().filter(|record| going_on(&record.key) != Some(record.job_id)) {
+            let mut record = OperationRecord::clone(record);
+            let message = "The service ended before this operation did";
+            record.end(Outcome::Failed(Failure::service("Interrupted", message)), now);
+            self.put(&record);
+        }
+    }
+
     /// Forgets what is too old.
-    pub(super) fn expire(&self, now: Timestamp) {
+    pub fn expire(&self, now: Timestamp) {
         let Ok(oldest) = now.checked_sub(self.keep) else { return };
         let mut expired = Vec::new();
         {
@@ -112,8 +143,23 @@ impl History {
     }
 }
 
-fn read_all(database: &Database) -> Result<HashMap<LabKey, VecDeque<Arc<OperationRecord>>>, redb::Error> {
-    let mut records: HashMap<LabKey, VecDeque<Arc<OperationRecord>>> = HashMap::new();
+fn open(file: &Path) -> Result<(Database, Records), redb::Error> {
+    let database = Database::create(file)?;
+    let records = read_all(&database)?;
+    Ok((database, records))
+}
+
+/// Renames a file that cannot be read, so that somebody can look at it.
+fn move_aside(file: &Path) -> PathBuf {
+    let aside = file.with_extension(format!("broken-{}", Timestamp::now().as_second()));
+    if let Err(error) = std::fs::rename(file, &aside) {
+        tracing::error!(%error, file = %file.display(), "the file cannot be moved aside");
+    }
+    aside
+}
+
+fn read_all(database: &Database) -> Result<Records, redb::Error> {
+    let mut records = Records::new();
     let reading = database.begin_read()?;
     let table = match reading.open_table(RECORDS) {
         Ok(table) => table,
@@ -213,6 +259,33 @@ mod tests {
         .find_map(Result::ok)
         .unwrap();
         assert_eq!(job_ids(&reopened), ["000002", "000001"]);
+    }
+
+    #[test]
+    fn a_history_that_cannot_be_read_is_moved_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.redb");
+        std::fs::write(&file, "this is no database, but it is long enough to be looked at as one").unwrap();
+        let history = History::open(&file, SignedDuration::from_hours(48)).unwrap();
+        history.put(&record(1, Timestamp::UNIX_EPOCH));
+        assert_eq!(job_ids(&history), ["000001"]);
+        let names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(names.iter().any(|name| name.to_string_lossy().starts_with("history.broken-")), "{names:?}");
+    }
+
+    #[test]
+    fn what_a_crash_left_open_is_closed() {
+        let history = History::in_memory(SignedDuration::from_hours(1));
+        history.put(&record(1, Timestamp::UNIX_EPOCH));
+        history.put(&record(2, Timestamp::UNIX_EPOCH));
+        let going_on = JobId::new(uuid::Uuid::from_u128(2));
+        history.close_interrupted(Timestamp::UNIX_EPOCH, |_| Some(going_on));
+        let open: Vec<bool> = history.of(&key()).iter().map(|record| record.ended_at.is_none()).collect();
+        assert_eq!(
+            (job_ids(&history), open),
+            (vec!["000002".to_owned(), "000001".to_owned()], vec![true, false])
+        );
     }
 
     #[test]

@@ -1,0 +1,132 @@
+//! A lab on its way down: stopped on request, ended by itself, or cleaned after a failure.
+
+use jiff::Timestamp;
+
+use super::{Deletion, Effect, Failed, Failure, Lab, Operation, OperationKind, Outcome, Phase, Presence};
+use crate::progress::Entry;
+
+impl Lab {
+    /// A stop always wins: it cancels a spawn wherever that is.
+    pub(super) fn begin_stop(&mut self, operation: Operation, now: Timestamp, effects: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Starting(_) => {
+                effects.push(Effect::Finish(Outcome::Cancelled));
+                effects
+                    .push(Effect::Publish(Entry::Failed("The lab was stopped before it was ready".into())));
+            }
+            Phase::Running(_) | Phase::Failed(_) => {}
+            Phase::Absent | Phase::Stopping(_) | Phase::Leaving(_) => return,
+        }
+        self.begin(self.within_its_own_limit(operation), effects);
+        effects.push(Effect::Publish(Entry::Progress(10)));
+        effects.push(Effect::Publish(Entry::Info("Stopping the lab".into())));
+        self.stop(now, effects);
+    }
+
+    pub(super) fn stop(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Stopping(self.deletion(now));
+        self.advance_deletion(now, effects);
+    }
+
+    /// Takes whatever deletion is under way as far as the cluster has come.
+    pub(super) fn advance_deletion(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+        let gone = self.observed.is_nothing() && !self.in_flight.awaits(super::Request::Create);
+        match &self.phase {
+            Phase::Stopping(_) => self.advance_stop(gone, now, effects),
+            Phase::Leaving(_) if gone => self.phase = Phase::Absent,
+            // A deletion that was given up ends late: what was asked for has happened.
+            Phase::Failed(failed) if gone && failed.operation == OperationKind::Stop => {
+                self.phase = Phase::Absent;
+            }
+            Phase::Starting(_) => self.continue_cleaning(gone, effects),
+            Phase::Leaving(_) | Phase::Failed(_) | Phase::Absent | Phase::Running(_) => {}
+        }
+    }
+
+    /// The stop is over for its user once the pod is gone and the rest has been asked to go.
+    fn advance_stop(&mut self, gone: bool, now: Timestamp, effects: &mut Vec<Effect>) {
+        if self.in_flight.awaits(super::Request::Create) || !self.observed.pod.is_missing() {
+            return;
+        }
+        if self.observed.rest == Presence::Present {
+            if self.is_news("pod", "gone") {
+                effects.push(Effect::Publish(Entry::Progress(50)));
+                effects
+                    .push(Effect::Publish(Entry::Info("The lab has stopped; removing its resources".into())));
+            }
+            return;
+        }
+        self.phase = if gone { Phase::Absent } else { Phase::Leaving(self.deletion(now)) };
+        effects.push(Effect::Publish(Entry::Progress(100)));
+        effects.push(Effect::Finish(Outcome::Complete));
+        effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
+    }
+
+    /// A deletion was refused or not answered: it is asked for again until its time is up.
+    pub(super) fn on_deletion_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
+        if matches!(self.phase, Phase::Stopping(_) | Phase::Starting(_))
+            && self.is_news(&failure.reason, &failure.message)
+        {
+            effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
+        }
+    }
+
+    /// The pod or the rest has come further: the time limit begins anew.
+    pub(super) fn note_progress(&mut self, before: (Presence, Presence), now: Timestamp) {
+        let after = (self.observed.pod, self.observed.rest);
+        let fresh = self.deletion(now);
+        if let Phase::Stopping(deletion) | Phase::Leaving(deletion) = &mut self.phase
+            && after != before
+        {
+            *deletion = fresh;
+        }
+    }
+
+    /// Ends the operation under way in failure. What it left is cleaned until nothing is left, however long that
+    /// takes.
+    pub(super) fn fail(&mut self, failure: Failure, now: Timestamp, effects: &mut Vec<Effect>) {
+        let operation = match self.phase {
+            Phase::Stopping(_) => OperationKind::Stop,
+            _ => OperationKind::Spawn,
+        };
+        effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
+        effects.push(Effect::Finish(Outcome::Failed(failure.clone())));
+        effects.push(Effect::Publish(Entry::Failed(failure.message.clone())));
+        self.phase = Phase::Failed(Failed { failure, at: now, operation });
+    }
+
+    /// A deletion, with the time limit that this lab's policies gave it.
+    pub(super) fn within_its_own_limit(&self, deletion: Operation) -> Operation {
+        Operation { deadline: super::operation::after(deletion.started_at, self.limits.delete), ..deletion }
+    }
+
+    pub(super) fn begin(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
+        self.operation = Some(operation);
+        self.told.clear();
+        self.stage = None;
+        self.in_flight.begin_operation();
+        effects.push(Effect::Begin(operation));
+    }
+
+    /// True the first time something is said in an operation.
+    pub(super) fn is_news(&mut self, reason: &str, message: &str) -> bool {
+        self.told.insert((reason.to_owned(), message.to_owned()))
+    }
+
+    pub(super) fn deletion_timed_out(&self) -> Failure {
+        let what = if self.observed.pod.is_missing() { "resources" } else { "pod" };
+        let mut message =
+            format!("The lab's {what} could not be removed in time; the service goes on trying");
+        if let Some(detail) = &self.observed.stuck {
+            message = format!("{message} ({detail})");
+        }
+        Failure::cluster("DeleteTimeout", message)
+    }
+}
+
+impl Deletion {
+    /// Its time is up, unless that is known already.
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        self.overdue |= now >= self.deadline;
+    }
+}

@@ -1,0 +1,80 @@
+//! How often the containers of a running lab may be restarted.
+
+use std::collections::VecDeque;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How many restarts of a running lab are forgiven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// So many within the window; one more ends the lab.
+    pub allowed: u32,
+    /// How long a restart counts.
+    pub window: SignedDuration,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        Self { allowed: 3, window: SignedDuration::from_mins(10) }
+    }
+}
+
+/// The restarts of a running lab's containers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Restarts {
+    /// What the pod counted when it was last looked at; nothing before the first look.
+    counted: Option<u32>,
+    /// How many were seen since the lab became ready.
+    total: u32,
+    /// When those happened that may still count.
+    recent: VecDeque<Timestamp>,
+}
+
+impl Restarts {
+    /// So many were seen before a restart of the service.
+    pub fn recorded(total: u32) -> Self {
+        Self { total, ..Self::default() }
+    }
+
+    /// All that were seen since the lab became ready.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// The pod counts `restarts` by now. Answers how many of them are new.
+    pub(super) fn count(&mut self, restarts: u32, now: Timestamp) -> u32 {
+        let new = restarts.saturating_sub(self.counted.unwrap_or(restarts));
+        self.counted = Some(restarts);
+        self.total = self.total.saturating_add(new);
+        self.recent.extend((0..new.min(100)).map(|_| now));
+        new
+    }
+
+    /// True if more happened within the window than are forgiven.
+    pub(super) fn are_too_many(&mut self, policy: RestartPolicy, now: Timestamp) -> bool {
+        while self.recent.front().is_some_and(|at| now.duration_since(*at) > policy.window) {
+            self.recent.pop_front();
+        }
+        self.recent.len() > usize::try_from(policy.allowed).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_count_for_a_while() {
+        let policy = RestartPolicy { allowed: 2, window: SignedDuration::from_mins(10) };
+        let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
+        let mut restarts = Restarts::default();
+        assert_eq!(restarts.count(5, at(0)), 0, "those of the start do not count");
+        for (count, minute, too_many) in
+            [(6, 1, false), (7, 2, false), (7, 3, false), (8, 12, false), (9, 13, false), (10, 14, true)]
+        {
+            restarts.count(count, at(minute));
+            assert_eq!(restarts.are_too_many(policy, at(minute)), too_many, "minute {minute}");
+        }
+        assert_eq!(restarts.total(), 5);
+    }
+}

@@ -1,0 +1,120 @@
+//! `status` of a record: what became of it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
+use crate::stage::Stage;
+
+/// What became of a spawn. It is written when the spawn is accepted, ready, stopped or failed, and not in between.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpawnStatus {
+    /// Where in its life it is.
+    pub status: LabStatus,
+    /// The stage that belongs to that.
+    pub stage: Stage,
+    /// Why, for programs; absent when there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why, for people; absent when there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// How far the operation is, 0 to 100.
+    #[serde(default)]
+    pub progress: u8,
+    /// When it became ready, RFC 3339; absent when it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub ready_at: Option<Timestamp>,
+    /// When it failed, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub finished_at: Option<Timestamp>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// The pod that was ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_uid: Option<String>,
+    /// How often a container of the pod was restarted since the lab became ready.
+    #[serde(default)]
+    pub restarts: u32,
+    /// `Ready`, for `kubectl wait`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition in Kubernetes' form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// `Ready`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True` or `False`.
+    pub status: String,
+    /// Why, in `CamelCase`.
+    pub reason: String,
+    /// Why, for people.
+    pub message: String,
+    /// Since when, RFC 3339.
+    #[schemars(with = "String")]
+    pub last_transition_time: Timestamp,
+}
+
+impl SpawnStatus {
+    /// What is to be written down of a lab. It stays the same while a lab only goes from stage to stage.
+    pub fn of(lab: &Lab) -> Self {
+        let since = lab.operation.map_or(Timestamp::UNIX_EPOCH, |operation| operation.started_at);
+        match &lab.phase {
+            Phase::Starting(_) => Self::new(LabStatus::Starting, Stage::Scheduling, 0, "Starting", since),
+            Phase::Running(running) => Self {
+                ready_at: Some(running.ready_at),
+                pod_uid: running.pod_uid.clone(),
+                restarts: running.restarts(),
+                ..Self::new(LabStatus::Running, Stage::Running, 100, "Ready", running.ready_at)
+            },
+            Phase::Stopping(_) | Phase::Leaving(_) | Phase::Absent => {
+                Self::new(LabStatus::Terminating, Stage::Terminating, 0, "Stopping", since)
+            }
+            Phase::Failed(failed) => {
+                let failure = &failed.failure;
+                let mut status = Self::new(LabStatus::Failed, Stage::Failed, 100, &failure.reason, failed.at);
+                status.conditions.iter_mut().for_each(|ready| ready.message.clone_from(&failure.message));
+                Self {
+                    reason: Some(failure.reason.clone()),
+                    message: Some(failure.message.clone()),
+                    finished_at: Some(failed.at),
+                    failure: Some(failure.clone()),
+                    ..status
+                }
+            }
+        }
+    }
+
+    fn new(status: LabStatus, stage: Stage, progress: u8, reason: &str, since: Timestamp) -> Self {
+        let ready = if status == LabStatus::Running { "True" } else { "False" };
+        let condition = Condition {
+            kind: "Ready".to_owned(),
+            status: ready.to_owned(),
+            reason: reason.to_owned(),
+            message: String::new(),
+            last_transition_time: since,
+        };
+        Self {
+            status,
+            stage,
+            reason: None,
+            message: None,
+            progress,
+            ready_at: None,
+            finished_at: None,
+            failure: None,
+            pod_uid: None,
+            restarts: 0,
+            conditions: vec![condition],
+        }
+    }
+}

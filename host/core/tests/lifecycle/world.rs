@@ -1,0 +1,355 @@
+//! A cluster, a policy engine and a driver, as far as the state machine can tell.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{
+    Admission, Effect, Event, Failure, Lab, LabStatus, LabTerms, Observed, Operation, OperationKind, Outcome,
+    Phase, Presence, RecordState, Request, RestartPolicy, TimeLimits, admit_spawn, admit_stop, plan,
+};
+use wasmspawner_core::progress::{Entry, ProgressLog};
+use wasmspawner_core::stage::{Analysis, Stage};
+
+pub(crate) const LIMITS: TimeLimits =
+    TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
+pub(crate) const RESTARTS: RestartPolicy =
+    RestartPolicy { allowed: 3, window: SignedDuration::from_mins(10) };
+
+/// A cluster, a policy engine and a driver, as far as the state machine can tell. Requests that are asked for and not
+/// answered yet are in the lab's own book.
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the world")]
+pub(crate) struct World {
+    pub(crate) lab: Lab,
+    pub(crate) now: Timestamp,
+    pub(crate) log: ProgressLog,
+    pub(crate) pod: Presence,
+    pub(crate) rest: Presence,
+    pub(crate) stage: Stage,
+    restarts: u32,
+    /// Requests that change the cluster are answered, and do what they say.
+    cluster_works: bool,
+    /// What the cluster shows reaches the lab.
+    pub(crate) watch_works: bool,
+    operations: u128,
+    pub(crate) open_record: bool,
+    stopped: bool,
+    was_ready: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Spawn,
+    Stop,
+    Decide(bool),
+    FinishCreate(bool),
+    Show(Stage),
+    PodGoes,
+    RestGoes,
+    Evict,
+    Restart,
+    Wait(u16),
+    BreakCluster(bool),
+    BreakWatch(bool),
+    Answer,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            lab: Lab::absent(LIMITS),
+            now: Timestamp::UNIX_EPOCH,
+            log: ProgressLog::new(job(0)),
+            pod: Presence::Missing,
+            rest: Presence::Missing,
+            stage: Stage::Scheduling,
+            restarts: 0,
+            cluster_works: true,
+            watch_works: true,
+            operations: 0,
+            open_record: false,
+            stopped: false,
+            was_ready: false,
+        }
+    }
+
+    pub(crate) fn operation(&mut self, kind: OperationKind) -> Operation {
+        self.operations += 1;
+        LIMITS.operation(job(self.operations), kind, self.now)
+    }
+
+    pub(crate) fn act(&mut self, act: &Act) {
+        match act {
+            Act::Spawn => {
+                if let Ok(Admission::Begin) = admit_spawn(&self.lab, true) {
+                    let operation = self.operation(OperationKind::Spawn);
+                    (self.stopped, self.was_ready) = (false, false);
+                    self.feed(Event::SpawnAccepted(operation));
+                }
+            }
+            Act::Stop => {
+                if let Ok(Admission::Begin) = admit_stop(&self.lab) {
+                    let operation = self.operation(OperationKind::Stop);
+                    self.stopped = true;
+                    self.feed(Event::StopAccepted(operation));
+                }
+            }
+            Act::Decide(allowed) if self.lab.in_flight.awaits(Request::Decide) => {
+                self.lab.in_flight.answered(Request::Decide, self.now);
+                let decision = if *allowed { Ok(LabTerms::default()) } else { Err(failure("Denied")) };
+                self.feed(Event::Decided(decision));
+            }
+            Act::FinishCreate(worked) if self.lab.in_flight.awaits(Request::Create) => {
+                self.lab.in_flight.answered(Request::Create, self.now);
+                self.rest = Presence::Present;
+                if *worked {
+                    assert!(self.pod.is_missing(), "at most one pod a lab");
+                    (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
+                }
+                self.feed(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
+                // What a creation made is known without any watch.
+                let observed = self.observed();
+                self.feed(Event::Observed(Box::new(observed)));
+            }
+            Act::Answer => self.answer(),
+            Act::Show(stage) => {
+                if self.pod == Presence::Present {
+                    self.stage = *stage;
+                }
+                self.observe();
+            }
+            Act::PodGoes if self.pod == Presence::Terminating => {
+                self.pod = Presence::Missing;
+                self.observe();
+            }
+            Act::RestGoes if self.rest == Presence::Terminating => {
+                self.rest = Presence::Missing;
+                self.observe();
+            }
+            Act::Evict if self.pod == Presence::Present => {
+                self.pod = Presence::Missing;
+                self.observe();
+            }
+            Act::Restart if self.pod == Presence::Present => {
+                self.restarts += 1;
+                self.observe();
+            }
+            Act::Wait(seconds) => {
+                self.now += SignedDuration::from_secs(i64::from(*seconds));
+                self.feed(Event::Tick);
+            }
+            Act::BreakCluster(broken) => self.cluster_works = !broken,
+            Act::BreakWatch(broken) => {
+                self.watch_works = !broken;
+                self.observe();
+            }
+            Act::Decide(_)
+            | Act::FinishCreate(_)
+            | Act::PodGoes
+            | Act::RestGoes
+            | Act::Evict
+            | Act::Restart => {}
+        }
+    }
+
+    /// The requests to the cluster that are under way come back.
+    fn answer(&mut self) {
+        for request in self.lab.in_flight.awaited().collect::<Vec<_>>() {
+            match request {
+                Request::Decide | Request::Create | Request::SaveRecord | Request::DeleteRecord => continue,
+                Request::DeletePod | Request::DeleteRest | Request::Read => {
+                    self.lab.in_flight.answered(request, self.now);
+                }
+            }
+            match request {
+                _ if !self.cluster_works => {
+                    self.feed(match request {
+                        Request::DeleteRest => Event::RestDeletionFailed(failure("Forbidden")),
+                        _ => Event::PodDeletionFailed(failure("Forbidden")),
+                    });
+                }
+                Request::Read => {
+                    let observed = self.observed();
+                    self.feed(Event::Read(Box::new(observed)));
+                }
+                Request::DeletePod if self.pod.is_missing() => self.show(),
+                Request::DeletePod => {
+                    self.pod = Presence::Terminating;
+                    self.observe();
+                }
+                Request::DeleteRest if self.rest.is_missing() => self.show(),
+                _ => {
+                    self.rest = Presence::Terminating;
+                    self.observe();
+                    self.feed(Event::RestDeletionAccepted);
+                }
+            }
+        }
+    }
+
+    fn observed(&self) -> Observed {
+        let stage = match self.pod {
+            Presence::Missing => Stage::Unknown,
+            Presence::Present => self.stage,
+            Presence::Terminating => Stage::Terminating,
+        };
+        let analysis = Analysis {
+            stage,
+            reason: stage.as_str().into(),
+            message: format!("it is {}", stage.as_str()),
+            restarts: self.restarts,
+            ..Analysis::unknown()
+        };
+        Observed { pod: self.pod, rest: self.rest, analysis, ..Observed::nothing() }
+    }
+
+    fn observe(&mut self) {
+        if self.watch_works {
+            self.show();
+        }
+    }
+
+    fn show(&mut self) {
+        let observed = self.observed();
+        self.feed(Event::Observed(Box::new(observed)));
+    }
+
+    /// As the driver does: every effect of one event, then what is planned next.
+    pub(crate) fn feed(&mut self, event: Event) {
+        let effects = self.lab.step(event, RESTARTS, self.now);
+        self.carry_out(effects);
+        assert!(!(self.stopped && matches!(self.lab.phase, Phase::Running(_))), "a stop must win");
+        self.pursue();
+    }
+
+    fn pursue(&mut self) {
+        let plan = plan(&self.lab, RecordState::Current, self.now);
+        for request in plan.cancel.iter().filter(|request| **request != Request::Create) {
+            self.lab.in_flight.forget(*request);
+        }
+        let started: BTreeSet<Request> = plan.start.iter().copied().collect();
+        assert_eq!(started.len(), plan.start.len(), "each once");
+        for request in started {
+            assert!(!self.lab.in_flight.awaits(request), "nothing is asked twice at a time");
+            if request == Request::Create {
+                assert!(self.pod.is_missing(), "at most one pod a lab");
+            }
+            if matches!(request, Request::DeletePod | Request::DeleteRest) {
+                assert!(!self.lab.in_flight.awaits(Request::Create), "nothing is deleted while it is made");
+                assert!(!matches!(self.lab.phase, Phase::Running(_)), "what runs is not deleted");
+            }
+            if request != Request::DeleteRecord {
+                self.lab.in_flight.begin(request);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Begin(operation) => {
+                    assert!(!self.open_record, "an operation begins when the one before is closed");
+                    self.open_record = true;
+                    self.log = ProgressLog::new(operation.job_id);
+                }
+                Effect::Publish(entry) => {
+                    if let Entry::Complete(_) = entry {
+                        let over =
+                            matches!(self.lab.phase, Phase::Running(_) | Phase::Absent | Phase::Leaving(_));
+                        assert!(over, "{:?}", self.lab.phase);
+                    }
+                    assert!(
+                        !self.log.is_finished() || matches!(entry, Entry::Error(_)),
+                        "nothing but trouble is said after the end: {entry:?}"
+                    );
+                    self.log.append(entry, self.now);
+                }
+                Effect::Finish(outcome) => {
+                    assert!(self.open_record, "an operation ends once");
+                    self.open_record = false;
+                    if outcome == Outcome::Complete && matches!(self.lab.phase, Phase::Running(_)) {
+                        self.was_ready = true;
+                        assert_eq!(
+                            (self.pod, self.stage),
+                            (Presence::Present, Stage::Running),
+                            "ready means ready"
+                        );
+                    } else if outcome == Outcome::Complete {
+                        assert!(self.pod.is_missing(), "stopped means that the pod is gone");
+                        assert_ne!(self.rest, Presence::Present, "and that the rest is going");
+                    }
+                }
+                Effect::Reap(ending) => {
+                    let operation = self.operation(OperationKind::Reap);
+                    let effects = self.lab.step(Event::ReapBegun(operation, ending), RESTARTS, self.now);
+                    self.carry_out(effects);
+                }
+                Effect::MarkProvisioned => assert!(matches!(self.lab.phase, Phase::Running(_))),
+                Effect::Restarted(count) => assert!(count > 0),
+            }
+        }
+    }
+
+    /// Lets everything under way end, with no new requests. The watch may stay silent: then direct answers must do.
+    pub(crate) fn settle(&mut self) {
+        self.cluster_works = true;
+        for _ in 0..40 {
+            self.now += SignedDuration::from_secs(61);
+            for act in [Act::Decide(true), Act::FinishCreate(true), Act::Answer, Act::PodGoes, Act::RestGoes]
+            {
+                self.act(&act);
+            }
+            if self.lab.status() == Some(LabStatus::Starting) && self.pod == Presence::Present {
+                self.stage = Stage::Running;
+            }
+            self.observe();
+            self.feed(Event::Tick);
+        }
+    }
+}
+
+pub(crate) fn job(number: u128) -> JobId {
+    JobId::new(uuid::Uuid::from_u128(number))
+}
+
+pub(crate) fn failure(reason: &str) -> Failure {
+    Failure::cluster(reason, format!("it said {reason}"))
+}
+
+pub(crate) fn act() -> impl Strategy<Value = Act> {
+    let stage = prop::sample::select(vec![
+        Stage::Scheduling,
+        Stage::Pulling,
+        Stage::Initializing,
+        Stage::Starting,
+        Stage::Running,
+        Stage::Stopped,
+        Stage::Failed,
+        Stage::Unknown,
+    ]);
+    prop_oneof![
+        4 => Just(Act::Spawn),
+        2 => Just(Act::Stop),
+        4 => prop::bool::weighted(0.8).prop_map(Act::Decide),
+        4 => prop::bool::weighted(0.8).prop_map(Act::FinishCreate),
+        6 => Just(Act::Answer),
+        6 => stage.prop_map(Act::Show),
+        3 => Just(Act::PodGoes),
+        3 => Just(Act::RestGoes),
+        1 => Just(Act::Evict),
+        1 => (0_u16..700).prop_map(Act::Wait),
+        1 => Just(Act::Restart),
+        1 => any::<bool>().prop_map(Act::BreakCluster),
+        1 => any::<bool>().prop_map(Act::BreakWatch),
+    ]
+}
+
+impl World {
+    pub(crate) fn to_running(&mut self) {
+        for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Running)] {
+            self.act(&act);
+        }
+        assert_eq!(self.lab.status(), Some(LabStatus::Running));
+    }
+}

@@ -1,0 +1,331 @@
+//! What a lab is after a restart, from its record and what the cluster shows.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::{
+    Effect, Event, Failure, LabStatus, Observed, OperationKind, Phase, Presence, RestartPolicy, TimeLimits,
+};
+use wasmspawner_core::names::{NamespaceName, ObjectName, ServerName, Username};
+use wasmspawner_core::record::{
+    Desired, LabDescription, OperationSpec, Place, Recovered, SpawnKind, SpawnSpec, SpawnStatus, recover,
+};
+use wasmspawner_core::stage::{Analysis, Stage};
+
+const LIMITS: TimeLimits =
+    TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+}
+
+fn job(number: u128) -> JobId {
+    JobId::new(uuid::Uuid::from_u128(number))
+}
+
+fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
+    SpawnSpec {
+        kind: SpawnKind::Lab,
+        user: Username::parse("ada").unwrap(),
+        name: ServerName::default(),
+        parent: None,
+        desired,
+        operation: OperationSpec::of(&LIMITS.operation(job(1), kind, at(0)), Some("ada".into())),
+        place: Place {
+            namespace: NamespaceName::parse("nublado-ada").unwrap(),
+            pod: ObjectName::parse("nb-ada").unwrap(),
+        },
+        remains: Vec::new(),
+        time_limits: LIMITS.into(),
+        lab: LabDescription::default(),
+    }
+}
+
+fn status(ready: bool, failed: bool) -> SpawnStatus {
+    SpawnStatus {
+        status: LabStatus::Starting,
+        stage: Stage::Scheduling,
+        reason: None,
+        message: None,
+        progress: 0,
+        ready_at: ready.then(|| at(5)),
+        finished_at: failed.then(|| at(6)),
+        failure: failed.then(|| Failure::cluster("OOMKilled", "too much")),
+        pod_uid: None,
+        restarts: 0,
+        conditions: Vec::new(),
+    }
+}
+
+fn observed(pod: Presence, rest: Presence, stage: Stage) -> Observed {
+    let stage = match pod {
+        Presence::Missing => Stage::Unknown,
+        Presence::Terminating => Stage::Terminating,
+        Presence::Present => stage,
+    };
+    let analysis = Analysis { stage, reason: "Why".into(), ..Analysis::unknown() };
+    Observed { pod, rest, analysis, ..Observed::nothing() }
+}
+
+fn recovered(
+    spec: &SpawnSpec,
+    status: &SpawnStatus,
+    deleted: bool,
+    observed: &Observed,
+    now: i64,
+) -> Recovered {
+    let seen = !observed.pod.is_missing();
+    recover(spec, Some(status), deleted, observed, seen, LIMITS, job(2), at(now))
+}
+
+/// The recovered lab after it was shown what the cluster has, as a driver does at once.
+fn shown(mut recovered: Recovered, observed: &Observed, now: i64) -> Recovered {
+    let policy = RestartPolicy::default();
+    recovered.lab.step(Event::Tick, policy, at(now));
+    for effect in recovered.lab.step(Event::Observed(Box::new(observed.clone())), policy, at(now)) {
+        if let Effect::Reap(ending) = effect {
+            let operation = LIMITS.operation(job(3), OperationKind::Reap, at(now));
+            recovered.lab.step(Event::ReapBegun(operation, ending), policy, at(now));
+        }
+    }
+    recovered
+}
+
+#[test]
+fn every_kind_of_record_meets_every_kind_of_cluster() {
+    use Desired::{Running, Stopped};
+    use OperationKind::{Spawn, Stop};
+    use Presence::{Missing, Present, Terminating};
+    // desired, operation, ready, failed, deleted, pod, rest, stage -> status right after the restart
+    let cases = [
+        (
+            "a running lab",
+            Running,
+            Spawn,
+            true,
+            false,
+            false,
+            Present,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Running),
+        ),
+        (
+            "a running lab that is restarting",
+            Running,
+            Spawn,
+            true,
+            false,
+            false,
+            Present,
+            Present,
+            Stage::Starting,
+            Some(LabStatus::Running),
+        ),
+        (
+            "a spawn whose pod is pending",
+            Running,
+            Spawn,
+            false,
+            false,
+            false,
+            Present,
+            Present,
+            Stage::Scheduling,
+            Some(LabStatus::Starting),
+        ),
+        (
+            "a spawn that became ready meanwhile",
+            Running,
+            Spawn,
+            false,
+            false,
+            false,
+            Present,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Running),
+        ),
+        (
+            "a spawn without a pod",
+            Running,
+            Spawn,
+            false,
+            false,
+            false,
+            Missing,
+            Present,
+            Stage::Unknown,
+            Some(LabStatus::Failed),
+        ),
+        (
+            "a spawn without anything",
+            Running,
+            Spawn,
+            false,
+            false,
+            false,
+            Missing,
+            Missing,
+            Stage::Unknown,
+            Some(LabStatus::Failed),
+        ),
+        (
+            "a failed lab",
+            Running,
+            Spawn,
+            false,
+            true,
+            false,
+            Missing,
+            Missing,
+            Stage::Unknown,
+            Some(LabStatus::Failed),
+        ),
+        (
+            "a failed lab whose pod is left",
+            Running,
+            Spawn,
+            true,
+            true,
+            false,
+            Present,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Failed),
+        ),
+        (
+            "a stop that was accepted",
+            Stopped,
+            Stop,
+            true,
+            false,
+            false,
+            Present,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Terminating),
+        ),
+        (
+            "a stop whose pod is going",
+            Stopped,
+            Stop,
+            true,
+            false,
+            false,
+            Terminating,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Terminating),
+        ),
+        (
+            "a stop whose pod is gone",
+            Stopped,
+            Stop,
+            true,
+            false,
+            false,
+            Missing,
+            Terminating,
+            Stage::Unknown,
+            None,
+        ),
+        (
+            "a stop of which nothing is left",
+            Stopped,
+            Stop,
+            true,
+            false,
+            false,
+            Missing,
+            Missing,
+            Stage::Unknown,
+            None,
+        ),
+        (
+            "a record that is being deleted",
+            Running,
+            Spawn,
+            true,
+            false,
+            true,
+            Present,
+            Present,
+            Stage::Running,
+            Some(LabStatus::Terminating),
+        ),
+        (
+            "a spawn whose record is being deleted",
+            Running,
+            Spawn,
+            false,
+            false,
+            true,
+            Missing,
+            Missing,
+            Stage::Unknown,
+            None,
+        ),
+    ];
+    for (name, desired, kind, ready, failed, deleted, pod, rest, stage, expected) in cases {
+        let seen = observed(pod, rest, stage);
+        let lab =
+            shown(recovered(&spec(desired, kind), &status(ready, failed), deleted, &seen, 60), &seen, 60);
+        assert_eq!(lab.lab.status(), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_pending_pod_past_its_deadline_is_never_taken_for_running() {
+    let seen = observed(Presence::Present, Presence::Present, Stage::Scheduling);
+    let spec = spec(Desired::Running, OperationKind::Spawn);
+    let mut lab = shown(recovered(&spec, &status(false, false), false, &seen, 7200), &seen, 7200).lab;
+    assert_eq!(lab.status(), Some(LabStatus::Starting), "until the cluster was read");
+    lab.step(Event::Read(Box::new(seen)), RestartPolicy::default(), at(7200));
+    assert_eq!(lab.failure().map(|failure| failure.reason.as_str()), Some("SpawnTimeout"));
+}
+
+#[test]
+fn a_spawn_that_was_cut_off_says_so() {
+    let seen = observed(Presence::Missing, Presence::Present, Stage::Unknown);
+    let spec = spec(Desired::Running, OperationKind::Spawn);
+    let lab = recovered(&spec, &status(false, false), false, &seen, 60);
+    assert_eq!(lab.interrupted.map(|failure| failure.reason).as_deref(), Some("Interrupted"));
+    assert_eq!(lab.lab.failure().map(|failure| failure.reason.as_str()), Some("Interrupted"));
+}
+
+fn presence() -> impl Strategy<Value = Presence> {
+    prop::sample::select(vec![Presence::Missing, Presence::Terminating, Presence::Present])
+}
+
+proptest! {
+    #[test]
+    fn nothing_stopped_runs_again_and_nothing_ready_is_forgotten(
+        stopped in any::<bool>(), ready in any::<bool>(), failed in any::<bool>(), deleted in any::<bool>(),
+        reap in any::<bool>(), pod in presence(), rest in presence(), now in 0_i64..100_000,
+        stage in prop::sample::select(vec![Stage::Scheduling, Stage::Starting, Stage::Running, Stage::Failed, Stage::Stopped, Stage::Unknown]),
+    ) {
+        let desired = if stopped { Desired::Stopped } else { Desired::Running };
+        let kind = match (stopped, reap) {
+            (false, _) => OperationKind::Spawn,
+            (true, false) => OperationKind::Stop,
+            (true, true) => OperationKind::Reap,
+        };
+        let seen = observed(pod, rest, stage);
+        let before = recovered(&spec(desired, kind), &status(ready, failed), deleted, &seen, now);
+        if ready && !failed && !stopped && !deleted {
+            prop_assert!(matches!(before.lab.phase, Phase::Running(_)), "it was ready: {:?}", before.lab.phase);
+        }
+        let after = shown(before, &seen, now).lab;
+        match &after.phase {
+            Phase::Running(_) => prop_assert!(!stopped && !deleted && !failed && pod == Presence::Present),
+            Phase::Starting(_) => prop_assert!(!stopped && !deleted && !ready && !pod.is_missing()),
+            // A lab that was ready and whose pod is gone has ended by itself.
+            Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
+            Phase::Leaving(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
+            Phase::Stopping(_) | Phase::Failed(_) => {}
+        }
+    }
+}

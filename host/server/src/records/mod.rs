@@ -1,0 +1,175 @@
+//! The records of what was spawned: `Spawn` objects in the service's own namespace.
+
+mod error;
+mod stored;
+mod watching;
+
+pub use error::{NotInstalled, RecordError};
+pub use stored::StoredSpawn;
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
+};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::json;
+use wasmspawner_core::names::{LabelValue, ObjectName};
+use wasmspawner_core::record::{self, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
+
+use crate::k8s::{KubernetesError, Patience, list, retrying};
+
+/// How long one write is tried, while somebody waits for it.
+const TRY_FOR: Duration = Duration::from_secs(10);
+
+/// Who owns the fields that this service writes.
+const FIELD_MANAGER: &str = "wasmspawner";
+
+/// Reads and writes records.
+#[derive(Clone)]
+pub struct SpawnRecords {
+    api: Api<DynamicObject>,
+    instance: LabelValue,
+    patience: Patience,
+}
+
+impl SpawnRecords {
+    /// The records of one installation of the service, in `namespace`.
+    pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
+        let api = Api::namespaced_with(client, namespace, &resource());
+        Self { api, instance, patience: Patience::of(request_timeout.min(TRY_FOR), TRY_FOR) }
+    }
+
+    /// Fails when the cluster does not know the kind. One that cannot be reached is asked again later.
+    pub async fn check_installed(&self) -> Result<(), NotInstalled> {
+        match self.api.list(&ListParams::default().limit(1)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Err(NotInstalled),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every record of this installation. One that cannot be read is logged and left out.
+    pub async fn list(&self) -> Result<Vec<StoredSpawn>, KubernetesError> {
+        let objects = list(&self.api, &self.selector(), "list Spawns").await?;
+        Ok(objects.into_iter().filter_map(StoredSpawn::read).collect())
+    }
+
+    /// Writes down a spawn that was accepted. `AlreadyExists` is no error for the same operation: the answer to an
+    /// earlier try was lost.
+    pub async fn create(
+        &self,
+        name: &ObjectName,
+        spec: &SpawnSpec,
+        status: &SpawnStatus,
+    ) -> Result<StoredSpawn, RecordError> {
+        let object = stored::new_object(name, &self.instance, spec, status)?;
+        let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let action = format!("create Spawn {name}");
+        match retrying(&self.patience, &action, || self.api.create(&how, &object)).await {
+            Ok(created) => StoredSpawn::try_read(created),
+            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
+                let found = self.get(name).await?.ok_or(RecordError::Gone)?;
+                if found.spec.operation.id == spec.operation.id {
+                    return Ok(found);
+                }
+                Err(RecordError::Taken { name: name.clone(), user: found.spec.user.to_string() })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Replaces what a record says. It fails with `Changed` when somebody else has changed what is wanted meanwhile.
+    pub async fn save(
+        &self,
+        stored: &StoredSpawn,
+        spec: &SpawnSpec,
+        status: &SpawnStatus,
+    ) -> Result<StoredSpawn, RecordError> {
+        let mut current = stored.clone();
+        loop {
+            match self.replace(&current, spec, status).await {
+                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => {
+                    current = self.get(&stored.name).await?.ok_or(RecordError::Gone)?;
+                    if current.uid != stored.uid {
+                        return Err(RecordError::Gone);
+                    }
+                    // An earlier try of ours whose answer was lost, or somebody who changed other things.
+                    let (now, before) = (&current.spec, &stored.spec);
+                    let ours = now.operation.id == spec.operation.id && now.desired == spec.desired;
+                    let untouched = now.operation.id == before.operation.id && now.desired == before.desired;
+                    if !ours && !untouched {
+                        return Err(RecordError::Changed(Box::new(current)));
+                    }
+                }
+                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+                    return Err(RecordError::Gone);
+                }
+                answer => return StoredSpawn::try_read(answer?),
+            }
+        }
+    }
+
+    async fn replace(
+        &self,
+        current: &StoredSpawn,
+        spec: &SpawnSpec,
+        status: &SpawnStatus,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let object = current.with(spec, status)?;
+        let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let name = current.name.as_str();
+        let action = format!("update Spawn {name}");
+        retrying(&self.patience, &action, || self.api.replace(name, &how, &object)).await
+    }
+
+    /// Deletes the record of something of which nothing is left.
+    pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), KubernetesError> {
+        let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
+        let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
+        let how = PatchParams::default();
+        let released = retrying(&self.patience, &action, || self.api.patch(name, &how, &release)).await;
+        let how = DeleteParams {
+            preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
+            ..DeleteParams::background()
+        };
+        let gone = |error: &KubernetesError| matches!(error, KubernetesError::Refused { reason, .. } if reason == "NotFound" || reason == "Conflict");
+        match released {
+            Err(error) if gone(&error) => return Ok(()),
+            answer => answer?,
+        };
+        match retrying(&self.patience, &action, || self.api.delete(name, &how)).await {
+            Err(error) if !gone(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The record of this name.
+    pub async fn get(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
+        let action = format!("read Spawn {name}");
+        let found = retrying(&self.patience, &action, || self.api.get_opt(name.as_str())).await?;
+        found.map(StoredSpawn::try_read).transpose()
+    }
+
+    fn selector(&self) -> String {
+        format!("{INSTANCE_LABEL}={}", self.instance)
+    }
+}
+
+/// Makes the kind known to a cluster where it is not, as the one-machine cluster needs it.
+pub async fn install(client: Client) -> Result<(), KubernetesError> {
+    let definition: CustomResourceDefinition = serde_json::from_value(record::definition())
+        .map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client);
+    let name = definition.metadata.name.clone().unwrap_or_default();
+    let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(record::definition()));
+    let patience = Patience::of(TRY_FOR, TRY_FOR);
+    retrying(&patience, "install the kind Spawn", || definitions.patch(&name, &how, &patch)).await?;
+    Ok(())
+}
+
+fn resource() -> ApiResource {
+    let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND);
+    ApiResource::from_gvk_with_plural(&kind, record::PLURAL)
+}

@@ -1,0 +1,109 @@
+//! A record as the API server has it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DynamicObject, TypeMeta};
+use serde_json::{Value, json};
+use wasmspawner_core::names::{LabelValue, ObjectName};
+use wasmspawner_core::record::{API_VERSION, FINALIZER, INSTANCE_LABEL, KIND, SpawnSpec, SpawnStatus};
+
+use super::RecordError;
+use crate::k8s::KubernetesError;
+
+/// A record as the API server has it.
+#[derive(Debug, Clone)]
+pub struct StoredSpawn {
+    /// Its name.
+    pub name: ObjectName,
+    /// Which one of that name.
+    pub uid: String,
+    /// It is being deleted: somebody wants it stopped.
+    pub deleting: bool,
+    /// What is wanted.
+    pub spec: SpawnSpec,
+    /// What became of it.
+    pub status: Option<SpawnStatus>,
+    metadata: ObjectMeta,
+}
+
+impl StoredSpawn {
+    /// Its resource version as a number, by which two states of one record are told apart.
+    pub fn version(&self) -> u64 {
+        let version = self.metadata.resource_version.as_deref();
+        version.and_then(|version| version.parse().ok()).unwrap_or_default()
+    }
+
+    /// Reads an object; one that is no record of this version is logged.
+    pub(super) fn read(object: DynamicObject) -> Option<Self> {
+        let name = object.metadata.name.clone().unwrap_or_default();
+        match Self::try_read(object) {
+            Ok(stored) => Some(stored),
+            Err(error) => {
+                tracing::error!(name, %error, "the record of a spawn cannot be read, so that what it tells of is left alone; correct or delete it");
+                None
+            }
+        }
+    }
+
+    pub(super) fn try_read(object: DynamicObject) -> Result<Self, RecordError> {
+        let mut data = object.data;
+        let spec = serde_json::from_value(data["spec"].take()).map_err(malformed)?;
+        let status: Option<SpawnStatus> = serde_json::from_value(data["status"].take()).map_err(malformed)?;
+        let mut metadata = object.metadata;
+        metadata.managed_fields = None;
+        let name = metadata.name.clone().unwrap_or_default();
+        Ok(Self {
+            name: ObjectName::parse(name).map_err(malformed)?,
+            uid: metadata.uid.clone().unwrap_or_default(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            spec,
+            status,
+            metadata,
+        })
+    }
+
+    /// The same object, saying something else.
+    pub(super) fn with(
+        &self,
+        spec: &SpawnSpec,
+        status: &SpawnStatus,
+    ) -> Result<DynamicObject, KubernetesError> {
+        object(self.metadata.clone(), spec, status)
+    }
+}
+
+/// A record that is not written yet.
+pub(super) fn new_object(
+    name: &ObjectName,
+    instance: &LabelValue,
+    spec: &SpawnSpec,
+    status: &SpawnStatus,
+) -> Result<DynamicObject, KubernetesError> {
+    let metadata = ObjectMeta {
+        name: Some(name.to_string()),
+        labels: Some(BTreeMap::from([(INSTANCE_LABEL.to_owned(), instance.to_string())])),
+        finalizers: Some(vec![FINALIZER.to_owned()]),
+        ..ObjectMeta::default()
+    };
+    object(metadata, spec, status)
+}
+
+fn object(
+    metadata: ObjectMeta,
+    spec: &SpawnSpec,
+    status: &SpawnStatus,
+) -> Result<DynamicObject, KubernetesError> {
+    let value = |written: serde_json::Result<Value>| {
+        written.map_err(|error| KubernetesError::Malformed(Box::new(error)))
+    };
+    Ok(DynamicObject {
+        types: Some(TypeMeta { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() }),
+        metadata,
+        data: json!({ "spec": value(serde_json::to_value(spec))?, "status": value(serde_json::to_value(status))? }),
+    })
+}
+
+fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> RecordError {
+    KubernetesError::Malformed(Box::new(error)).into()
+}

@@ -1,0 +1,40 @@
+//! Hearing of what others do to records: `kubectl delete spawn`, above all.
+
+use futures::StreamExt;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::record::INSTANCE_LABEL;
+
+use super::{SpawnRecords, StoredSpawn, resource};
+
+/// The server is asked to end a watch after so many seconds, because some platforms let them fall silent.
+const RECONNECT_SECONDS: u32 = 70;
+
+impl SpawnRecords {
+    /// Tells every state of every record, until cancelled. The service's own writes are among them.
+    pub async fn watch(
+        &self,
+        client: Client,
+        namespace: &str,
+        stop: &CancellationToken,
+        mut on_change: impl FnMut(StoredSpawn),
+    ) {
+        let api: Api<kube::api::DynamicObject> = Api::namespaced_with(client, namespace, &resource());
+        let config = watcher::Config::default()
+            .timeout(RECONNECT_SECONDS)
+            .labels(&format!("{INSTANCE_LABEL}={}", self.instance));
+        let mut stream = std::pin::pin!(watcher(api, config).default_backoff());
+        while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
+            match change {
+                Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
+                    if let Some(stored) = StoredSpawn::read(object) {
+                        on_change(stored);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "the watch of records failed and is begun again"),
+            }
+        }
+    }
+}

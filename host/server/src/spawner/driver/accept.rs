@@ -1,0 +1,203 @@
+//! A request becomes a record, and then an operation: nothing is answered before it is written down.
+
+use std::sync::Arc;
+
+use wasmspawner_core::lifecycle::{
+    Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
+};
+use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
+
+use super::{Driver, Material};
+use crate::records::{RecordError, StoredSpawn};
+use crate::spawner::errors::SpawnError;
+use crate::spawner::evaluate::Approved;
+use crate::spawner::requests;
+use crate::spawner::sight::Sight;
+
+impl Driver {
+    /// Begins a spawn, if one may begin.
+    pub(super) async fn accept_spawn(&mut self, approved: Approved) -> Result<(), SpawnError> {
+        self.finish_record_write().await;
+        if self.labs.is_draining() {
+            return Err(Refusal::ShuttingDown.into());
+        }
+        let slot = Arc::clone(&self.site.spawn_slots).try_acquire_owned().ok();
+        admit_spawn(&self.lab, slot.is_some())?;
+        if self.record.as_ref().is_some_and(|record| record.deleting) {
+            return Err(Refusal::StopInProgress.into());
+        }
+        let operation = self.site.operation(OperationKind::Spawn, self.site.time_limits());
+        let place = Place::of(&approved.names);
+        let remains = self.remains_beside(&place);
+        let about = Arc::new(approved.about(&operation));
+
+        let mut next = self.lab.clone();
+        let event = Event::SpawnAccepted(operation);
+        let effects = next.step(event, self.site.restart_policy(), self.site.now());
+        let spec = SpawnSpec {
+            place: place.clone(),
+            remains: remains.clone(),
+            lab: about.description.clone(),
+            ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
+        };
+        let stored = self.write(&spec, &SpawnStatus::of(&next)).await?;
+
+        self.requested_by = Some(approved.requested_by().to_owned());
+        self.follow(place, stored.uid.clone());
+        if let Some(sight) = &mut self.sight {
+            sight.remains = remains;
+            sight.keep_events(Vec::new());
+        }
+        self.record = Some(stored);
+        self.lab = next;
+        self.spawn_slot = slot;
+        self.about = about;
+        self.material = Material::Approved(Arc::new(approved));
+        self.carry_out(effects);
+        Ok(())
+    }
+
+    /// Begins a stop, or joins the one under way.
+    pub(super) async fn accept_stop(&mut self, requested_by: String) -> Result<(), SpawnError> {
+        self.finish_record_write().await;
+        if admit_stop(&self.lab)? == Admission::Join {
+            return Ok(());
+        }
+        let operation = self.site.operation(OperationKind::Stop, self.lab.limits());
+        let mut next = self.lab.clone();
+        let event = Event::StopAccepted(operation);
+        let effects = next.step(event, self.site.restart_policy(), self.site.now());
+        if let Some(sight) = &self.sight
+            && self.record.is_some()
+        {
+            let spec = self.spec_of(&next, Some(requested_by.clone()), sight.place().clone());
+            match self.write(&spec, &SpawnStatus::of(&next)).await {
+                Ok(stored) => self.record = Some(stored),
+                // Somebody took the record away: the stop goes on without.
+                Err(SpawnError::RecordGone) => self.record = None,
+                Err(error) => return Err(error),
+            }
+        }
+        self.requested_by = Some(requested_by);
+        self.lab = next;
+        self.carry_out(effects);
+        Ok(())
+    }
+
+    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab.
+    pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
+        self.finish_record_write().await;
+        let Some(record) = &mut self.record else { return };
+        if stored.uid != record.uid || stored.version() <= record.version() {
+            return;
+        }
+        let by_us = stored.spec == record.spec && stored.deleting == record.deleting;
+        *record = stored;
+        if !by_us {
+            self.heed_record().await;
+        }
+    }
+
+    /// Stops the lab if its record says so.
+    pub(super) async fn heed_record(&mut self) {
+        let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
+        if self.record.as_ref().is_some_and(unwanted)
+            && matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_))
+        {
+            tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
+            if let Err(error) = self.accept_stop("kubernetes".to_owned()).await {
+                tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
+            }
+        }
+    }
+
+    /// What a record of the lab in this state would want.
+    pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
+        let key = SpawnKey::lab(&self.key);
+        let operation = lab.operation.map_or_else(
+            || self.site.operation(OperationKind::Spawn, self.site.time_limits()),
+            |operation| operation,
+        );
+        SpawnSpec {
+            kind: SpawnKind::Lab,
+            user: key.user,
+            name: key.name,
+            parent: None,
+            desired: desired(lab),
+            operation: OperationSpec::of(&operation, requested_by),
+            place,
+            remains: self.sight.as_ref().map(|sight| sight.remains.clone()).unwrap_or_default(),
+            time_limits: lab.limits().into(),
+            lab: self.about.description.clone(),
+        }
+    }
+
+    /// Writes the record down, whatever it was before. What somebody else changed in it meanwhile is overruled by a
+    /// request that is made now.
+    async fn write(&mut self, spec: &SpawnSpec, status: &SpawnStatus) -> Result<StoredSpawn, SpawnError> {
+        let records = self.site.records.clone();
+        for _ in 0..2 {
+            let written = match &self.record {
+                Some(stored) => records.save(stored, spec, status).await,
+                None => records.create(&SpawnKey::lab(&self.key).object_name(), spec, status).await,
+            };
+            match written {
+                Ok(stored) => return Ok(stored),
+                Err(RecordError::Changed(current)) => self.record = Some(*current),
+                Err(RecordError::Gone) if spec.desired == Desired::Stopped => {
+                    return Err(SpawnError::RecordGone);
+                }
+                Err(RecordError::Gone) => self.record = None,
+                Err(RecordError::Kubernetes(error)) => {
+                    return Err(SpawnError::Cluster(requests::failure(&error)));
+                }
+                Err(error @ RecordError::Taken { .. }) => {
+                    tracing::error!(%error, user = %self.key.user, "the record of a lab cannot be written");
+                    return Err(SpawnError::RecordTaken);
+                }
+            }
+        }
+        Err(SpawnError::RecordTaken)
+    }
+
+    /// What an earlier lab left at other places than the new one's.
+    fn remains_beside(&self, place: &Place) -> Vec<Place> {
+        let Some(sight) = &self.sight else { return Vec::new() };
+        let mut remains = sight.remains.clone();
+        if !self.lab.is_settled() && sight.place() != place && !remains.contains(sight.place()) {
+            remains.push(sight.place().clone());
+        }
+        remains.retain(|other| other != place);
+        remains
+    }
+
+    /// Follows a place, unless it is the one that is followed already.
+    fn follow(&mut self, place: Place, spawn: String) {
+        let same = |sight: &Sight| *sight.place() == place && sight.spawn() == spawn;
+        if !self.sight.as_ref().is_some_and(same) {
+            let reclaim = self.site.config.kubernetes.namespaces;
+            self.sight = Some(Sight::new(&self.site.store, place, spawn, reclaim));
+        }
+    }
+
+    /// Lets a write of the record that is under way end, so that the next one is about what it left.
+    async fn finish_record_write(&mut self) {
+        while self.lab.in_flight.awaits(Request::SaveRecord)
+            || self.lab.in_flight.awaits(Request::DeleteRecord)
+        {
+            match self.tasks.join_next_with_id().await {
+                Some(done) => self.on_task_done(done),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Whether a lab in this state is to run.
+pub(super) fn desired(lab: &Lab) -> Desired {
+    match &lab.phase {
+        Phase::Starting(_) | Phase::Running(_) => Desired::Running,
+        Phase::Failed(failed) if failed.operation == OperationKind::Spawn => Desired::Running,
+        Phase::Failed(_) | Phase::Stopping(_) | Phase::Leaving(_) | Phase::Absent => Desired::Stopped,
+    }
+}

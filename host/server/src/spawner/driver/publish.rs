@@ -1,0 +1,114 @@
+//! What everybody else is told of a lab.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
+use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+
+use super::Driver;
+use crate::spawner::live_log::LiveLog;
+use crate::spawner::snapshot::{LabSnapshot, url};
+use crate::spawner::view::View;
+use crate::telemetry::{Metrics, SpawnOutcome};
+
+impl Driver {
+    pub(super) fn begin(&mut self, operation: &Operation) {
+        let history = OperationRecord::begin(self.key.clone(), operation);
+        self.site.history.put(&history);
+        self.history = Some(history);
+        self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
+        // Nobody follows the log before this one any more.
+        self.publish();
+    }
+
+    /// Appends to the operation's log, and to its history: what happened is kept when it happens.
+    pub(in crate::spawner) fn say(&mut self, entry: Entry) {
+        let Some(log) = self.log.clone() else { return };
+        if log.is_finished()
+            && let Entry::Error(message) = &entry
+        {
+            tracing::warn!(user = %self.key.user, server = %self.key.server, message, "a running lab is in trouble");
+        }
+        // What is told of the lab says that the operation is over before its events do.
+        if entry.is_last() {
+            self.publish();
+        }
+        let history = &mut self.history;
+        let noted = |logged: &_| {
+            if let Some(history) = history {
+                history.note(logged);
+                self.site.history.put(history);
+            }
+        };
+        log.append(entry, Timestamp::now(), noted);
+    }
+
+    pub(in crate::spawner) fn finish(&mut self, outcome: &Outcome) {
+        let Some(history) = &mut self.history else { return };
+        if history.ended_at.is_some() {
+            return;
+        }
+        history.end(outcome.clone(), Timestamp::now());
+        count(&self.site.metrics, history, outcome);
+        tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %history.job_id, kind = ?history.kind, ?outcome, "operation ended");
+    }
+
+    pub(in crate::spawner) fn publish(&mut self) {
+        let snapshot = self.lab.status().map(|status| Arc::new(self.snapshot(status)));
+        let view = View {
+            snapshot,
+            log: self.log.clone(),
+            creating: self.is_creating(),
+            job_id: self.job_id(),
+            record: self.sight.as_ref().map(|sight| sight.spawn().to_owned()),
+        };
+        self.labs.note_change(&self.key, view.snapshot.as_deref());
+        self.view.send_replace(view);
+    }
+
+    fn snapshot(&self, status: LabStatus) -> LabSnapshot {
+        let failure = self.lab.failure();
+        let stage = self.lab.stage();
+        let pod = self.sight.as_ref().and_then(|sight| sight.pod());
+        let restarts = match &self.lab.phase {
+            Phase::Running(running) => running.restarts(),
+            _ => 0,
+        };
+        LabSnapshot {
+            key: self.key.clone(),
+            status,
+            pod: self.lab.pod_presence(),
+            about: Arc::clone(&self.about),
+            url: pod.and_then(|pod| url(&pod, &self.site.config.lab.config)),
+            stage: stage.map(|(stage, _, _)| stage),
+            reason: failure
+                .map(|failure| failure.reason.clone())
+                .or(stage.map(|(_, reason, _)| reason.to_owned())),
+            message: failure
+                .map(|failure| failure.message.clone())
+                .or(stage.map(|(_, _, text)| text.to_owned())),
+            progress: self.log.as_ref().map_or(0, |log| log.progress()),
+            job_id: self.job_id(),
+            restarts,
+        }
+    }
+}
+
+/// Counts an ended spawn and the time it spent in each stage.
+fn count(metrics: &Metrics, history: &OperationRecord, outcome: &Outcome) {
+    if history.kind != OperationKind::Spawn {
+        return;
+    }
+    metrics.spawn_ended(match outcome {
+        Outcome::Complete => SpawnOutcome::Complete,
+        Outcome::Failed(failure) if failure.blame == Blame::User => SpawnOutcome::Denied,
+        Outcome::Failed(_) => SpawnOutcome::Failed,
+        Outcome::Cancelled => SpawnOutcome::Cancelled,
+    });
+    for span in &history.stages {
+        let spent = span.duration_ms.and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
+        metrics.stage_left(span.stage, Duration::from_millis(spent));
+    }
+}

@@ -1,0 +1,135 @@
+//! Labs that a restart found: from records, and what the cluster shows, to drivers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
+use uuid::Uuid;
+use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
+use wasmspawner_core::manifest::{self, SPAWN_LABEL};
+use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey};
+
+use super::driver::Driver;
+use super::live_log::LiveLog;
+use super::sight::Sight;
+use super::site::Site;
+use super::snapshot::About;
+use crate::k8s::{KubernetesError, list};
+use crate::records::StoredSpawn;
+
+/// The environment of a lab as far as it is no secret.
+pub(super) type Environment = BTreeMap<String, String>;
+
+/// The environments of all labs, by the uid of their record: what records do not hold, and labs are shown with.
+pub(super) async fn environments(site: &Site) -> Result<BTreeMap<String, Environment>, KubernetesError> {
+    let selector = manifest::environment_selector(&site.config.kubernetes.instance);
+    let maps: Api<ConfigMap> = Api::all(site.client.clone());
+    let maps = list(&maps, &selector, "list the environments of labs").await?;
+    let by_spawn = maps.into_iter().filter_map(|map| {
+        let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
+        Some((spawn, map.data.unwrap_or_default()))
+    });
+    Ok(by_spawn.collect())
+}
+
+/// The record of one lab, read again.
+pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn, Environment)> {
+    let name = SpawnKey::lab(key).object_name();
+    loop {
+        match site.records.get(&name).await {
+            Ok(Some(stored)) => return Some((stored, Environment::new())),
+            Ok(None) => return None,
+            Err(error) => {
+                tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again")
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+}
+
+/// Puts a new driver where the record says that its lab is.
+pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment) -> Driver {
+    let site = std::sync::Arc::clone(&driver.site);
+    let reclaim = site.config.kubernetes.namespaces;
+    let mut sight = Sight::new(&site.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
+    sight.remains.clone_from(&stored.spec.remains);
+    let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
+    sight.recovered(ready, stored.spec.desired == Desired::Running);
+    let observed = sight.observe(&driver.stage_policy(), Timestamp::now());
+    let fresh = JobId::new(Uuid::now_v7());
+    let Recovered { lab, interrupted } = record::recover(
+        &stored.spec,
+        stored.status.as_ref(),
+        stored.deleting,
+        &observed,
+        sight.has_own_pod(),
+        site.time_limits(),
+        fresh,
+        site.now(),
+    );
+    if matches!(lab.phase, Phase::Starting(_)) {
+        sight.keep_events_of_pod();
+    }
+    let (history, log) = resume(&site, &driver.key, &lab, stored.spec.operation.started_at);
+    driver.about = std::sync::Arc::new(about(&stored, env));
+    driver.requested_by.clone_from(&stored.spec.operation.requested_by);
+    driver.history = Some(history);
+    driver.log = Some(LiveLog::new(log));
+    driver.sight = Some(sight);
+    driver.record = Some(stored);
+    driver.lab = lab;
+    driver.close(interrupted.map(Outcome::Failed));
+    driver.publish();
+    driver
+}
+
+/// The history of the operation under way, or a new one where the history knows nothing of it, and its log. The log's
+/// numbers go on above all that were given out before: at most one a millisecond was.
+fn resume(site: &Site, key: &LabKey, lab: &Lab, started_at: Timestamp) -> (OperationRecord, ProgressLog) {
+    let operation = lab.operation.unwrap_or_else(|| {
+        site.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, site.time_limits())
+    });
+    let known = site.history.of(key).into_iter().find(|known| known.job_id == operation.job_id);
+    let history = known.map_or_else(
+        || OperationRecord::begin(key.clone(), &operation),
+        |known| OperationRecord::clone(&known),
+    );
+    let elapsed = Timestamp::now().duration_since(started_at).as_millis();
+    let next = if history.ended_at.is_some() { 1 } else { usize::try_from(elapsed).unwrap_or(1).max(1) };
+    let log = ProgressLog::resumed(operation.job_id, history.events.clone(), next);
+    (history, log)
+}
+
+fn about(stored: &StoredSpawn, mut env: Environment) -> About {
+    let description = stored.spec.lab.clone();
+    env.extend(description.hidden_env.clone());
+    let started_at = (stored.spec.operation.kind == wasmspawner_core::lifecycle::OperationKind::Spawn)
+        .then_some(stored.spec.operation.started_at);
+    About { description, env, started_at }
+}
+
+impl Driver {
+    /// Closes what a restart left open: a spawn that was cut off, and operations that ended without that being
+    /// written into the history.
+    fn close(&mut self, interrupted: Option<Outcome>) {
+        let (outcome, entry) = match (&self.lab.phase, interrupted) {
+            (_, Some(Outcome::Failed(failure))) => {
+                let message = failure.message.clone();
+                (Outcome::Failed(failure), Entry::Failed(message))
+            }
+            (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete("The lab is ready".into())),
+            (Phase::Leaving(_) | Phase::Absent, _) => {
+                (Outcome::Complete, Entry::Complete("The lab is stopped".into()))
+            }
+            (Phase::Failed(failed), _) => {
+                (Outcome::Failed(failed.failure.clone()), Entry::Failed(failed.failure.message.clone()))
+            }
+            (Phase::Starting(_) | Phase::Stopping(_), _) => return,
+        };
+        self.finish(&outcome);
+        self.say(entry);
+    }
+}

@@ -1,0 +1,196 @@
+//! Which labs there are, and who drives each.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tokio::sync::{mpsc, watch};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::names::{ServerName, Username};
+
+use super::message::Message;
+use super::snapshot::LabSnapshot;
+use super::view::View;
+
+/// Gone labs that are remembered for those who ask what has changed.
+const MOST_GONE: usize = 4096;
+
+/// The labs and their drivers.
+#[derive(Default)]
+pub(super) struct Registry {
+    handles: HashMap<LabKey, Handle>,
+    /// The servers of each user that have a driver.
+    servers: HashMap<Username, HashSet<ServerName>>,
+    changes: Changes,
+}
+
+/// A driver, from outside.
+pub(super) struct Handle {
+    pub(super) inbox: mpsc::UnboundedSender<Message>,
+    pub(super) view: watch::Receiver<View>,
+}
+
+impl Registry {
+    pub(super) fn get(&self, key: &LabKey) -> Option<&Handle> {
+        self.handles.get(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&LabKey, &Handle)> {
+        self.handles.iter()
+    }
+
+    pub(super) fn insert(&mut self, key: LabKey, handle: Handle) {
+        self.servers.entry(key.user.clone()).or_default().insert(key.server.clone());
+        self.handles.insert(key, handle);
+    }
+
+    pub(super) fn remove(&mut self, key: &LabKey) {
+        self.handles.remove(key);
+        if let Some(servers) = self.servers.get_mut(&key.user) {
+            servers.remove(&key.server);
+            if servers.is_empty() {
+                self.servers.remove(&key.user);
+            }
+        }
+    }
+
+    /// How many labs a user has beside one, failed ones not counted.
+    pub(super) fn other_labs(&self, of: &LabKey) -> u32 {
+        let servers = self.servers.get(&of.user).into_iter().flatten();
+        let others = servers.filter(|server| **server != of.server).filter(|server| {
+            let key = LabKey::new(of.user.clone(), (*server).clone());
+            self.handles.get(&key).is_some_and(|handle| {
+                handle.view.borrow().snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
+            })
+        });
+        u32::try_from(others.count()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn changes(&mut self) -> &mut Changes {
+        &mut self.changes
+    }
+}
+
+/// Which labs have changed since when, so that a Hub with ten thousand labs hears only of those.
+#[derive(Default)]
+pub(super) struct Changes {
+    last: u64,
+    /// What was told of each lab last, and at which revision.
+    told: HashMap<LabKey, (u64, Told)>,
+    /// Labs that are gone, by the revision at which they went.
+    gone: BTreeMap<u64, LabKey>,
+    /// Up to this revision gone labs have been forgotten.
+    forgotten: u64,
+}
+
+/// What a Hub asks about.
+#[derive(Debug, Clone, PartialEq)]
+struct Told {
+    status: LabStatus,
+    pod: wasmspawner_core::lifecycle::PodPresence,
+    url: Option<String>,
+    message: Option<String>,
+    job_id: Option<wasmspawner_core::lab::JobId>,
+}
+
+impl Changes {
+    /// The lab is as given.
+    pub(super) fn note(&mut self, key: &LabKey, lab: Option<&LabSnapshot>) {
+        let Some(lab) = lab else {
+            if self.told.remove(key).is_some() {
+                self.last += 1;
+                self.gone.insert(self.last, key.clone());
+                if self.gone.len() > MOST_GONE
+                    && let Some((revision, _)) = self.gone.pop_first()
+                {
+                    self.forgotten = revision;
+                }
+            }
+            return;
+        };
+        let told = Told {
+            status: lab.status,
+            pod: lab.pod,
+            url: lab.url.clone(),
+            message: lab.message.clone(),
+            job_id: lab.job_id,
+        };
+        if self.told.get(key).is_none_or(|(_, before)| *before != told) {
+            self.last += 1;
+            self.told.insert(key.clone(), (self.last, told));
+        }
+    }
+
+    /// The revision of the last change.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Which labs have changed after a revision, and which are gone; nothing when that is not known any more.
+    pub(super) fn since(&self, revision: u64) -> Option<(Vec<LabKey>, Vec<LabKey>)> {
+        if revision > self.last || revision < self.forgotten {
+            return None;
+        }
+        let changed = self.told.iter().filter(|(_, (at, _))| *at > revision).map(|(key, _)| key.clone());
+        let gone = self.gone.range(revision + 1..).map(|(_, key)| key.clone());
+        let changed: Vec<LabKey> = changed.collect();
+        let gone = gone.filter(|key| !self.told.contains_key(key)).collect();
+        Some((changed, gone))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use wasmspawner_core::lifecycle::PodPresence;
+
+    use super::*;
+    use crate::spawner::snapshot::About;
+
+    fn key(user: &str) -> LabKey {
+        LabKey::default_server(Username::parse(user).unwrap())
+    }
+
+    fn lab(user: &str, status: LabStatus) -> LabSnapshot {
+        LabSnapshot {
+            key: key(user),
+            status,
+            pod: PodPresence::Present,
+            about: Arc::new(About::default()),
+            url: None,
+            stage: None,
+            reason: None,
+            message: None,
+            progress: 0,
+            job_id: None,
+            restarts: 0,
+        }
+    }
+
+    #[test]
+    fn what_has_changed_since_is_told_and_nothing_else() {
+        let mut changes = Changes::default();
+        changes.note(&key("ada"), Some(&lab("ada", LabStatus::Starting)));
+        changes.note(&key("bob"), Some(&lab("bob", LabStatus::Starting)));
+        let before = changes.last();
+        changes.note(&key("bob"), Some(&LabSnapshot { progress: 40, ..lab("bob", LabStatus::Starting) }));
+        assert_eq!(changes.since(before), Some((Vec::new(), Vec::new())), "progress is no change");
+        changes.note(&key("ada"), Some(&lab("ada", LabStatus::Running)));
+        changes.note(&key("bob"), None);
+        changes.note(&key("bob"), None);
+        assert_eq!(changes.since(before), Some((vec![key("ada")], vec![key("bob")])));
+        assert_eq!(changes.since(changes.last() + 1), None, "a revision of another process");
+    }
+
+    #[test]
+    fn who_was_away_for_too_long_has_to_ask_for_everything() {
+        let mut changes = Changes::default();
+        for number in 0..=MOST_GONE {
+            let name = format!("u{number}");
+            changes.note(&key(&name), Some(&lab(&name, LabStatus::Running)));
+            changes.note(&key(&name), None);
+        }
+        assert_eq!(changes.since(0), None);
+        assert!(changes.since(changes.last() - 5).is_some());
+    }
+}

@@ -1,0 +1,210 @@
+//! What a plan asks for, as tasks that run while the driver goes on listening. Each is one attempt, or a few; the driver
+//! asks again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::lifecycle::{Failure, Operation};
+use wasmspawner_core::manifest;
+use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::record::{Place, SpawnSpec, SpawnStatus};
+use wasmspawner_core::volumes::Release;
+
+use super::errors::SpawnError;
+use super::evaluate::{Approved, Decided, decide};
+use super::sight::Sight;
+use super::site::Site;
+use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own};
+use crate::records::{RecordError, StoredSpawn};
+
+/// How long one request is tried before the driver looks again at what is wanted.
+pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
+
+/// What came of a request.
+pub(super) enum Answer {
+    Decided(Result<Box<Decided>, Failure>),
+    Created(Result<Box<CreatedLab>, Failure>),
+    /// Whether the pod is gone already.
+    PodDeletion(Result<bool, Failure>),
+    RestDeletion(Result<Left, Failure>),
+    Read(Result<(), Failure>),
+    RecordSaved(Result<StoredSpawn, RecordError>),
+    RecordDeleted(Result<(), KubernetesError>),
+}
+
+/// What is left after a deletion was asked for.
+pub(super) struct Left {
+    /// Nothing at the lab's own place.
+    pub(super) gone: bool,
+    /// Other places where something is left.
+    pub(super) remains: Vec<Place>,
+}
+
+/// Everything of a lab but its pod.
+pub(super) struct RestToDelete {
+    pub(super) place: Place,
+    pub(super) own: Own,
+    pub(super) remains: Vec<Place>,
+}
+
+/// The lab's own object, and no other of its name.
+pub(super) fn own(sight: &Sight, uid: Option<String>) -> Own {
+    Own { spawn: sight.spawn().to_owned(), uid }
+}
+
+/// Asks the policies, and composes what they say into a lab.
+pub(super) async fn evaluate(
+    site: Arc<Site>,
+    approved: Arc<Approved>,
+    operation: Operation,
+    spawn: String,
+) -> Answer {
+    Answer::Decided(decide(&site, &approved, &operation, &spawn).await.map(Box::new))
+}
+
+/// Creates the lab's objects: the namespace, then everything else at once, then the pod.
+pub(super) async fn create(
+    site: Arc<Site>,
+    decided: Arc<Decided>,
+    spawn: String,
+    within: Duration,
+    cancel: CancellationToken,
+) -> Answer {
+    let created = site.applier.lab(&decided.objects, &spawn, within, cancel).await;
+    Answer::Created(created.map(Box::new).map_err(|error| failure(&error)))
+}
+
+/// Deletes the pod.
+pub(super) async fn delete_pod(site: Arc<Site>, place: Place, own: Own, within: Duration) -> Answer {
+    let grace = site.config.lab.config.termination_grace_period_seconds;
+    let deleted = site.deleter.pod(&place, own, grace, within).await;
+    Answer::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
+}
+
+/// Deletes everything else: the namespace, or where that stays, the lab's own objects in it; and what an earlier lab
+/// left at other places.
+pub(super) async fn delete_rest(site: Arc<Site>, rest: RestToDelete, within: Duration) -> Answer {
+    let RestToDelete { place, own, remains } = rest;
+    let answer = async {
+        let mut left = Vec::new();
+        for elsewhere in remains {
+            if !delete_place(&site, &elsewhere, &own.spawn, within).await? {
+                left.push(elsewhere);
+            }
+        }
+        let gone = delete_objects(&site, &place, own, within).await? == Deletion::Gone;
+        Ok(Left { gone, remains: left })
+    };
+    Answer::RestDeletion(answer.await.map_err(|error: KubernetesError| failure(&error)))
+}
+
+/// Asks everything at a place to go; true when nothing is left there.
+async fn delete_place(
+    site: &Site,
+    place: &Place,
+    spawn: &str,
+    within: Duration,
+) -> Result<bool, KubernetesError> {
+    let own = Own { spawn: spawn.to_owned(), uid: None };
+    let grace = site.config.lab.config.termination_grace_period_seconds;
+    let pod = site.deleter.pod(place, own.clone(), grace, within).await?;
+    let rest = delete_objects(site, place, own, within).await?;
+    Ok(pod == Deletion::Gone && rest == Deletion::Gone)
+}
+
+async fn delete_objects(
+    site: &Site,
+    place: &Place,
+    own: Own,
+    within: Duration,
+) -> Result<Deletion, KubernetesError> {
+    let namespace = place.namespace.as_str();
+    match site.config.kubernetes.namespaces {
+        NamespaceReclaim::Delete => site.deleter.namespace(namespace, own, within).await,
+        NamespaceReclaim::Retain => {
+            let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(Deletion::Gone) };
+            let selector = manifest::spawn_selector(&site.config.kubernetes.instance, &spawn);
+            site.deleter.lab_objects(namespace, &selector, within).await
+        }
+    }
+}
+
+/// Reads pod and namespace from the API server itself, into the store.
+pub(super) async fn read(site: Arc<Site>, place: Place, within: Duration) -> Answer {
+    let read = site.deleter.read(&place, within).await.map(|(pod, namespace)| {
+        match pod {
+            Some(pod) => site.store.learn_pod(pod),
+            None => site.store.learn_pod_gone(&place),
+        }
+        match namespace {
+            Some(namespace) => site.store.learn_namespace(&namespace),
+            None => site.store.learn_namespace_gone(place.namespace.as_str()),
+        }
+    });
+    Answer::Read(read.map_err(|error| failure(&error)))
+}
+
+/// Brings the record up to date.
+pub(super) async fn save_record(
+    site: Arc<Site>,
+    stored: StoredSpawn,
+    spec: SpawnSpec,
+    status: SpawnStatus,
+) -> Answer {
+    Answer::RecordSaved(site.records.save(&stored, &spec, &status).await)
+}
+
+/// Deletes the record.
+pub(super) async fn delete_record(site: Arc<Site>, stored: StoredSpawn) -> Answer {
+    let deleted = site.records.delete(&stored).await;
+    if let Err(error) = &deleted {
+        tracing::warn!(error = %Causes(error), "the record of a lab that is gone cannot be deleted; it is tried again");
+    }
+    Answer::RecordDeleted(deleted)
+}
+
+/// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
+pub(super) async fn mark_provisioned(site: &Site, key: &LabKey) {
+    if let Err(error) = site.provisioned.insert(&key.user, Timestamp::now()).await {
+        tracing::warn!(%error, "could not record that the user has had a lab");
+    }
+}
+
+/// Deletes the volumes of a server that is deleted.
+pub(super) async fn release(site: &Site, key: &LabKey) -> Result<Release, SpawnError> {
+    let released = match &site.volumes {
+        Some(volumes) => volumes.release(key).await.map_err(|error| SpawnError::Cluster(failure(&error))),
+        None => Ok(Release::default()),
+    };
+    if let Ok(Release { delete, keep }) = &released {
+        tracing::info!(user = %key.user, server = %key.server, deleted = delete.len(), kept = keep.len(), "the volumes of a deleted server are released");
+    }
+    released
+}
+
+pub(super) fn failure(error: &KubernetesError) -> Failure {
+    tracing::warn!(error = %Causes(error), "the cluster did not do what it was asked");
+    let message = match error {
+        KubernetesError::Refused { message, .. } => {
+            format!("The cluster refused a part of the lab: {message}")
+        }
+        KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
+        KubernetesError::StillBeingDeleted { .. } => {
+            "A part of an earlier lab is still being deleted; try again in a moment".to_owned()
+        }
+        KubernetesError::Taken { kind, name } => {
+            format!(
+                "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
+            )
+        }
+        KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
+        KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
+            "The cluster answered with something unexpected".to_owned()
+        }
+    };
+    Failure::cluster(error.reason(), message)
+}

@@ -1,0 +1,168 @@
+//! What is known of a lab's place in the cluster.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::lifecycle::{Observed, Presence};
+use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::names::NamespaceName;
+use wasmspawner_core::record::Place;
+use wasmspawner_core::stage::{self, StagePolicy};
+
+use crate::store::{Claim, Follower, NamespaceState, Store};
+
+/// What is known of a lab's place: what the watches show, and what our own requests were answered with.
+pub(super) struct Sight {
+    follower: Follower,
+    reclaim: NamespaceReclaim,
+    /// The uid of the lab's record: what does not carry it is not the lab's.
+    spawn: String,
+    /// Places where an earlier lab left something.
+    pub(super) remains: Vec<Place>,
+    /// A creation was begun, and nobody has looked since: there may be a pod that no watch has shown yet.
+    pod_unknown: bool,
+    /// The same of everything else. In a namespace that stays nothing else tells whether objects are left.
+    rest_unknown: bool,
+}
+
+impl Sight {
+    /// A place of which only what the watches show is known.
+    pub(super) fn new(store: &Store, place: Place, spawn: String, reclaim: NamespaceReclaim) -> Self {
+        Self {
+            follower: store.follow(place),
+            reclaim,
+            spawn,
+            remains: Vec::new(),
+            pod_unknown: false,
+            rest_unknown: false,
+        }
+    }
+
+    /// Waits until something there has changed.
+    pub(super) async fn changed(&self) {
+        self.follower.changed().await;
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        self.follower.place()
+    }
+
+    pub(super) fn spawn(&self) -> &str {
+        &self.spawn
+    }
+
+    /// The lab's pod.
+    pub(super) fn pod(&self) -> Option<std::sync::Arc<Pod>> {
+        self.follower.pod().filter(|pod| {
+            let label = pod.metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
+            label.is_some_and(|spawn| *spawn == self.spawn)
+        })
+    }
+
+    /// The lab's own namespace; nothing where namespaces stay.
+    pub(super) fn namespace(&self) -> Option<NamespaceState> {
+        let own = |namespace: &NamespaceState| namespace.spawn.as_deref() == Some(self.spawn.as_str());
+        match self.reclaim {
+            NamespaceReclaim::Delete => self.follower.namespace().filter(own),
+            NamespaceReclaim::Retain => None,
+        }
+    }
+
+    /// A restart found this place. Of a spawn that was never ready, something may still have been on its way to the API
+    /// server; and whether objects are left in a namespace that stays, nobody has seen.
+    pub(super) fn recovered(&mut self, ready: bool, wanted: bool) {
+        self.pod_unknown = !ready && wanted;
+        self.rest_unknown = !ready || self.reclaim == NamespaceReclaim::Retain;
+    }
+
+    /// True if a pod of the lab was seen.
+    pub(super) fn has_own_pod(&self) -> bool {
+        self.pod().is_some()
+    }
+
+    /// Objects may appear from now on.
+    pub(super) fn creation_begins(&mut self) {
+        (self.pod_unknown, self.rest_unknown) = (true, true);
+    }
+
+    /// The creation succeeded: what it made is in the store.
+    pub(super) fn created(&mut self) {
+        self.pod_unknown = false;
+        self.rest_unknown = self.reclaim == NamespaceReclaim::Retain;
+    }
+
+    /// The API server says that there is no pod of the lab.
+    pub(super) fn pod_is_gone(&mut self) {
+        self.pod_unknown = false;
+    }
+
+    /// The API server says that nothing else is left.
+    pub(super) fn rest_is_gone(&mut self) {
+        self.rest_unknown = false;
+    }
+
+    /// Pod and namespace were read, and the store has learned what there is.
+    pub(super) fn was_read(&mut self) {
+        self.pod_unknown = false;
+        self.rest_unknown &= self.reclaim == NamespaceReclaim::Retain;
+    }
+
+    /// Keeps what is said about the pod and these claims from now on.
+    pub(super) fn keep_events(&mut self, claims: Vec<Claim>) {
+        self.follower.keep_events(claims);
+    }
+
+    /// Keeps what is said about the pod that is there and its claims from now on.
+    pub(super) fn keep_events_of_pod(&mut self) {
+        let claims = self.pod().map(|pod| claims(&pod)).unwrap_or_default();
+        self.keep_events(claims);
+    }
+
+    /// Follows these claims as well.
+    pub(super) fn set_claims(&mut self, claims: Vec<Claim>) {
+        self.follower.set_claims(claims);
+    }
+
+    /// What is said does not matter any more.
+    pub(super) fn drop_events(&mut self) {
+        if self.follower.keeps_events() {
+            self.follower.drop_events();
+        }
+    }
+
+    /// All of it, analysed. `now` is the time of day, which the cluster's own times are compared with.
+    pub(super) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
+        let (pod, namespace) = (self.pod(), self.namespace());
+        let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();
+        let presence = |deleting: Option<bool>, unknown: bool| match deleting {
+            Some(deleting) => Presence::of(deleting),
+            None if unknown => Presence::Present,
+            None => Presence::Missing,
+        };
+        let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), self.rest_unknown);
+        let elsewhere = if self.remains.is_empty() { Presence::Missing } else { Presence::Present };
+        Observed {
+            pod: presence(
+                pod.as_ref().map(|pod| pod.metadata.deletion_timestamp.is_some()),
+                self.pod_unknown,
+            ),
+            pod_uid: pod.as_ref().and_then(|pod| pod.metadata.uid.clone()),
+            rest: rest.max(elsewhere),
+            stuck: namespace.and_then(|namespace| namespace.stuck),
+            analysis: stage::analyze(pod.as_deref(), &events, policy, now),
+        }
+    }
+}
+
+/// The volume claims that a pod mounts, generic ephemeral volumes included.
+pub(super) fn claims(pod: &Pod) -> Vec<Claim> {
+    let meta = &pod.metadata;
+    let Some(Ok(namespace)) = meta.namespace.clone().map(NamespaceName::parse) else { return Vec::new() };
+    let name = meta.name.as_deref().unwrap_or_default();
+    let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
+    let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some(claim.claim_name.clone()),
+        None => volume.ephemeral.as_ref().map(|_| format!("{name}-{}", volume.name)),
+    });
+    claims.map(|claim| (namespace.clone(), claim)).collect()
+}

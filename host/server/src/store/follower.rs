@@ -1,0 +1,200 @@
+//! Following one place.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use tokio::sync::Notify;
+use wasmspawner_core::names::NamespaceName;
+use wasmspawner_core::record::Place;
+
+use super::{NamespaceState, Store};
+
+/// Most events kept of one lab; Kubernetes folds repeats, so a lab rarely has twenty.
+const MOST_EVENTS: usize = 200;
+
+/// A volume claim: its namespace and name.
+pub type Claim = (NamespaceName, String);
+
+/// Follows one place: its pod, its namespace, and what is said about its pod and volume claims.
+pub struct Follower {
+    store: Store,
+    place: Place,
+    claims: Vec<Claim>,
+    interest: Arc<Interest>,
+}
+
+/// What a follower is woken by, and the events that it keeps.
+#[derive(Default)]
+pub(super) struct Interest {
+    wake: Notify,
+    /// By uid; nothing while events do not matter.
+    events: Mutex<Option<BTreeMap<String, Arc<Event>>>>,
+}
+
+impl Follower {
+    pub(super) fn new(store: Store, place: Place) -> Self {
+        let interest = Arc::new(Interest::default());
+        store.write().add(place.namespace.as_str(), place.pod.as_str(), &interest);
+        Self { store, place, claims: Vec::new(), interest }
+    }
+
+    /// The place.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Waits until something there has changed since the last call.
+    pub async fn changed(&self) {
+        self.interest.wake.notified().await;
+    }
+
+    /// The pod there.
+    pub fn pod(&self) -> Option<Arc<Pod>> {
+        self.store.pod(&self.place)
+    }
+
+    /// The namespace there.
+    pub fn namespace(&self) -> Option<NamespaceState> {
+        self.store.namespace(self.place.namespace.as_str())
+    }
+
+    /// What was said since [`Self::keep_events`].
+    pub fn events(&self) -> Vec<Arc<Event>> {
+        self.interest.events().as_ref().map(|events| events.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Keeps what is said from now on about the pod and these claims, and forgets what was said before.
+    pub fn keep_events(&mut self, claims: Vec<Claim>) {
+        self.set_claims(claims);
+        *self.interest.events() = Some(BTreeMap::new());
+    }
+
+    /// True while what is said is kept.
+    pub fn keeps_events(&self) -> bool {
+        self.interest.events().is_some()
+    }
+
+    /// Keeps nothing more, and forgets what was said.
+    pub fn drop_events(&mut self) {
+        self.set_claims(Vec::new());
+        *self.interest.events() = None;
+    }
+
+    /// Follows these claims as well, keeping what was said already.
+    pub fn set_claims(&mut self, claims: Vec<Claim>) {
+        let mut index = self.store.write();
+        for (namespace, name) in &self.claims {
+            index.drop_claim(namespace.as_str(), name, &self.interest);
+        }
+        for (namespace, name) in &claims {
+            index.add_claim(namespace.as_str(), name, &self.interest);
+        }
+        drop(index);
+        self.claims = claims;
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.set_claims(Vec::new());
+        let (namespace, pod) = (self.place.namespace.as_str(), self.place.pod.as_str());
+        self.store.write().drop_follower(namespace, pod, &self.interest);
+    }
+}
+
+impl Interest {
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    pub(super) fn put_event(&self, event: Arc<Event>) {
+        let mut kept = self.events();
+        let Some(events) = kept.as_mut() else { return };
+        events.insert(event.metadata.uid.clone().unwrap_or_default(), event);
+        if events.len() > MOST_EVENTS {
+            let oldest = events.iter().min_by_key(|(_, event)| event.metadata.creation_timestamp.clone());
+            if let Some(uid) = oldest.map(|(uid, _)| uid.clone()) {
+                events.remove(&uid);
+            }
+        }
+        drop(kept);
+        self.wake();
+    }
+
+    fn events(&self) -> std::sync::MutexGuard<'_, Option<BTreeMap<String, Arc<Event>>>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::api::core::v1::ObjectReference;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use wasmspawner_core::names::ObjectName;
+
+    use super::*;
+
+    fn place(namespace: &str) -> Place {
+        Place {
+            namespace: NamespaceName::parse(namespace).unwrap(),
+            pod: ObjectName::parse("nb-ada").unwrap(),
+        }
+    }
+
+    fn event(kind: &str, name: &str, uid: usize) -> Event {
+        let mut event = Event {
+            involved_object: ObjectReference {
+                kind: Some(kind.to_owned()),
+                namespace: Some("labs".to_owned()),
+                name: Some(name.to_owned()),
+                ..ObjectReference::default()
+            },
+            ..Event::default()
+        };
+        event.metadata.uid = Some(format!("{uid:04}"));
+        event.metadata.creation_timestamp =
+            Timestamp::from_second(i64::try_from(uid).unwrap()).ok().map(Time);
+        event
+    }
+
+    #[tokio::test]
+    async fn events_reach_only_the_lab_that_they_are_about() {
+        let store = Store::default();
+        let mut ours = store.follow(place("labs"));
+        ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
+        for number in 0..1000 {
+            store.read().put_event(event("PersistentVolumeClaim", &format!("claim-{number}"), number));
+        }
+        assert!(ours.events().is_empty());
+        store.read().put_event(event("PersistentVolumeClaim", "claim-ada", 1));
+        store.read().put_event(event("Pod", "nb-ada", 2));
+        ours.changed().await;
+        assert_eq!(ours.events().len(), 2);
+        ours.drop_events();
+        store.read().put_event(event("Pod", "nb-ada", 3));
+        assert!(ours.events().is_empty(), "a running lab keeps none");
+    }
+
+    #[tokio::test]
+    async fn of_many_events_the_newest_are_kept() {
+        let store = Store::default();
+        let mut ours = store.follow(place("labs"));
+        ours.keep_events(Vec::new());
+        (0..300).for_each(|number| store.read().put_event(event("Pod", "nb-ada", number)));
+        let kept = ours.events();
+        assert_eq!(kept.len(), MOST_EVENTS);
+        assert_eq!(kept.first().unwrap().metadata.uid.as_deref(), Some("0100"));
+    }
+
+    #[test]
+    fn who_follows_no_more_is_forgotten() {
+        let store = Store::default();
+        let mut ours = store.follow(place("labs"));
+        ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
+        let interest = Arc::downgrade(&ours.interest);
+        drop(ours);
+        assert!(interest.upgrade().is_none());
+    }
+}

@@ -1,0 +1,260 @@
+//! The objects, found by where they are, and who follows each.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use wasmspawner_core::manifest::SPAWN_LABEL;
+
+use super::follower::Interest;
+
+/// Namespace and name.
+pub(super) type Key = (String, String);
+
+/// The objects, and who follows each.
+#[derive(Default)]
+pub(super) struct Index {
+    pods: HashMap<Key, Arc<Pod>>,
+    namespaces: HashMap<String, NamespaceState>,
+    pod_followers: HashMap<Key, Vec<Arc<Interest>>>,
+    namespace_followers: HashMap<String, Vec<Arc<Interest>>>,
+    claim_followers: HashMap<Key, Vec<Arc<Interest>>>,
+}
+
+/// What is kept of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceState {
+    /// Which one of that name.
+    pub uid: String,
+    /// The uid of the record that it was made for; nothing for one that others made.
+    pub spawn: Option<String>,
+    /// It is on its way out.
+    pub deleting: bool,
+    /// Why it does not go, in the cluster's words: what is left, and which finalizers remain.
+    pub stuck: Option<String>,
+    version: u64,
+}
+
+impl NamespaceState {
+    /// What is kept of a namespace.
+    pub fn of(namespace: &Namespace) -> Self {
+        let meta = &namespace.metadata;
+        Self {
+            uid: meta.uid.clone().unwrap_or_default(),
+            spawn: meta.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL)).cloned(),
+            deleting: meta.deletion_timestamp.is_some(),
+            stuck: stuck(namespace),
+            version: version(meta),
+        }
+    }
+}
+
+/// The namespace controller says in conditions what it waits for.
+fn stuck(namespace: &Namespace) -> Option<String> {
+    namespace.metadata.deletion_timestamp.as_ref()?;
+    let conditions = namespace.status.as_ref()?.conditions.as_ref()?;
+    let waits = conditions.iter().filter(|condition| {
+        condition.status == "True"
+            && matches!(
+                condition.type_.as_str(),
+                "NamespaceContentRemaining"
+                    | "NamespaceFinalizersRemaining"
+                    | "NamespaceDeletionContentFailure"
+                    | "NamespaceDeletionDiscoveryFailure"
+                    | "NamespaceDeletionGroupVersionParsingFailure"
+            )
+    });
+    let said: Vec<&str> = waits.filter_map(|condition| condition.message.as_deref()).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+impl Index {
+    pub(super) fn pod(&self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
+        self.pods.get(&key(namespace, name)).cloned()
+    }
+
+    pub(super) fn namespace(&self, name: &str) -> Option<NamespaceState> {
+        self.namespaces.get(name).cloned()
+    }
+
+    pub(super) fn pods(&self) -> Vec<Arc<Pod>> {
+        self.pods.values().cloned().collect()
+    }
+
+    pub(super) fn namespaces(&self) -> Vec<(String, NamespaceState)> {
+        self.namespaces.iter().map(|(name, state)| (name.clone(), state.clone())).collect()
+    }
+
+    /// The pod is as given, unless something newer of its name is known.
+    pub(super) fn put_pod(&mut self, pod: Pod) {
+        let key = key_of(&pod.metadata);
+        if self.pods.get(&key).is_some_and(|known| version(&known.metadata) > version(&pod.metadata)) {
+            return;
+        }
+        wake(self.pod_followers.get(&key));
+        self.pods.insert(key, Arc::new(pod));
+    }
+
+    /// The pod is gone; with a uid, only that pod of its name.
+    pub(super) fn remove_pod(&mut self, namespace: &str, name: &str, uid: Option<&str>) {
+        let key = key(namespace, name);
+        let same = |known: &Arc<Pod>| uid.is_none() || known.metadata.uid.as_deref() == uid;
+        if self.pods.get(&key).is_some_and(same) {
+            self.pods.remove(&key);
+            wake(self.pod_followers.get(&key));
+        }
+    }
+
+    pub(super) fn put_namespace(&mut self, namespace: &Namespace) {
+        let name = namespace.metadata.name.clone().unwrap_or_default();
+        let state = NamespaceState::of(namespace);
+        if self.namespaces.get(&name).is_some_and(|known| known.version > state.version) {
+            return;
+        }
+        wake(self.namespace_followers.get(&name));
+        self.namespaces.insert(name, state);
+    }
+
+    pub(super) fn remove_namespace(&mut self, name: &str, uid: Option<&str>) {
+        let same = |known: &NamespaceState| uid.is_none_or(|uid| known.uid == uid);
+        if self.namespaces.get(name).is_some_and(same) {
+            self.namespaces.remove(name);
+            wake(self.namespace_followers.get(name));
+        }
+    }
+
+    /// Whoever follows the pod or the claim that the event is about hears of it, and nobody else.
+    pub(super) fn put_event(&self, event: Event) {
+        let about = &event.involved_object;
+        let key =
+            key(about.namespace.as_deref().unwrap_or_default(), about.name.as_deref().unwrap_or_default());
+        let followers = match about.kind.as_deref() {
+            Some("Pod") => self.pod_followers.get(&key),
+            Some("PersistentVolumeClaim") => self.claim_followers.get(&key),
+            _ => None,
+        };
+        let event = Arc::new(event);
+        for interest in followers.into_iter().flatten() {
+            interest.put_event(Arc::clone(&event));
+        }
+    }
+
+    /// The pods that are known at this moment, with their uids: what a list that begins now can tell to be gone.
+    pub(super) fn known_pods(&self) -> Vec<(Key, Option<String>)> {
+        self.pods.iter().map(|(key, pod)| (key.clone(), pod.metadata.uid.clone())).collect()
+    }
+
+    /// A list of pods is complete: what was known before it began and is not in it is gone. What was learned
+    /// meanwhile may be newer than the list.
+    pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<Pod>) {
+        let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.metadata.uid.clone()).collect();
+        listed.into_iter().for_each(|pod| self.put_pod(pod));
+        for ((namespace, name), uid) in before.into_iter().filter(|(_, uid)| !present.contains(uid)) {
+            self.remove_pod(&namespace, &name, uid.as_deref());
+        }
+    }
+
+    /// The namespaces that are known at this moment, with their uids.
+    pub(super) fn known_namespaces(&self) -> Vec<(String, String)> {
+        self.namespaces.iter().map(|(name, state)| (name.clone(), state.uid.clone())).collect()
+    }
+
+    /// A list of namespaces is complete.
+    pub(super) fn replace_namespaces(&mut self, before: Vec<(String, String)>, listed: &[Namespace]) {
+        let present: HashSet<&str> =
+            listed.iter().filter_map(|namespace| namespace.metadata.uid.as_deref()).collect();
+        listed.iter().for_each(|namespace| self.put_namespace(namespace));
+        for (name, uid) in before.into_iter().filter(|(_, uid)| !present.contains(uid.as_str())) {
+            self.remove_namespace(&name, Some(&uid));
+        }
+    }
+
+    pub(super) fn add(&mut self, namespace: &str, pod: &str, interest: &Arc<Interest>) {
+        self.pod_followers.entry(key(namespace, pod)).or_default().push(Arc::clone(interest));
+        self.namespace_followers.entry(namespace.to_owned()).or_default().push(Arc::clone(interest));
+    }
+
+    pub(super) fn add_claim(&mut self, namespace: &str, claim: &str, interest: &Arc<Interest>) {
+        self.claim_followers.entry(key(namespace, claim)).or_default().push(Arc::clone(interest));
+    }
+
+    pub(super) fn drop_claim(&mut self, namespace: &str, claim: &str, interest: &Arc<Interest>) {
+        remove(&mut self.claim_followers, &key(namespace, claim), interest);
+    }
+
+    pub(super) fn drop_follower(&mut self, namespace: &str, pod: &str, interest: &Arc<Interest>) {
+        remove(&mut self.pod_followers, &key(namespace, pod), interest);
+        remove(&mut self.namespace_followers, &namespace.to_owned(), interest);
+    }
+}
+
+fn remove<K: std::hash::Hash + Eq>(
+    followers: &mut HashMap<K, Vec<Arc<Interest>>>,
+    key: &K,
+    interest: &Arc<Interest>,
+) {
+    if let Some(here) = followers.get_mut(key) {
+        here.retain(|other| !Arc::ptr_eq(other, interest));
+        if here.is_empty() {
+            followers.remove(key);
+        }
+    }
+}
+
+fn wake(followers: Option<&Vec<Arc<Interest>>>) {
+    followers.into_iter().flatten().for_each(|interest| interest.wake());
+}
+
+fn key(namespace: &str, name: &str) -> Key {
+    (namespace.to_owned(), name.to_owned())
+}
+
+fn key_of(meta: &ObjectMeta) -> Key {
+    key(meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
+}
+
+/// Resource versions of one kind can be compared as numbers (KEP-5504). One that is no number is taken as new.
+fn version(meta: &ObjectMeta) -> u64 {
+    meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, uid: &str, version: u64) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.namespace = Some("n".to_owned());
+        pod.metadata.name = Some(name.to_owned());
+        pod.metadata.uid = Some(uid.to_owned());
+        pod.metadata.resource_version = Some(version.to_string());
+        pod
+    }
+
+    fn uid(index: &Index, name: &str) -> Option<String> {
+        index.pod("n", name)?.metadata.uid.clone()
+    }
+
+    #[test]
+    fn what_is_older_than_what_is_known_is_ignored() {
+        let mut index = Index::default();
+        index.put_pod(pod("a", "new", 7));
+        index.put_pod(pod("a", "old", 5));
+        index.remove_pod("n", "a", Some("old"));
+        assert_eq!(uid(&index, "a").as_deref(), Some("new"));
+        index.remove_pod("n", "a", Some("new"));
+        assert_eq!(uid(&index, "a"), None);
+    }
+
+    #[test]
+    fn a_list_tells_what_is_gone_and_nothing_of_what_came_while_it_was_read() {
+        let mut index = Index::default();
+        index.put_pod(pod("a", "1", 1));
+        index.put_pod(pod("b", "2", 2));
+        let before = index.known_pods();
+        index.put_pod(pod("d", "4", 4));
+        index.replace_pods(before, vec![pod("b", "2", 2), pod("c", "3", 3)]);
+        assert_eq!(["a", "b", "c", "d"].map(|name| uid(&index, name).is_some()), [false, true, true, true]);
+    }
+}

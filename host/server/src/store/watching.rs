@@ -1,0 +1,129 @@
+//! The watches that keep the store current: one for each kind.
+
+use std::fmt::Debug;
+use std::sync::PoisonError;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::index::Key;
+use super::{Store, slim};
+
+/// The server is asked to end a watch after so many seconds. Five seconds later a watch that brought nothing, not even
+/// a bookmark, is taken for dead: some platforms let connections fall silent.
+const RECONNECT_SECONDS: u32 = 70;
+
+impl Store {
+    /// Follows pods and namespaces that `selector` selects, until cancelled. Failures are logged, waited out and never
+    /// fatal: what was missed meanwhile comes with the next list, disappearances included.
+    pub async fn run(&self, client: Client, selector: &str, stop: &CancellationToken) {
+        let config = watcher::Config::default().timeout(RECONNECT_SECONDS).labels(selector);
+        let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
+        tokio::join!(
+            watch::<Pod>(Api::all(client.clone()), config.clone(), stop, |change| {
+                self.hear("pods");
+                self.on_pod(change, &mut pods);
+            }),
+            watch::<Namespace>(Api::all(client.clone()), config, stop, |change| {
+                self.hear("namespaces");
+                self.on_namespace(change, &mut namespaces);
+            }),
+        );
+    }
+
+    /// Follows what is said about pods and volume claims, until cancelled. It begins when everybody follows their
+    /// place already: what is said to nobody is not kept.
+    pub async fn run_events(&self, client: Client, stop: &CancellationToken) {
+        let about = |kind: &str| {
+            let fields = format!("involvedObject.kind={kind}");
+            let config = watcher::Config::default().timeout(RECONNECT_SECONDS).fields(&fields);
+            watch::<Event>(Api::all(client.clone()), config, stop, |change| {
+                self.hear("events");
+                if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
+                    self.read().put_event(slim::event(event));
+                }
+            })
+        };
+        tokio::join!(about("Pod"), about("PersistentVolumeClaim"));
+    }
+
+    fn on_pod(&self, change: watcher::Event<Pod>, list: &mut PodList) {
+        match change {
+            watcher::Event::Init => *list = PodList { before: self.read().known_pods(), listed: Vec::new() },
+            watcher::Event::InitApply(pod) => list.listed.push(slim::pod(pod)),
+            watcher::Event::InitDone => {
+                let PodList { before, listed } = std::mem::take(list);
+                self.write().replace_pods(before, listed);
+                self.synced.send_modify(|synced| synced.pods = true);
+            }
+            watcher::Event::Apply(pod) => self.write().put_pod(slim::pod(pod)),
+            watcher::Event::Delete(Pod { metadata, .. }) => {
+                let (namespace, name) =
+                    (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
+                self.write().remove_pod(&namespace, &name, metadata.uid.as_deref());
+            }
+        }
+    }
+
+    fn on_namespace(&self, change: watcher::Event<Namespace>, list: &mut NamespaceList) {
+        match change {
+            watcher::Event::Init => {
+                *list = NamespaceList { before: self.read().known_namespaces(), listed: Vec::new() };
+            }
+            watcher::Event::InitApply(namespace) => list.listed.push(namespace),
+            watcher::Event::InitDone => {
+                let NamespaceList { before, listed } = std::mem::take(list);
+                self.write().replace_namespaces(before, &listed);
+                self.synced.send_modify(|synced| synced.namespaces = true);
+            }
+            watcher::Event::Apply(namespace) => self.write().put_namespace(&namespace),
+            watcher::Event::Delete(Namespace { metadata, .. }) => {
+                self.write().remove_namespace(&metadata.name.unwrap_or_default(), metadata.uid.as_deref());
+            }
+        }
+    }
+
+    fn hear(&self, kind: &'static str) {
+        self.heard.write().unwrap_or_else(PoisonError::into_inner).insert(kind, Instant::now());
+    }
+}
+
+/// A list of pods while it is read.
+#[derive(Default)]
+struct PodList {
+    before: Vec<(Key, Option<String>)>,
+    listed: Vec<Pod>,
+}
+
+/// A list of namespaces while it is read.
+#[derive(Default)]
+struct NamespaceList {
+    before: Vec<(String, String)>,
+    listed: Vec<Namespace>,
+}
+
+async fn watch<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    stop: &CancellationToken,
+    mut on_change: impl FnMut(watcher::Event<K>),
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut stream = std::pin::pin!(
+        watcher(api, config).default_backoff().modify(|object| object.meta_mut().managed_fields = None)
+    );
+    while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
+        match change {
+            Ok(change) => on_change(change),
+            Err(error) => {
+                tracing::warn!(kind = %K::kind(&()), %error, "a watch failed and is begun again");
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What is not the service's own is left alone, whatever its labels say.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::service::Service;
+
+use super::records::gone;
+use super::running::until;
+use crate::BINARY;
+
+async fn make<K>(api: &Api<K>, object: Value)
+where
+    K: Clone + serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug,
+{
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_namespace_of_somebody_else_fails_the_spawn_and_is_not_touched() {
+    let service = Service::start(BINARY).await.unwrap();
+    let client = service.cluster().await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let theirs: Api<ConfigMap> = Api::namespaced(client, "nublado-ada");
+    make(&namespaces, json!({ "metadata": { "name": "nublado-ada" } })).await;
+    make(&theirs, json!({ "metadata": { "name": "precious" }, "data": { "a": "b" } })).await;
+    let before = namespaces.get("nublado-ada").await.unwrap().metadata;
+
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    let lab = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(lab["reason"], "NamespaceTaken", "{lab:#}");
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    until(&ada, "ada", Value::is_null).await;
+    let after = namespaces.get("nublado-ada").await.unwrap().metadata;
+    assert_eq!((after.resource_version, after.labels), (before.resource_version, before.labels));
+    assert!(theirs.get_opt("precious").await.unwrap().is_some());
+    assert_eq!(theirs.list(&kube::api::ListParams::default()).await.unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn forged_labels_change_nothing() {
+    let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
+    let mut service = Service::start_with(BINARY, keeping).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    let client = service.cluster().await.unwrap();
+    let real: Api<Pod> = Api::namespaced(client.clone(), "nublado-ada");
+    let mut meta = real.get("nb-ada").await.unwrap().metadata;
+    let labels = meta.labels.take().unwrap();
+    let annotations = meta.annotations.take().unwrap();
+
+    // Somebody who may write elsewhere copies all that the service writes, of a lab that exists and of none.
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    make(
+        &namespaces,
+        json!({ "metadata": { "name": "evil", "labels": labels, "annotations": annotations } }),
+    )
+    .await;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "evil");
+    let pod = json!({ "metadata": { "name": "nb-ada", "labels": labels, "annotations": annotations },
+        "spec": { "containers": [{ "name": "notebook", "image": "x" }] } });
+    make(&pods, pod).await;
+    let mut other = labels.clone();
+    other.insert("wasmspawner.io/spawn".to_owned(), "11111111-1111-4111-8111-111111111111".to_owned());
+    make(
+        &namespaces,
+        json!({ "metadata": { "name": "nobody", "labels": other, "annotations": annotations } }),
+    )
+    .await;
+
+    service.crash_and_restart().await.unwrap();
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    let everybody = service.hub().unwrap().get("/spawner/v1/labs?status=all").await.unwrap().json().unwrap();
+    assert_eq!(everybody, json!(["ada"]));
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    gone(&namespaces, "nublado-ada").await;
+    for name in ["evil", "nobody"] {
+        let left = namespaces.get(name).await.unwrap();
+        assert!(left.metadata.deletion_timestamp.is_none(), "{name} is left alone");
+    }
+}
+
+#[tokio::test]
+async fn two_installations_do_not_touch_each_others_labs() {
+    let one = Service::start(BINARY).await.unwrap();
+    let mut other = Service::prepare(BINARY, |_| {}).unwrap();
+    let kubeconfig = one.folder().join("state/kubeconfig");
+    other
+        .reconfigure(|config| {
+            config.as_object_mut().unwrap().remove("embedded");
+            config["kubernetes"] = json!({ "kubeconfig": kubeconfig, "instance": "other" });
+        })
+        .unwrap();
+    other.run().await.unwrap();
+    let (ada, same) = (one.user("ada").unwrap(), other.user("ada").unwrap());
+    ada.spawn_to_end("ada").await.unwrap();
+    let refused = same.spawn("ada").await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "409 record_taken", "{refused:?}");
+    assert_eq!(same.stop("ada").await.unwrap().status, 404);
+    let grace = other.user("grace").unwrap();
+    let events = grace.spawn_to_end("grace").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(
+        one.hub().unwrap().get("/spawner/v1/labs?status=all").await.unwrap().json().unwrap(),
+        json!(["ada"])
+    );
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+}

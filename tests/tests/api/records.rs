@@ -1,0 +1,201 @@
+//! Labs are written down: what kubectl sees, and what a restart believes.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+use wasmspawner_tests::service::Service;
+
+use super::running::until;
+use crate::BINARY;
+
+pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", "Spawn"));
+    Api::namespaced_with(service.cluster().await.unwrap(), "wasmspawner", &kind)
+}
+
+/// Waits for the end of an object.
+pub(crate) async fn gone<K>(api: &Api<K>, name: &str)
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let waiting = async {
+        while api.get_opt(name).await.unwrap().is_some() {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+}
+
+fn keeping(config: &mut Value) {
+    config["embedded"]["keep_labs"] = true.into();
+}
+
+#[tokio::test]
+async fn a_lab_has_a_record_as_long_as_it_exists() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let records = records(&service).await;
+    let env = json!({ "options": { "size": "small" }, "env": { "A": "not-for-records", "JUPYTERHUB_API_TOKEN": "s3cr3t" } });
+    assert_eq!(ada.spawn_with("ada/servers/gpu", &env).await.unwrap().status, 303);
+    let starting = records.get("lab-ada--gpu").await.unwrap();
+    assert_eq!(starting.data["spec"]["desired"], "Running", "written before the answer");
+    ada.events("ada/servers/gpu").await.unwrap().to_end().await.unwrap();
+    until_record(&records, "lab-ada--gpu", |record| record["status"]["readyAt"].is_string()).await;
+    let running = records.get("lab-ada--gpu").await.unwrap();
+    let (spec, status) = (&running.data["spec"], &running.data["status"]);
+    assert_eq!((&spec["kind"], &spec["user"], &spec["name"]), (&json!("Lab"), &json!("ada"), &json!("gpu")));
+    assert_eq!((&spec["operation"]["requestedBy"], &status["status"]), (&json!("ada"), &json!("running")));
+    assert_eq!(status["conditions"][0]["status"], "True", "{status:#}");
+    let text = running.data.to_string();
+    assert!(!text.contains("not-for-records") && !text.contains("s3cr3t"), "{text}");
+
+    assert_eq!(ada.stop("ada/servers/gpu").await.unwrap().status, 202);
+    gone(&records, "lab-ada--gpu").await;
+    let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+    assert!(namespaces.get_opt("nublado-ada--gpu").await.unwrap().is_none(), "the record goes last");
+}
+
+pub(crate) async fn until_record(api: &Api<DynamicObject>, name: &str, wanted: impl Fn(&Value) -> bool) {
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let waiting = async {
+        while !api.get_opt(name).await.unwrap().is_some_and(|record| wanted(&record.data)) {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+}
+
+#[tokio::test]
+async fn deleting_a_record_stops_the_lab() {
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let records = records(&service).await;
+    ada.spawn_to_end("ada").await.unwrap();
+    records.delete("lab-ada", &DeleteParams::default()).await.unwrap();
+    until(&ada, "ada", Value::is_null).await;
+    gone(&records, "lab-ada").await;
+    let pods: Api<Pod> = Api::all(service.cluster().await.unwrap());
+    assert!(pods.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
+
+#[tokio::test]
+async fn a_stop_that_was_accepted_survives_a_crash_before_its_first_request() {
+    let mut service = Service::prepare(BINARY, keeping).unwrap();
+    service.meets("abort before delete Pod");
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    // It dies so soon that the answer may be lost, which is no different for the lab.
+    let _ = ada.stop("ada").await;
+    service.death().await.unwrap();
+    service.run().await.unwrap();
+    until(&ada, "ada", Value::is_null).await;
+    gone(&records(&service).await, "lab-ada").await;
+}
+
+#[tokio::test]
+async fn a_pod_that_is_pending_past_its_deadline_is_not_taken_for_running() {
+    let hasty = |config: &mut Value| {
+        keeping(config);
+        config["limits"] = json!({ "spawn": "3s" });
+    };
+    let mut service = Service::start_with(BINARY, hasty).await.unwrap();
+    let name = "fault.not-ready";
+    let user = service.user(name).unwrap();
+    assert_eq!(user.spawn(name).await.unwrap().status, 303);
+    user.events(name).await.unwrap().next_of("stage").await.unwrap();
+    service.kill();
+    // Nothing but the time has to pass.
+    tokio::time::timeout(Duration::from_secs(4), std::future::pending::<()>()).await.unwrap_err();
+    service.run().await.unwrap();
+    let lab = until(&user, name, |lab| lab["status"] != "starting").await;
+    assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("SpawnTimeout")), "{lab:#}");
+}
+
+/// The service dies before, and after, each request of a spawn and of a stop. Then a spawn is finished or has failed
+/// cleanly, a stop is finished, nothing is left behind, and the next spawn works.
+#[tokio::test]
+async fn a_crash_at_any_request_leaves_nothing_half_done() {
+    let points = [
+        "before create Spawn",
+        "after create Spawn",
+        "before create Namespace",
+        "after create Namespace",
+        "before create Secret",
+        "after create ConfigMap",
+        "before create Pod",
+        "after create Pod",
+        "before update Spawn",
+        "after update Spawn",
+        "before delete Pod",
+        "after delete Pod",
+        "before delete Namespace",
+        "after delete Namespace",
+        "before delete Spawn",
+        "after delete Spawn",
+    ];
+    for point in points {
+        let mut service = Service::prepare(BINARY, keeping).unwrap();
+        service.meets(&format!("abort {point}"));
+        service.run().await.unwrap();
+        let ada = service.user("ada").unwrap();
+        // The service may die in any of these.
+        let spawned = ada.spawn("ada").await.is_ok_and(|answer| answer.status == 303);
+        if spawned && let Ok(mut events) = ada.events("ada").await {
+            let _ = events.to_end().await;
+        }
+        let stopped = ada.stop("ada").await.is_ok_and(|answer| answer.status == 202);
+        service.death().await.unwrap_or_else(|error| panic!("{point}: {error}"));
+        service.run().await.unwrap();
+
+        let records = records(&service).await;
+        if stopped {
+            gone(&records, "lab-ada").await;
+            assert_eq!(ada.lab("ada").await.unwrap().status, 404, "{point}: what was stopped runs again");
+        } else {
+            let settled = |lab: &Value| lab["status"] != "starting" && lab["status"] != "terminating";
+            let lab = until(&ada, "ada", settled).await;
+            let expected = [json!("running"), json!("failed"), Value::Null];
+            assert!(expected.contains(&lab["status"]), "{point}: {lab:#}");
+            if spawned && lab["status"] == "failed" {
+                assert_eq!(lab["reason"], "Interrupted", "{point}: {lab:#}");
+            }
+            if lab["status"] == "running" {
+                assert_eq!(ada.stop("ada").await.unwrap().status, 202, "{point}");
+                until(&ada, "ada", Value::is_null).await;
+            }
+        }
+        let events = ada.spawn_to_end("ada").await.unwrap_or_else(|error| panic!("{point}: {error}"));
+        assert_eq!(events.last().unwrap().kind, "complete", "{point}: {events:#?}");
+        assert_eq!(ada.stop("ada").await.unwrap().status, 202, "{point}");
+        gone(&records, "lab-ada").await;
+        let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
+        assert!(namespaces.get_opt("nublado-ada").await.unwrap().is_none(), "{point}");
+    }
+}
+
+#[tokio::test]
+async fn a_driver_that_panics_is_replaced() {
+    let mut service = Service::prepare(BINARY, |_| {}).unwrap();
+    service.meets("panic observe running once.oom");
+    service.run().await.unwrap();
+    let name = "once.oom";
+    let user = service.user(name).unwrap();
+    user.spawn_to_end(name).await.unwrap();
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let panicked = async {
+        while !service.probes().get("/metrics").await.unwrap().body.contains("driver_panics_total 1") {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), panicked).await.unwrap();
+    until(&user, name, |lab| lab["status"] == "running").await;
+    assert_eq!(user.stop(name).await.unwrap().status, 202);
+    until(&user, name, Value::is_null).await;
+}
