@@ -132,16 +132,30 @@ async def client(service):
 
 
 @pytest.fixture
-def spawner(service):
-    auth_state = {}
+def make_spawner(service):
+    def make(name):
+        auth_state = {}
 
-    async def get_auth_state():
-        return auth_state.get("value")
+        async def get_auth_state():
+            return auth_state.get("value")
 
-    user = SimpleNamespace(name="ada", escaped_name="ada", url="/user/ada/", get_auth_state=get_auth_state)
-    hub = SimpleNamespace(public_host="", api_url="http://hub:8081/hub/api", base_url="/hub/")
-    spawner = WasmSpawner(
-        user=user, hub=hub, api_url=service.url, token="hub-token", retry_for=0.3, stop_timeout=5, oauth_client_id="c"
-    )
-    spawner.auth_state = auth_state
-    return spawner
+        user = SimpleNamespace(name=name, escaped_name=name, url=f"/user/{name}/", get_auth_state=get_auth_state)
+        hub = SimpleNamespace(public_host="", api_url="http://hub:8081/hub/api", base_url="/hub/")
+        spawner = WasmSpawner(
+            user=user,
+            hub=hub,
+            api_url=service.url,
+            token="hub-token",
+            retry_for=0.3,
+            stop_timeout=5,
+            oauth_client_id="c",
+        )
+        spawner.auth_state = auth_state
+        return spawner
+
+    return make
+
+
+@pytest.fixture
+def spawner(make_spawner):
+    return make_spawner("ada")

@@ -5,8 +5,9 @@ import pytest
 from aiohttp import web
 from conftest import Lost, Stream, accept, lab, page, refuse
 
-from wasmspawner.client import ClientOptions, Lab, ServiceClient
+from wasmspawner.client import ClientOptions, ServiceClient
 from wasmspawner.errors import Refused, Unreachable
+from wasmspawner.lab import Lab
 
 ADA = Lab("ada")
 EVENTS = "GET /labs/ada/events"

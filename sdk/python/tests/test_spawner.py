@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 
 import pytest
 from aiohttp import web
@@ -51,7 +52,7 @@ async def test_only_form_and_spawn_are_asked_for_as_the_user(service, spawner, a
 async def test_named_servers_have_their_own_resource(service, spawner):
     spawner.orm_spawner = type("Orm", (), {"name": "gpu", "server": None})()
     await spawner.poll()
-    assert service.asked() == ["GET /labs/ada/servers/gpu"]
+    assert service.asked() == ["GET /lab-status", "GET /labs/ada/servers/gpu"]
 
 
 async def test_a_failed_start_tells_why(service, spawner):
@@ -217,6 +218,17 @@ async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
         await spawner.delete_forever()
 
 
+async def test_volumes_are_given_up_as_soon_as_the_rest_of_the_lab_is_gone(service, spawner):
+    in_use = refuse(409, "the lab still exists", type_="volumes_in_use")
+    service.on("DELETE /labs/ada/volumes", in_use, lambda: web.json_response({"deleted": [], "kept": []}))
+    await spawner.delete_forever()
+    assert service.asked() == ["DELETE /labs/ada/volumes"] * 2
+    spawner.stop_timeout = 1
+    service.on("DELETE /labs/ada/volumes", in_use)
+    with pytest.raises(LabError, match="still exists"):
+        await spawner.delete_forever()
+
+
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
@@ -311,8 +323,6 @@ async def test_the_token_file_is_read_again(service, spawner, tmp_path):
     assert await spawner.poll() == 0  # no file: nothing is known, nothing breaks
     for token in ("first", "second"):
         file.write_text(token + "\n")
-        await spawner.poll()
-        import os
-
+        await spawner.stop()
         os.utime(file, ns=(1, 1 if token == "first" else 2))
     assert [r.headers["Authorization"] for r in service.requests] == ["Bearer first", "Bearer second"]

@@ -7,7 +7,7 @@ import math
 import ssl
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -16,42 +16,17 @@ import aiohttp
 from yarl import URL
 
 from .errors import Refused, ServiceError, Unreachable
+from .lab import Lab
 from .lab_state import LabState
 from .retries import Retries
 from .sse import Event, EventStreamParser, StreamTooLong
+from .status_report import StatusReport
 
 _TERMINAL = frozenset(("complete", "failed"))
 # Ingresses close idle connections after 60 to 75 seconds. A connection that is closed by the other side just as a
 # request is sent on it costs an attempt, and for a spawn the certainty whether it was accepted.
 _KEEPALIVE_SECONDS = 15
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-def _segment(name: str) -> str:
-    """A name as one path segment; `.` and `..` too, which `quote` leaves alone and proxies resolve."""
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """Which lab: a user's default server (`server` is "") or one of their named ones."""
-
-    user: str
-    server: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.user}:{self.server}" if self.server else self.user
-
-    @property
-    def path(self) -> str:
-        """The lab's resource, below the API's base."""
-        path = f"/labs/{_segment(self.user)}"
-        return f"{path}/servers/{_segment(self.server)}" if self.server else path
-
-    @property
-    def form_path(self) -> str:
-        """The user's spawn form, below the API's base."""
-        return f"/spawn-form/{_segment(self.user)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +41,7 @@ class ClientOptions:
     silence_timeout: float = 45.0
     max_requests: int = 64
     max_status_requests: int = 16
+    status_interval: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +135,24 @@ class ServiceClient:
         except ValueError as error:
             raise Unreachable("the answer about a lab is not understood") from error
 
+    async def lab_status(self, token: str, since: str = "") -> StatusReport | None:
+        """All labs, or those that changed since a revision; one attempt. None if the service has no such route."""
+        path = f"/lab-status?since={quote(since, safe='')}" if since else "/lab-status"
+        try:
+            # There is one at a time: it need not queue up with the polls that wait for it.
+            answer = await self._request("GET", path, token, slots=nullcontext())
+        except Refused as error:
+            if error.status in (404, 405):
+                return None
+            raise
+        try:
+            report = StatusReport.of_answer(answer.body)
+        except ValueError as error:
+            raise Unreachable(f"GET {path} was answered with something unexpected: {error}") from error
+        if not since and not report.complete:
+            raise Unreachable(f"GET {path} was answered with changes only")
+        return report
+
     async def delete(self, lab: Lab, token: str) -> bool:
         """Begin to stop the lab, or join a stop under way; one attempt. False if there is no lab."""
         try:
@@ -243,7 +237,7 @@ class ServiceClient:
         token: str,
         body: bytes | None = None,
         *,
-        slots: asyncio.Semaphore | None = None,
+        slots: AbstractAsyncContextManager[None] | None = None,
     ) -> Answer:
         # On a kept-alive connection that the other side had closed aiohttp itself repeats a GET or a DELETE once.
         headers = {"Authorization": f"Bearer {token}"}

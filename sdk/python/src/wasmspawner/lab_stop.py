@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
-from .client import Lab, ServiceClient
+from .client import ServiceClient
 from .errors import LabError, Refused, ServiceError, for_user
+from .lab import Lab
 from .lab_state import LabState
 from .progress import ProgressLog
 from .retries import Retries

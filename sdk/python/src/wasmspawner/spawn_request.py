@@ -6,8 +6,9 @@ from typing import Any
 
 from traitlets.log import get_logger
 
-from .client import Lab, ServiceClient
+from .client import ServiceClient
 from .errors import Refused, Unreachable
+from .lab import Lab
 from .lab_stop import LabStop
 from .progress import ProgressLog
 from .retries import Retries

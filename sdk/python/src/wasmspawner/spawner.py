@@ -1,5 +1,7 @@
 """The class JupyterHub loads: `c.JupyterHub.spawner_class = "wasmspawner"`."""
 
+import asyncio
+import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -10,12 +12,15 @@ from urllib.parse import urlsplit
 from jupyterhub.spawner import Spawner
 from traitlets import Float, Integer, TraitError, Unicode, default, validate
 
-from .client import ClientOptions, Lab, ServiceClient
+from .client import ClientOptions, ServiceClient
 from .errors import LabError, Refused, ServiceError, Unreachable, for_user
+from .lab import Lab
 from .lab_stop import LabStop
 from .options import options_from_form
 from .progress import ProgressEvent, ProgressLog
+from .retries import Retries
 from .spawn_request import SpawnRequest
+from .status_cache import StatusCache
 
 
 class WasmSpawner(Spawner):
@@ -109,6 +114,14 @@ class WasmSpawner(Spawner):
         help="""Requests of polls at any one time, for the whole Hub, besides `max_requests`.""",
     )
 
+    status_interval = Float(
+        5,
+        min=0.1,
+        config=True,
+        help="""Seconds for which one answer about all labs serves the polls of all spawners. A service that has no such
+        answer is asked about each lab by itself.""",
+    )
+
     @default("token")
     def _token_default(self) -> str:
         return os.environ.get("WASMSPAWNER_TOKEN", "")
@@ -154,6 +167,8 @@ class WasmSpawner(Spawner):
     def __init__(self, **kwargs: Any) -> None:
         self._log_of_operation = ProgressLog()
         self._starting = False
+        # When the last start or stop began or ended.
+        self._operation_at = -math.inf
         # What poll() last knew. A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
         super().__init__(**kwargs)
@@ -179,6 +194,7 @@ class WasmSpawner(Spawner):
         log = self._new_log()
         self._starting = True
         self._last_status = None
+        self._touch()
         try:
             request = await self._spawn_request()
             await request.submit()
@@ -194,6 +210,7 @@ class WasmSpawner(Spawner):
             raise for_user(error, f"starting the lab of {self._log_name}") from error
         finally:
             self._starting = False
+            self._touch()
             await log.end()
 
     async def _spawn_request(self) -> SpawnRequest:
@@ -231,11 +248,13 @@ class WasmSpawner(Spawner):
     async def stop(self, now: bool = False) -> None:
         """Stop the lab and wait until it is gone. `now` changes nothing: the grace period is the service's."""
         log = self._new_log()
+        self._touch()
         try:
             await LabStop(self._client, self._lab, self._hub_token, self.stop_timeout).run(log)
         except ServiceError as error:
             raise for_user(error, f"stopping the lab of {self._log_name}") from error
         finally:
+            self._touch()
             await log.end()
         self._last_status = 0
 
@@ -245,11 +264,22 @@ class WasmSpawner(Spawner):
         A volume that another server of the user has used stays.
         """
         try:
-            deleted, kept = await self._client.release_volumes(self._lab, self._hub_token())
+            deleted, kept = await self._release_volumes()
         except ServiceError as error:
             raise for_user(error, f"deleting the volumes of {self._log_name}") from error
         if deleted or kept:
             self.log.info("Volumes of %s: deleted %s, kept %s", self._log_name, deleted, kept)
+
+    async def _release_volumes(self) -> tuple[list[str], list[str]]:
+        # A stop ends with the lab's pod; what else there was of it, and uses the volumes, may go later.
+        retries = Retries(self.stop_timeout, longest=5.0)
+        while True:
+            try:
+                return await self._client.release_volumes(self._lab, self._hub_token())
+            except Refused as error:
+                if "volumes_in_use" not in error.types:
+                    raise
+                await retries.pause(error)
 
     async def _follow(self, log: ProgressLog) -> None:
         async with aclosing(self._client.events(self._lab, self._hub_token())) as batches:
@@ -263,15 +293,13 @@ class WasmSpawner(Spawner):
         Only the service's word counts. When it is away, restarting or refuses the Hub's token, the last answer
         stands: labs outlive the service, and a Hub that takes silence for death would stop them all.
         """
-        try:
-            lab = await self._client.polled_lab(self._lab, self._hub_token())
-        except (ServiceError, LabError) as error:
-            self.log.warning("The state of the lab of %s is unknown: %s", self._log_name, error)
-            return self._last_status
-        alive = lab.alive if lab is not None else False
-        if alive is not None:
+        if self._starting:
+            return None  # between start() and the service's acceptance there is no lab yet
+        operation_at = self._operation_at
+        alive = await self._statuses.is_alive(self._lab, self._hub_token, since=operation_at)
+        # What was asked before a start or a stop is not believed after it.
+        if alive is not None and operation_at == self._operation_at:
             self._last_status = None if alive else 0
-        # Between start() and the service's acceptance there is no lab yet.
         return None if self._starting else self._last_status
 
     async def get_url(self) -> str:
@@ -321,6 +349,9 @@ class WasmSpawner(Spawner):
         self._log_of_operation = ProgressLog()
         self._last_status = 0
 
+    def _touch(self) -> None:
+        self._operation_at = asyncio.get_running_loop().time()
+
     def _new_log(self) -> ProgressLog:
         # A reader may have come before start() was called (JupyterHub prepares for a while); it keeps its log.
         if self._log_of_operation.begun:
@@ -346,8 +377,13 @@ class WasmSpawner(Spawner):
                 silence_timeout=self.silence_timeout,
                 max_requests=self.max_requests,
                 max_status_requests=self.max_status_requests,
+                status_interval=self.status_interval,
             )
         )
+
+    @property
+    def _statuses(self) -> StatusCache:
+        return StatusCache.shared(self._client, self.token_file or self.token)
 
     async def _user_token(self) -> str:
         auth_state = await self.user.get_auth_state()
