@@ -182,9 +182,10 @@ async def test_nobody_waits_behind_the_polls(service):
     service.on("GET /labs/ada", Stream('{"status": "running"}', wait=hold))
     service.on("POST /labs/ada/spawn", accept(303))
     polls = [asyncio.create_task(client.polled_lab(ADA, "t")) for _ in range(1000)]
+    await service.has_been_asked("GET /labs/ada", times=2)
     async with asyncio.timeout(5):
         await client.spawn(ADA, "t", {}, {})
-    assert service.asked().count("GET /labs/ada") <= 2
+    assert service.asked().count("GET /labs/ada") == 2
     hold.set()
     assert {state.status for state in await asyncio.gather(*polls)} == {"running"}
     await client.close()

@@ -81,6 +81,16 @@ async def test_a_stop_that_fails_again_and_again_says_why(service, spawner):
     assert raised.value.jupyterhub_message == "The lab did not stop within 1 seconds. The namespace would not go"
 
 
+async def test_the_last_attempt_to_stop_says_why(service, spawner):
+    spawner.stop_timeout = 1
+    service.on(DELETE, accept(202))
+    service.on(EVENTS, STOPPED, Stream("event: failed\ndata: The namespace would not go\n\n"))
+    service.on(LAB, lab("running", pod="present"))
+    with pytest.raises(LabError, match="would not go"):
+        await spawner.stop()
+    assert [e["message"] async for e in spawner.progress()] == ["Stopped"]
+
+
 AWAY = {
     "lost": Lost(),
     "not ready": refuse(503, "starting"),

@@ -152,10 +152,11 @@ async def test_another_failure_is_not_repeated(service, spawner):
     assert service.asked().count(SPAWN) == 1
 
 
-async def test_why_a_spawn_failed_is_told_even_if_the_service_leaves_then(service, spawner):
+@pytest.mark.parametrize("answer", [refuse(503, "starting"), page(404), refuse(401, "token?")])
+async def test_why_a_spawn_failed_is_told_even_if_the_service_leaves_then(service, spawner, answer):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, INTERRUPTED)
-    service.on(LAB, refuse(503, "starting"))
+    service.on(LAB, answer)
     with pytest.raises(LabError, match="Restarted"):
         await spawner.start()
 

@@ -5,15 +5,14 @@ import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from jupyterhub.spawner import Spawner
 from traitlets import Float, Integer, TraitError, Unicode, default, validate
 
 from .client import ClientOptions, ServiceClient
-from .errors import LabError, Refused, ServiceError, Unreachable, for_user
+from .errors import LabError, Refused, ServiceError, for_user
 from .lab import Lab
 from .lab_stop import LabStop
 from .options import options_from_form
@@ -21,6 +20,7 @@ from .progress import ProgressEvent, ProgressLog
 from .retries import Retries
 from .spawn_request import SpawnRequest
 from .status_cache import StatusCache
+from .token_file import TokenFile
 
 
 class WasmSpawner(Spawner):
@@ -228,15 +228,19 @@ class WasmSpawner(Spawner):
         """Follow the spawn to its end. True if it failed because the service restarted, and is still wanted."""
         try:
             await self._follow(log)
-            lab = await self._client.lab(self._lab, self._hub_token()) if log.failed else None
-            interrupted = lab is not None and lab.interrupted
+            interrupted = log.failed and await self._says_interrupted()
         except Refused as error:
             if not error.no_lab:
                 raise
             interrupted = True  # what was accepted a moment ago is not even recorded any more
-        except Unreachable:
-            interrupted = False
         return interrupted and self._log_of_operation is log
+
+    async def _says_interrupted(self) -> bool:
+        try:
+            lab = await self._client.lab(self._lab, self._hub_token())
+        except ServiceError:
+            return False  # the user is told why the spawn failed, not why that could not be read
+        return lab is not None and lab.interrupted
 
     async def _running_url(self) -> str:
         lab = await self._client.lab(self._lab, self._hub_token())
@@ -389,17 +393,5 @@ class WasmSpawner(Spawner):
         auth_state = await self.user.get_auth_state()
         return (auth_state or {}).get(self.auth_state_token_key) or self._hub_token()
 
-    _token_files: ClassVar[dict[str, tuple[int, str]]] = {}
-
     def _hub_token(self) -> str:
-        if not self.token_file:
-            return self.token
-        path = Path(self.token_file)
-        try:
-            changed = path.stat().st_mtime_ns
-            known = self._token_files.get(self.token_file)
-            if known is None or known[0] != changed:
-                known = self._token_files[self.token_file] = (changed, path.read_text().strip())
-        except OSError as error:
-            raise LabError(500, "JupyterHub has no token for the service.", log_message=str(error)) from error
-        return known[1]
+        return TokenFile.read(self.token_file) if self.token_file else self.token
