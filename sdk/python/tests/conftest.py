@@ -1,6 +1,7 @@
 """A stand-in for the service that says exactly what a test tells it to; the real one is met in the end-to-end tests."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,7 @@ class Script:
         self.answers = {}
         self.requests = []
         self.url = ""
+        self._came = asyncio.Condition()
 
     def on(self, route, *answers):
         self.answers[route] = list(answers)
@@ -25,31 +27,46 @@ class Script:
     def asked(self):
         return [f"{r.method} {r.path}" for r in self.requests]
 
+    async def has_been_asked(self, route, times=1):
+        """Wait until these requests have come."""
+        async with asyncio.timeout(5), self._came:
+            await self._came.wait_for(lambda: self.asked().count(route) >= times)
+
     async def handle(self, request):
         raw = request.raw_path.removeprefix("/spawner/v1")
         self.requests.append(
             SimpleNamespace(method=request.method, path=raw, headers=request.headers, body=await request.read())
         )
+        async with self._came:
+            self._came.notify_all()
         answers = self.answers.get(f"{request.method} {raw}")
         if not answers:
             return problem(404, "no lab")
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        if isinstance(answer, Stream):
+        if hasattr(answer, "send"):
             return await answer.send(request)
         return answer() if callable(answer) else answer
 
 
-def problem(status, msg, *loc, **headers):
+def problem(status, msg, *loc, type_="", **headers):
     # A function: a response object can be sent once only.
+    type_ = type_ or ("unknown_lab" if status == 404 else "t")
     return web.json_response(
-        {"detail": [{"loc": list(loc), "msg": msg, "type": "unknown_lab" if status == 404 else "t"}]},
-        status=status,
-        headers=headers,
+        {"detail": [{"loc": list(loc), "msg": msg, "type": type_}]}, status=status, headers=headers
     )
 
 
-def refuse(status, msg, *loc, **headers):
-    return lambda: problem(status, msg, *loc, **headers)
+def refuse(status, msg, *loc, type_="", **headers):
+    return lambda: problem(status, msg, *loc, type_=type_, **headers)
+
+
+def page(status):
+    """An answer of a proxy before the service."""
+    return lambda: web.Response(status=status, text="<html>not the service</html>", content_type="text/html")
+
+
+def seconds_ago(seconds):
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat()
 
 
 def accept(status):
@@ -61,12 +78,15 @@ def lab(status, **fields):
 
 
 class Stream:
-    """An event stream: pieces to send, with `cut` ending it without the final chunk, `wait` holding it open."""
+    """An event stream: pieces to send, with `cut` ending it without the final chunk, `wait` holding it open, `before`
+    holding it back."""
 
-    def __init__(self, *pieces, cut=False, wait=None):
-        self.pieces, self.cut, self.wait = pieces, cut, wait
+    def __init__(self, *pieces, cut=False, wait=None, before=None):
+        self.pieces, self.cut, self.wait, self.before = pieces, cut, wait, before
 
     async def send(self, request):
+        if self.before is not None:
+            await self.before.wait()
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for piece in self.pieces:
@@ -76,6 +96,18 @@ class Stream:
         if self.cut:
             request.transport.abort()
         return response
+
+
+class Lost:
+    """A request that arrives and is never answered: the connection breaks. `then` happens all the same."""
+
+    def __init__(self, then=lambda: None):
+        self.then = then
+
+    async def send(self, request):
+        self.then()
+        request.transport.abort()
+        return web.Response()
 
 
 @pytest.fixture
@@ -100,16 +132,30 @@ async def client(service):
 
 
 @pytest.fixture
-def spawner(service):
-    auth_state = {}
+def make_spawner(service):
+    def make(name):
+        auth_state = {}
 
-    async def get_auth_state():
-        return auth_state.get("value")
+        async def get_auth_state():
+            return auth_state.get("value")
 
-    user = SimpleNamespace(name="ada", escaped_name="ada", url="/user/ada/", get_auth_state=get_auth_state)
-    hub = SimpleNamespace(public_host="", api_url="http://hub:8081/hub/api", base_url="/hub/")
-    spawner = WasmSpawner(
-        user=user, hub=hub, api_url=service.url, token="hub-token", retry_for=0.3, stop_timeout=5, oauth_client_id="c"
-    )
-    spawner.auth_state = auth_state
-    return spawner
+        user = SimpleNamespace(name=name, escaped_name=name, url=f"/user/{name}/", get_auth_state=get_auth_state)
+        hub = SimpleNamespace(public_host="", api_url="http://hub:8081/hub/api", base_url="/hub/")
+        spawner = WasmSpawner(
+            user=user,
+            hub=hub,
+            api_url=service.url,
+            token="hub-token",
+            retry_for=0.3,
+            stop_timeout=5,
+            oauth_client_id="c",
+        )
+        spawner.auth_state = auth_state
+        return spawner
+
+    return make
+
+
+@pytest.fixture
+def spawner(make_spawner):
+    return make_spawner("ada")

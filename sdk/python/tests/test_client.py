@@ -2,10 +2,12 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from conftest import Stream, accept, lab, problem, refuse
+from aiohttp import web
+from conftest import Lost, Stream, accept, lab, page, refuse
 
-from wasmspawner.client import ClientOptions, Lab, ServiceClient
+from wasmspawner.client import ClientOptions, ServiceClient
 from wasmspawner.errors import Refused, Unreachable
+from wasmspawner.lab import Lab
 
 ADA = Lab("ada")
 EVENTS = "GET /labs/ada/events"
@@ -90,53 +92,74 @@ async def test_leaving_a_stream_closes_its_connection(client, service):
 
 
 async def test_a_request_waits_out_a_restart(client, service):
-    service.on("DELETE /labs/ada", refuse(503, "starting"), accept(202))
-    assert await client.delete(ADA, "t") is True
+    service.on("GET /labs/ada", refuse(503, "starting"), lab("running"))
+    assert (await client.lab(ADA, "t")).status == "running"
     assert len(service.requests) == 2
 
 
 async def test_a_service_that_stays_away_is_reported():
     client = ServiceClient(ClientOptions(api_url="http://127.0.0.1:9", retry_for=0.3))
-    with pytest.raises(Unreachable):
-        await client.delete(ADA, "t")
+    with pytest.raises(Unreachable) as raised:
+        await client.lab(ADA, "t")
+    assert raised.value.unsent
     await client.close()
 
 
-async def test_an_expired_timer_alone_is_no_reason_to_give_up(service):
-    client = ServiceClient(ClientOptions(api_url=service.url, retry_for=0))
-    service.on("DELETE /labs/ada", refuse(503, "starting"), refuse(503, "starting"), accept(202))
-    assert await client.delete(ADA, "t") is True
-    await client.close()
-
-
-async def test_a_spawn_that_may_have_been_accepted_is_not_repeated(client, service):
-    class Abort(Stream):
-        async def send(self, request):
-            request.transport.abort()
-            return problem(500, "never seen")
-
-    service.on("POST /labs/ada/spawn", Abort())
-    with pytest.raises(Unreachable):
+@pytest.mark.parametrize(
+    ("answer", "unsent"),
+    [(Lost(), False), (page(502), False), (page(504), False), (page(503), True), (refuse(503, "starting"), True)],
+)
+async def test_a_spawn_is_one_attempt_and_says_whether_it_may_have_been_accepted(client, service, answer, unsent):
+    service.on("POST /labs/ada/spawn", answer)
+    with pytest.raises(Unreachable) as raised:
         await client.spawn(ADA, "t", {}, {})
+    assert raised.value.unsent is unsent
     assert len(service.requests) == 1
+
+
+async def test_a_spawn_that_takes_too_long_may_have_been_accepted(service):
+    client = ServiceClient(ClientOptions(api_url=service.url, request_timeout=0.1))
+    never = asyncio.Event()
+    service.on("POST /labs/ada/spawn", Stream(wait=never))
+    with pytest.raises(Unreachable) as raised:
+        await client.spawn(ADA, "t", {}, {})
+    assert not raised.value.unsent
+    never.set()
+    await client.close()
+
+
+async def test_a_redirect_of_a_proxy_is_no_acceptance(client, service):
+    service.on("POST /labs/ada/spawn", lambda: web.Response(status=302, headers={"Location": "/login"}))
+    with pytest.raises(Refused):
+        await client.spawn(ADA, "t", {}, {})
+
+
+async def test_a_kept_connection_that_was_closed_costs_nothing(client, service):
+    service.on("GET /labs/ada", lab("running"), Lost(), lab("terminating"))
+    service.on("DELETE /labs/ada", Lost(), accept(202))
+    assert (await client.lab_now(ADA, "t")).status == "running"
+    assert (await client.lab_now(ADA, "t")).status == "terminating"
+    assert await client.delete(ADA, "t") is True
+    assert service.asked() == ["GET /labs/ada"] * 3 + ["DELETE /labs/ada"] * 2
+
+
+async def test_idle_connections_are_closed_before_an_ingress_closes_them(client):
+    assert client._session.connector._keepalive_timeout <= 15
 
 
 async def test_no_lab_is_none_but_an_unknown_page_is_not(client, service):
     assert await client.lab(ADA, "t") is None
-    service.on("GET /labs/ada", refuse(404, ""))
-    assert await client.lab(ADA, "t") is None
-    from aiohttp import web
+    for answer in (page(404), refuse(404, "there is no such route", type_="unknown_route"), page(403)):
+        service.on("GET /labs/ada", answer)
+        with pytest.raises(Refused):
+            await client.lab(ADA, "t")
 
-    service.on("GET /labs/ada", lambda: web.Response(status=404, text="<html>wrong door</html>"))
-    with pytest.raises(Refused):
-        await client.lab(ADA, "t")
-    unknown_route = {"detail": [{"loc": [], "msg": "there is no such route", "type": "unknown_route"}]}
-    service.on("GET /labs/ada", lambda: web.json_response(unknown_route, status=404))
-    with pytest.raises(Refused):
-        await client.lab(ADA, "t")
-    service.on("GET /labs/ada", lambda: web.Response(text="[]"))
+
+@pytest.mark.parametrize("text", ["[]", "<html>", '{"status": 3}', '{"username": "ada"}', "null"])
+async def test_an_answer_that_is_not_understood_says_nothing(client, service, text):
+    service.on("GET /labs/ada", lambda: web.Response(text=text))
     with pytest.raises(Unreachable):
-        await client.lab(ADA, "t")
+        await client.lab_now(ADA, "t")
 
 
 async def test_requests_are_bounded_and_streams_do_not_count(service):
@@ -148,6 +171,34 @@ async def test_requests_are_bounded_and_streams_do_not_count(service):
         await anext(one)
         await anext(two)
         states = await asyncio.gather(*(client.lab(ADA, "t") for _ in range(5)))
-    assert [state["status"] for state in states] == ["running"] * 5
+    assert [state.status for state in states] == ["running"] * 5
     never.set()
+    await client.close()
+
+
+async def test_nobody_waits_behind_the_polls(service):
+    client = ServiceClient(ClientOptions(api_url=service.url, max_requests=1, max_status_requests=2))
+    hold = asyncio.Event()
+    service.on("GET /labs/ada", Stream('{"status": "running"}', wait=hold))
+    service.on("POST /labs/ada/spawn", accept(303))
+    polls = [asyncio.create_task(client.polled_lab(ADA, "t")) for _ in range(1000)]
+    await service.has_been_asked("GET /labs/ada", times=2)
+    async with asyncio.timeout(5):
+        await client.spawn(ADA, "t", {}, {})
+    assert service.asked().count("GET /labs/ada") == 2
+    hold.set()
+    assert {state.status for state in await asyncio.gather(*polls)} == {"running"}
+    await client.close()
+
+
+async def test_a_stream_that_a_proxy_refuses_is_opened_again(client, service):
+    service.on(EVENTS, page(404), Stream("event: complete\ndata: b\n\n"))
+    assert await collect(client) == ["b"]
+
+
+async def test_a_stream_is_given_up_by_who_has_no_time(service):
+    client = ServiceClient(ClientOptions(api_url="http://127.0.0.1:9"))
+    with pytest.raises(Unreachable):
+        async with aclosing(client.events(ADA, "t", give_up_after=0)) as batches:
+            await anext(batches)
     await client.close()

@@ -40,6 +40,7 @@ def shown(progress, message):
 async def test_conversion(stream, events):
     log = ProgressLog()
     await log.apply(stream)
+    await log.end()
     assert log.events == events
 
 
@@ -55,6 +56,7 @@ async def test_readers_get_everything_whenever_they_come():
     middle = asyncio.create_task(read())
     await asyncio.sleep(0)
     assert await log.apply([event("info", "b"), event("complete", "c")])
+    await log.end()
     assert await asyncio.gather(early, middle, read()) == [["a", "b", "c"]] * 3
 
 
@@ -64,6 +66,17 @@ async def test_an_operation_cut_short_releases_its_readers():
     await asyncio.sleep(0)
     await log.end()
     assert await reader == "ended"
+
+
+async def test_an_operation_asked_for_again_goes_on_in_the_same_log():
+    log = ProgressLog()
+    assert await log.apply([event("progress", "40"), event("error", "Broken"), event("failed", "No")])
+    assert (log.failed, log.failure) == (True, "Broken")
+    await log.go_on("Again")
+    assert (log.failed, log.complete) == (False, False)
+    await log.apply([event("progress", "5"), event("info", "Pulling"), event("complete", "Ready")])
+    await log.end()
+    assert log.events == [shown(40, "Broken"), shown(40, "Again"), shown(40, "Pulling"), shown(100, "Ready")]
 
 
 async def test_state_survives():

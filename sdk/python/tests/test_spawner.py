@@ -1,9 +1,10 @@
 import asyncio
 import json
+import os
 
 import pytest
 from aiohttp import web
-from conftest import Stream, accept, lab, refuse
+from conftest import Lost, Stream, accept, lab, page, refuse
 
 from wasmspawner.errors import LabError
 
@@ -11,6 +12,7 @@ SPAWN, EVENTS, LAB, DELETE = "POST /labs/ada/spawn", "GET /labs/ada/events", "GE
 RUNNING = lab("running", url="http://10.0.0.7:8888")
 STARTED = Stream("event: progress\ndata: 40\n\nevent: info\ndata: Pulling\n\nevent: complete\ndata: Ready\n\n")
 STOPPED = Stream("event: complete\ndata: Stopped\n\n")
+GONE = refuse(404, "no lab")
 
 
 async def test_start(service, spawner):
@@ -50,7 +52,7 @@ async def test_only_form_and_spawn_are_asked_for_as_the_user(service, spawner, a
 async def test_named_servers_have_their_own_resource(service, spawner):
     spawner.orm_spawner = type("Orm", (), {"name": "gpu", "server": None})()
     await spawner.poll()
-    assert service.asked() == ["GET /labs/ada/servers/gpu"]
+    assert service.asked() == ["GET /lab-status", "GET /labs/ada/servers/gpu"]
 
 
 async def test_a_failed_start_tells_why(service, spawner):
@@ -80,13 +82,106 @@ async def test_a_refused_start_tells_why(service, spawner, answer, status, messa
 
 
 async def test_a_lab_left_over_is_stopped_first(service, spawner):
-    service.on(SPAWN, refuse(409, "a lab exists"), accept(303))
+    service.on(SPAWN, refuse(409, "a lab exists", type_="lab_exists"), accept(303))
     service.on(DELETE, accept(202))
     service.on(EVENTS, STOPPED, STARTED)
+    service.on(LAB, GONE, RUNNING)
+    assert await spawner.start() == "http://10.0.0.7:8888"
+    assert service.asked() == [SPAWN, DELETE, EVENTS, LAB, SPAWN, EVENTS, LAB]
+    assert [e["message"] async for e in spawner.progress()] == ["Pulling", "Ready"]
+
+
+INTERRUPTED = Stream(
+    "event: progress\ndata: 40\n\nevent: info\ndata: Pulling\n\nevent: error\ndata: Restarted\n\n"
+    "event: failed\ndata: Interrupted\n\n"
+)
+AGAIN = Stream("event: progress\ndata: 5\n\nevent: info\ndata: Namespace\n\nevent: complete\ndata: Ready\n\n")
+
+
+async def test_a_spawn_that_a_restart_of_the_service_interrupted_is_asked_for_again(service, spawner):
+    spawner.user_options = {"size": "large"}
+    spawner.auth_state["value"] = {"token": "gt-ada"}
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, INTERRUPTED, AGAIN)
+    service.on(LAB, lab("failed", reason="Interrupted", pod="missing"), RUNNING)
+    assert await spawner.start() == "http://10.0.0.7:8888"
+    assert service.asked() == [SPAWN, EVENTS, LAB, SPAWN, EVENTS, LAB]
+    first, second = (r for r in service.requests if r.method == "POST")
+    assert first.body == second.body
+    assert second.headers["Authorization"] == "Bearer gt-ada"
+    assert [e async for e in spawner.progress()] == [
+        {"progress": 40, "message": "Pulling"},
+        {"progress": 40, "message": "Restarted"},
+        {"progress": 40, "message": "The service that starts labs was restarted. Starting your lab again."},
+        {"progress": 40, "message": "Namespace"},
+        {"progress": 100, "message": "Ready"},
+    ]
+
+
+async def test_a_reader_of_the_progress_stays_over_the_interruption(service, spawner):
+    hold = asyncio.Event()
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, INTERRUPTED, Stream("event: info\ndata: Namespace\n\n", wait=hold))
+    service.on(LAB, lab("failed", reason="Interrupted"))
+    start = asyncio.create_task(spawner.start())
+    events = spawner.progress()
+    read = [(await anext(events))["message"] for _ in range(4)]
+    assert read[0] == "Pulling"
+    assert read[3] == "Namespace"
+    start.cancel()
+    await asyncio.gather(start, return_exceptions=True)
+    hold.set()
+
+
+async def test_an_interrupted_spawn_is_repeated_only_once(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, INTERRUPTED)
+    service.on(LAB, lab("failed", reason="Interrupted"))
+    with pytest.raises(LabError) as raised:
+        await spawner.start()
+    assert raised.value.jupyterhub_message == "Restarted"
+    assert service.asked().count(SPAWN) == 2
+
+
+async def test_another_failure_is_not_repeated(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, INTERRUPTED)
+    service.on(LAB, lab("failed", reason="ImagePullBackOff"))
+    with pytest.raises(LabError, match="Restarted"):
+        await spawner.start()
+    assert service.asked().count(SPAWN) == 1
+
+
+@pytest.mark.parametrize("answer", [refuse(503, "starting"), page(404), refuse(401, "token?")])
+async def test_why_a_spawn_failed_is_told_even_if_the_service_leaves_then(service, spawner, answer):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, INTERRUPTED)
+    service.on(LAB, answer)
+    with pytest.raises(LabError, match="Restarted"):
+        await spawner.start()
+
+
+async def test_a_record_that_the_restart_lost_is_an_interruption(service, spawner):
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, GONE, STARTED)
     service.on(LAB, RUNNING)
     assert await spawner.start() == "http://10.0.0.7:8888"
-    assert service.asked() == [SPAWN, DELETE, EVENTS, SPAWN, EVENTS, LAB]
-    assert [e["message"] async for e in spawner.progress()] == ["Pulling", "Ready"]
+    assert service.asked().count(SPAWN) == 2
+
+
+async def test_what_was_stopped_meanwhile_is_not_started_again(service, spawner):
+    hold = asyncio.Event()
+    service.on(SPAWN, accept(303))
+    service.on(EVENTS, Stream(*INTERRUPTED.pieces, before=hold), STOPPED)
+    service.on(DELETE, accept(202))
+    service.on(LAB, GONE, lab("failed", reason="Interrupted"))
+    start = asyncio.create_task(spawner.start())
+    await service.has_been_asked(EVENTS)
+    await spawner.stop()
+    hold.set()
+    with pytest.raises(LabError):
+        await start
+    assert service.asked().count(SPAWN) == 1
 
 
 async def test_a_lab_stopped_by_someone_else_did_not_start(service, spawner):
@@ -114,14 +209,6 @@ async def test_progress_can_be_read_before_start_and_while_it_runs(service, spaw
     hold.set()
 
 
-async def test_stop(service, spawner):
-    service.on(DELETE, accept(202))
-    service.on(EVENTS, STOPPED)
-    await spawner.stop()
-    assert service.asked() == [DELETE, EVENTS]
-    assert [e["message"] async for e in spawner.progress()] == ["Stopped"]
-
-
 async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
     released = {"deleted": [{"namespace": "labs", "name": "claim-ada"}], "kept": []}
     service.on("DELETE /labs/ada/volumes", lambda: web.json_response(released))
@@ -132,27 +219,15 @@ async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
         await spawner.delete_forever()
 
 
-async def test_stopping_what_is_gone(service, spawner):
-    await spawner.stop()
-    service.on(DELETE, accept(202))  # and gone before its stream could be opened
-    await spawner.stop()
-
-
-async def test_a_failed_stop_is_an_error(service, spawner):
-    service.on(DELETE, accept(202))
-    service.on(EVENTS, Stream("event: failed\ndata: The namespace would not go\n\n"))
-    with pytest.raises(LabError, match="would not go"):
-        await spawner.stop()
-
-
-async def test_an_endless_stop_is_an_error(service, spawner):
-    hold = asyncio.Event()
+async def test_volumes_are_given_up_as_soon_as_the_rest_of_the_lab_is_gone(service, spawner):
+    in_use = refuse(409, "the lab still exists", type_="volumes_in_use")
+    service.on("DELETE /labs/ada/volumes", in_use, lambda: web.json_response({"deleted": [], "kept": []}))
+    await spawner.delete_forever()
+    assert service.asked() == ["DELETE /labs/ada/volumes"] * 2
     spawner.stop_timeout = 1
-    service.on(DELETE, accept(202))
-    service.on(EVENTS, Stream(": here\n\n", wait=hold))
-    with pytest.raises(LabError, match="1 seconds"):
-        await spawner.stop()
-    hold.set()
+    service.on("DELETE /labs/ada/volumes", in_use)
+    with pytest.raises(LabError, match="still exists"):
+        await spawner.delete_forever()
 
 
 @pytest.mark.parametrize(
@@ -161,8 +236,10 @@ async def test_an_endless_stop_is_an_error(service, spawner):
         (lab("starting"), None),
         (lab("running"), None),
         (lab("terminating"), None),
+        (lab("terminating", pod="present"), None),
+        (lab("terminating", pod="missing"), 0),
         (lab("failed"), 0),
-        (refuse(404, "no lab"), 0),
+        (GONE, 0),
     ],
 )
 async def test_poll(service, spawner, answer, status):
@@ -170,7 +247,26 @@ async def test_poll(service, spawner, answer, status):
     assert await spawner.poll() == status
 
 
-@pytest.mark.parametrize("answer", [refuse(503, "starting"), refuse(401, "token?"), refuse(500, "oops")])
+UNKNOWN = {
+    "not ready": refuse(503, "starting"),
+    "no access": refuse(401, "token?"),
+    "server error": refuse(500, "oops"),
+    "404 of a proxy": page(404),
+    "404 of another route": refuse(404, "no such route", type_="unknown_route"),
+    "403 of a proxy": page(403),
+    "gone, but not said by the service": page(410),
+    "login page": page(200),
+    "redirect": page(302),
+    "status of a later version": lab("hibernating"),
+    "status of a later version without a pod": lab("hibernating", pod="missing"),
+    "no status": lambda: web.json_response({"username": "ada"}),
+    "a list": lambda: web.json_response([]),
+    "nothing": lambda: web.Response(),
+    "broken": Lost(),
+}
+
+
+@pytest.mark.parametrize("answer", UNKNOWN.values(), ids=UNKNOWN)
 @pytest.mark.parametrize(("known", "status"), [(RUNNING, None), (lab("failed"), 0)])
 async def test_poll_keeps_what_it_knew_while_the_service_is_silent(service, spawner, answer, known, status):
     service.on(LAB, known, answer)
@@ -228,8 +324,6 @@ async def test_the_token_file_is_read_again(service, spawner, tmp_path):
     assert await spawner.poll() == 0  # no file: nothing is known, nothing breaks
     for token in ("first", "second"):
         file.write_text(token + "\n")
-        await spawner.poll()
-        import os
-
+        await spawner.stop()
         os.utime(file, ns=(1, 1 if token == "first" else 2))
     assert [r.headers["Authorization"] for r in service.requests] == ["Bearer first", "Bearer second"]

@@ -3,11 +3,11 @@
 import asyncio
 import atexit
 import json
-import random
+import math
 import ssl
 import weakref
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -16,36 +16,17 @@ import aiohttp
 from yarl import URL
 
 from .errors import Refused, ServiceError, Unreachable
+from .lab import Lab
+from .lab_state import LabState
+from .retries import Retries
 from .sse import Event, EventStreamParser, StreamTooLong
+from .status_report import StatusReport
 
-_NOT_READY = frozenset((502, 503, 504))
 _TERMINAL = frozenset(("complete", "failed"))
-_FEWEST_ATTEMPTS = 3
+# Ingresses close idle connections after 60 to 75 seconds. A connection that is closed by the other side just as a
+# request is sent on it costs an attempt, and for a spawn the certainty whether it was accepted.
+_KEEPALIVE_SECONDS = 15
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-def _segment(name: str) -> str:
-    """A name as one path segment; `.` and `..` too, which `quote` leaves alone and proxies resolve."""
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """Which lab: a user's default server (`server` is "") or one of their named ones."""
-
-    user: str
-    server: str = ""
-
-    @property
-    def path(self) -> str:
-        """The lab's resource, below the API's base."""
-        path = f"/labs/{_segment(self.user)}"
-        return f"{path}/servers/{_segment(self.server)}" if self.server else path
-
-    @property
-    def form_path(self) -> str:
-        """The user's spawn form, below the API's base."""
-        return f"/spawn-form/{_segment(self.user)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +40,8 @@ class ClientOptions:
     retry_for: float = 15.0
     silence_timeout: float = 45.0
     max_requests: int = 64
+    max_status_requests: int = 16
+    status_interval: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +50,15 @@ class Answer:
 
     status: int
     body: bytes
+    date: str = ""
 
 
 class ServiceClient:
     """One connection pool for all spawners of a Hub.
 
-    Event streams live as long as a spawn and are not counted; plain requests are bounded by `max_requests`, so that
-    a thousand spawns neither starve each other's streams nor open a thousand connections more.
+    Event streams live as long as a spawn and are not counted. Requests that a user waits for are bounded by
+    `max_requests`, so that a thousand spawns neither starve each other's streams nor open a thousand connections more.
+    Polls have slots of their own, `max_status_requests`: nobody waits behind them.
     """
 
     _shared: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ClientOptions, "ServiceClient"]]] = (
@@ -85,11 +70,12 @@ class ServiceClient:
         self._base = options.api_url.rstrip("/")
         tls = ssl.create_default_context(cafile=options.ca_file) if options.ca_file else True
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=30),
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_KEEPALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": "wasmspawner-jupyterhub"},
         )
-        self._slots = asyncio.Semaphore(options.max_requests)
+        self._user_slots = asyncio.Semaphore(options.max_requests)
+        self._status_slots = asyncio.Semaphore(options.max_status_requests)
         self._request_timeout = aiohttp.ClientTimeout(
             total=options.request_timeout, sock_connect=options.connect_timeout
         )
@@ -118,31 +104,59 @@ class ServiceClient:
         return answer.body.decode("utf-8", "replace")
 
     async def spawn(self, lab: Lab, token: str, options: Mapping[str, Any], env: Mapping[str, str]) -> None:
-        """Queue a new lab. Raises `Refused` with status 409 where there is one already."""
-        body = json.dumps({"options": options, "env": env}).encode()
-        await self._patiently("POST", f"{lab.path}/spawn", token, body)
+        """Queue a new lab; one attempt. Raises `Refused` with status 409 where there is one already.
 
-    async def lab(self, lab: Lab, token: str, *, patiently: bool = False) -> dict[str, Any] | None:
-        """The lab's state, None if there is no lab. Asks only once unless `patiently`: who polls comes again."""
-        ask = self._patiently if patiently else self._request
+        After an `Unreachable` that is not `unsent` the lab may be starting all the same.
+        """
+        body = json.dumps({"options": options, "env": env}).encode()
+        await self._request("POST", f"{lab.path}/spawn", token, body)
+
+    async def lab(self, lab: Lab, token: str) -> LabState | None:
+        """The lab's state, None if there is no lab. Asks again while the service is away."""
+        return await self._lab_state(self._patiently("GET", lab.path, token))
+
+    async def lab_now(self, lab: Lab, token: str) -> LabState | None:
+        """As `lab`, in one attempt."""
+        return await self._lab_state(self._request("GET", lab.path, token))
+
+    async def polled_lab(self, lab: Lab, token: str) -> LabState | None:
+        """As `lab`, in one attempt and with the slots of those who come again anyway."""
+        return await self._lab_state(self._request("GET", lab.path, token, slots=self._status_slots))
+
+    async def _lab_state(self, request: Awaitable[Answer]) -> LabState | None:
         try:
-            answer = await ask("GET", lab.path, token)
+            answer = await request
         except Refused as error:
             if error.no_lab:
                 return None
             raise
         try:
-            body = json.loads(answer.body)
+            return LabState.of_answer(answer.body, answer.date)
         except ValueError as error:
-            raise Unreachable(f"GET {lab.path} was answered with something that is not JSON") from error
-        if not isinstance(body, dict):
-            raise Unreachable(f"GET {lab.path} was answered with JSON that is not an object")
-        return body
+            raise Unreachable("the answer about a lab is not understood") from error
+
+    async def lab_status(self, token: str, since: str = "") -> StatusReport | None:
+        """All labs, or those that changed since a revision; one attempt. None if the service has no such route."""
+        path = f"/lab-status?since={quote(since, safe='')}" if since else "/lab-status"
+        try:
+            # There is one at a time: it need not queue up with the polls that wait for it.
+            answer = await self._request("GET", path, token, slots=nullcontext())
+        except Refused as error:
+            if error.status in (404, 405):
+                return None
+            raise
+        try:
+            report = StatusReport.of_answer(answer.body)
+        except ValueError as error:
+            raise Unreachable(f"GET {path} was answered with something unexpected: {error}") from error
+        if not since and not report.complete:
+            raise Unreachable(f"GET {path} was answered with changes only")
+        return report
 
     async def delete(self, lab: Lab, token: str) -> bool:
-        """Begin to stop the lab. False if there is none."""
+        """Begin to stop the lab, or join a stop under way; one attempt. False if there is no lab."""
         try:
-            await self._patiently("DELETE", lab.path, token)
+            await self._request("DELETE", lab.path, token)
         except Refused as error:
             if error.no_lab:
                 return False
@@ -158,26 +172,36 @@ class ServiceClient:
         except (ValueError, KeyError, TypeError) as error:
             raise Unreachable(f"DELETE {lab.path}/volumes was answered with something unexpected") from error
 
-    async def events(self, lab: Lab, token: str) -> AsyncGenerator[list[Event], None]:
+    async def events(
+        self, lab: Lab, token: str, *, give_up_after: float = math.inf
+    ) -> AsyncGenerator[list[Event], None]:
         """The current operation's events, in batches of one network read, to its `complete` or `failed`.
 
-        Survives broken connections and restarts of the service: it resumes after the last event received, for as long
-        as its reader has patience. Raises `Refused` when the service says that this stream is not to be had.
+        Survives broken connections and restarts of the service: it resumes after the last event received, and raises
+        what went wrong only after `give_up_after` seconds without a new one. Raises `Refused` at once when the service
+        says that this stream is not to be had.
         """
         parser = EventStreamParser()
-        failures = 0
+        retries = None
         while True:
             try:
                 async with aclosing(self._stream(lab, token, parser)) as stream:
                     async for batch in stream:
-                        failures = 0
+                        retries = None
                         yield batch
                         if any(event.type in _TERMINAL for event in batch):
                             return
-            except (Unreachable, StreamTooLong):
-                pass
-            failures += 1
-            await asyncio.sleep(_backoff(failures, first=parser.retry or 0.5))
+                broken: ServiceError = Unreachable(f"GET {lab.path}/events: the stream ended before the operation")
+            except Unreachable as error:
+                broken = error
+            except StreamTooLong as error:
+                broken = Unreachable(f"GET {lab.path}/events: {error}")
+            except Refused as error:
+                if not error.may_pass:
+                    raise
+                broken = error
+            retries = retries or Retries(give_up_after, first=parser.retry or 0.5, longest=10.0)
+            await retries.pause(broken)
             parser.reconnected()
 
     async def _stream(self, lab: Lab, token: str, parser: EventStreamParser) -> AsyncGenerator[list[Event], None]:
@@ -197,39 +221,39 @@ class ServiceClient:
 
     # One request
 
-    async def _patiently(self, method: str, path: str, token: str, body: bytes | None = None) -> Answer:
+    async def _patiently(self, method: str, path: str, token: str) -> Answer:
         """Ask again while the service is away (it restarts in seconds), for `retry_for` seconds."""
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + self.options.retry_for
-        failures = 0
+        retries = Retries(self.options.retry_for)
         while True:
             try:
-                return await self._request(method, path, token, body)
+                return await self._request(method, path, token)
             except Unreachable as error:
-                failures += 1
-                pause = _backoff(failures, first=0.2, longest=2.0)
-                # A busy Hub may find its timers expired before it has looked once: time alone is not enough.
-                exhausted = loop.time() + pause > give_up and failures >= _FEWEST_ATTEMPTS
-                # A spawn that may have been accepted is not sent twice.
-                if exhausted or (method == "POST" and not error.unsent):
-                    raise
-            await asyncio.sleep(pause)
+                await retries.pause(error)
 
-    async def _request(self, method: str, path: str, token: str, body: bytes | None = None) -> Answer:
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        token: str,
+        body: bytes | None = None,
+        *,
+        slots: AbstractAsyncContextManager[None] | None = None,
+    ) -> Answer:
+        # On a kept-alive connection that the other side had closed aiohttp itself repeats a GET or a DELETE once.
         headers = {"Authorization": f"Bearer {token}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         url = URL(self._base + path, encoded=True)
         try:
             async with (
-                self._slots,
+                slots or self._user_slots,
                 self._session.request(
                     method, url, data=body, headers=headers, allow_redirects=False, timeout=self._request_timeout
                 ) as response,
             ):
-                if response.status >= 400:
+                if response.status >= 300 and response.status != 303:
                     raise await _refusal(response)
-                return Answer(response.status, await response.read())
+                return Answer(response.status, await response.read(), response.headers.get("Date", ""))
         except _BROKEN as error:
             unsent = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}", unsent=unsent) from error
@@ -238,15 +262,16 @@ class ServiceClient:
 async def _refusal(response: aiohttp.ClientResponse) -> ServiceError:
     body = await response.read()
     refused = Refused(response.status, body, {k.lower(): v for k, v in response.headers.items()})
-    if response.status in _NOT_READY:
-        return Unreachable(f"{response.method} {response.url.path}: {refused}", unsent=True)
-    return refused
+    if response.status not in (502, 503, 504):
+        return refused
+    # With 503 the request was not accepted. 502 and 504 are a proxy's, which may have passed it on.
+    message = f"{response.method} {response.url.path}: {refused}"
+    return Unreachable(message, unsent=response.status == 503, retry_after=_retry_after(refused))
 
 
-def _backoff(failures: int, first: float, longest: float = 10.0) -> float:
-    """Seconds to wait after so many failures in a row: doubling, and spread so that a thousand clients do not return
-    in step."""
-    return min(first * 2 ** min(failures - 1, 10), longest) * random.uniform(0.5, 1.0)
+def _retry_after(refused: Refused) -> float:
+    seconds = refused.headers.get("retry-after", "")
+    return float(seconds) if seconds.isascii() and seconds.isdigit() else 0.0
 
 
 def _close_at_exit(reference: "weakref.ref[ServiceClient]") -> None:

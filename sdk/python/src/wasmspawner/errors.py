@@ -17,12 +17,13 @@ class ServiceError(Exception):
 class Unreachable(ServiceError):
     """No answer, or one from a service that is not ready (502, 503, 504): nothing is known about the lab.
 
-    `unsent`: the service certainly did nothing about the request.
+    `unsent`: the service did nothing about the request. `retry_after`: seconds it wants to be left alone.
     """
 
-    def __init__(self, message: str, *, unsent: bool = False) -> None:
+    def __init__(self, message: str, *, unsent: bool = False, retry_after: float = 0.0) -> None:
         super().__init__(message)
         self.unsent = unsent
+        self.retry_after = retry_after
 
 
 class Refused(ServiceError):
@@ -43,6 +44,12 @@ class Refused(ServiceError):
     def no_lab(self) -> bool:
         """The service itself says that there is no such lab; not just any 404 of a proxy or a wrong `api_url`."""
         return self.status == 404 and "unknown_lab" in self.types
+
+    @property
+    def may_pass(self) -> bool:
+        """Another attempt may be answered differently: the service fails or is overloaded, or it was not the service
+        that answered (its errors all have a type) but a proxy before it."""
+        return self.status >= 500 or self.status == 429 or not any(self.types)
 
 
 def _detail(body: bytes) -> list[dict[str, Any]]:

@@ -16,29 +16,41 @@ class ProgressLog:
     """The log of one operation (a start or a stop) on one lab, and who waits for it.
 
     The conversion is that of the specification: `progress` only moves the number; `info` and `error` are shown with
-    the last number seen; `complete` and `failed` end the operation at 100.
+    the last number seen; `complete` and `failed` end the operation at 100. These two are shown by `end`: before that,
+    the operation may still be asked for again (`go_on`).
     """
 
     def __init__(self) -> None:
         self.events: list[ProgressEvent] = []
         self.progress = 0
+        self.begun = False
         self.complete = False
-        self.failed = False
         self.last_error = ""
+        self._outcome: Event | None = None
         self._changed = asyncio.Condition()
 
+    @property
+    def failed(self) -> bool:
+        """The service's last word is that the operation failed."""
+        return self._outcome is not None and self._outcome.type == "failed"
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, for the user."""
+        return self.last_error or (self._outcome.data if self._outcome else "") or "Operation failed"
+
     async def apply(self, batch: Iterable[Event]) -> bool:
-        """Take the events of one network read; wake the readers once. True when the operation has ended."""
+        """Take the events of one network read; wake the readers once. True when the service has said its last word."""
         async with self._changed:
             before = len(self.events)
             for event in batch:
                 self._apply(event)
-            if len(self.events) > before or self.complete:
+            if len(self.events) > before:
                 self._changed.notify_all()
-        return self.complete
+        return self._outcome is not None
 
     def _apply(self, event: Event) -> None:
-        if self.complete:
+        if self._outcome is not None:
             return
         match event.type:
             case "progress":
@@ -50,23 +62,28 @@ class ProgressLog:
             case "error":
                 self.last_error = event.data
                 self._show(event.data)
-            case "complete":
-                self.complete = True
-                self.progress = 100
-                self._show(event.data or "Operation complete")
-            case "failed":
-                self.complete = self.failed = True
-                self.progress = 100
-                self._show(event.data or "Operation failed")
+            case "complete" | "failed":
+                self._outcome = event
             case _:
                 pass  # `stage` and types of later versions are for other clients
 
     def _show(self, message: str) -> None:
         self.events.append({"progress": self.progress, "message": message})
 
-    async def end(self) -> None:
-        """Release the readers of an operation that ends without the service saying so (cancelled, unreachable)."""
+    async def go_on(self, message: str) -> None:
+        """Tell the user that the operation is asked for again; its events follow in this log."""
         async with self._changed:
+            self._outcome = None
+            self.last_error = ""
+            self._show(message)
+            self._changed.notify_all()
+
+    async def end(self) -> None:
+        """Show how the operation ended, if the service has said so, and release the readers."""
+        async with self._changed:
+            if self._outcome is not None and not self.complete:
+                self.progress = 100
+                self._show(self._outcome.data or f"Operation {self._outcome.type}")
             self.complete = True
             self._changed.notify_all()
 
@@ -97,4 +114,5 @@ class ProgressLog:
         log.events = list(state.get("events", []))
         log.progress = int(state.get("progress", 0))
         log.complete = bool(state.get("complete", False))
+        log.begun = bool(log.events) or log.complete
         return log

@@ -1,23 +1,26 @@
 """The class JupyterHub loads: `c.JupyterHub.spawner_class = "wasmspawner"`."""
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from jupyterhub.spawner import Spawner
 from traitlets import Float, Integer, TraitError, Unicode, default, validate
 
-from .client import ClientOptions, Lab, ServiceClient
+from .client import ClientOptions, ServiceClient
 from .errors import LabError, Refused, ServiceError, for_user
+from .lab import Lab
+from .lab_stop import LabStop
 from .options import options_from_form
 from .progress import ProgressEvent, ProgressLog
-
-_ALIVE = frozenset(("starting", "running", "terminating"))
+from .retries import Retries
+from .spawn_request import SpawnRequest
+from .status_cache import StatusCache
+from .token_file import TokenFile
 
 
 class WasmSpawner(Spawner):
@@ -89,13 +92,34 @@ class WasmSpawner(Spawner):
         every 15 seconds.""",
     )
 
-    stop_timeout = Float(120, min=1, config=True, help="""Seconds for a lab to stop; the service's own limit is 60.""")
+    stop_timeout = Float(
+        120,
+        min=1,
+        config=True,
+        help="""Seconds for a lab to stop, a restart of the service included; the service's own limit is 60.""",
+    )
 
     max_requests = Integer(
         64,
         min=1,
         config=True,
-        help="""Requests to the service at any one time, for the whole Hub. Event streams do not count.""",
+        help="""Requests that users wait for (forms, starts, stops) at any one time, for the whole Hub. Event streams
+        do not count.""",
+    )
+
+    max_status_requests = Integer(
+        16,
+        min=1,
+        config=True,
+        help="""Requests of polls at any one time, for the whole Hub, besides `max_requests`.""",
+    )
+
+    status_interval = Float(
+        5,
+        min=0.1,
+        config=True,
+        help="""Seconds for which one answer about all labs serves the polls of all spawners. A service that has no such
+        answer is asked about each lab by itself.""",
     )
 
     @default("token")
@@ -143,6 +167,8 @@ class WasmSpawner(Spawner):
     def __init__(self, **kwargs: Any) -> None:
         self._log_of_operation = ProgressLog()
         self._starting = False
+        # When the last start or stop began or ended.
+        self._operation_at = -math.inf
         # What poll() last knew. A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
         super().__init__(**kwargs)
@@ -168,50 +194,72 @@ class WasmSpawner(Spawner):
         log = self._new_log()
         self._starting = True
         self._last_status = None
+        self._touch()
         try:
-            await self._request_spawn()
-            await self._follow(log)
+            request = await self._spawn_request()
+            await request.submit()
+            if await self._was_interrupted(log):
+                # Nobody has to press the button again for a restart of the service.
+                await log.go_on("The service that starts labs was restarted. Starting your lab again.")
+                await request.submit()
+                await self._follow(log)
             if log.failed:
-                raise LabError(500, log.last_error or log.events[-1]["message"])
+                raise LabError(500, log.failure)
             return await self._running_url()
         except ServiceError as error:
             raise for_user(error, f"starting the lab of {self._log_name}") from error
         finally:
             self._starting = False
+            self._touch()
             await log.end()
 
-    async def _request_spawn(self) -> None:
-        env = {key: str(value) for key, value in self.get_env().items() if value is not None}
-        spawn = partial(self._client.spawn, self._lab, await self._user_token(), self.user_options, env)
+    async def _spawn_request(self) -> SpawnRequest:
+        return SpawnRequest(
+            self._client,
+            self._lab,
+            await self._user_token(),
+            dict(self.user_options),
+            {key: str(value) for key, value in self.get_env().items() if value is not None},
+            hub_token=self._hub_token,
+            stop_timeout=self.stop_timeout,
+        )
+
+    async def _was_interrupted(self, log: ProgressLog) -> bool:
+        """Follow the spawn to its end. True if it failed because the service restarted, and is still wanted."""
         try:
-            await spawn()
+            await self._follow(log)
+            interrupted = log.failed and await self._says_interrupted()
         except Refused as error:
-            if error.status != 409:
+            if not error.no_lab:
                 raise
-            # JupyterHub starts a lab only when it knows of none: this one is left over (the Hub lost its database, a
-            # stop was cut short), and its API token no longer opens the Hub.
-            self.log.warning("Stopping the lab that %s already has, unknown to this Hub", self._log_name)
-            await self._stop_lab(ProgressLog())
-            await spawn()
+            interrupted = True  # what was accepted a moment ago is not even recorded any more
+        return interrupted and self._log_of_operation is log
+
+    async def _says_interrupted(self) -> bool:
+        try:
+            lab = await self._client.lab(self._lab, self._hub_token())
+        except ServiceError:
+            return False  # the user is told why the spawn failed, not why that could not be read
+        return lab is not None and lab.interrupted
 
     async def _running_url(self) -> str:
-        lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
-        if lab is None or lab.get("status") != "running" or not lab.get("url"):
+        lab = await self._client.lab(self._lab, self._hub_token())
+        if lab is None or lab.status != "running" or not lab.url:
             # Somebody else stopped it in the meantime; the end of that operation is not the end of ours.
-            raise LabError(500, (lab or {}).get("message") or "The lab was stopped before it was ready.")
-        return str(lab["url"])
+            raise LabError(500, (lab and lab.message) or "The lab was stopped before it was ready.")
+        return lab.url
 
     async def stop(self, now: bool = False) -> None:
         """Stop the lab and wait until it is gone. `now` changes nothing: the grace period is the service's."""
         log = self._new_log()
+        self._touch()
         try:
-            await self._stop_lab(log)
+            await LabStop(self._client, self._lab, self._hub_token, self.stop_timeout).run(log)
         except ServiceError as error:
             raise for_user(error, f"stopping the lab of {self._log_name}") from error
         finally:
+            self._touch()
             await log.end()
-        if log.failed:
-            raise LabError(500, log.last_error or log.events[-1]["message"])
         self._last_status = 0
 
     async def delete_forever(self) -> None:
@@ -220,22 +268,22 @@ class WasmSpawner(Spawner):
         A volume that another server of the user has used stays.
         """
         try:
-            deleted, kept = await self._client.release_volumes(self._lab, self._hub_token())
+            deleted, kept = await self._release_volumes()
         except ServiceError as error:
             raise for_user(error, f"deleting the volumes of {self._log_name}") from error
         if deleted or kept:
             self.log.info("Volumes of %s: deleted %s, kept %s", self._log_name, deleted, kept)
 
-    async def _stop_lab(self, log: ProgressLog) -> None:
-        try:
-            async with asyncio.timeout(self.stop_timeout):
-                if await self._client.delete(self._lab, self._hub_token()):
-                    await self._follow(log)
-        except Refused as error:
-            if not error.no_lab:  # the record went with the lab before the stream was opened
-                raise
-        except TimeoutError as error:
-            raise LabError(504, f"The lab did not stop within {self.stop_timeout:.0f} seconds.") from error
+    async def _release_volumes(self) -> tuple[list[str], list[str]]:
+        # A stop ends with the lab's pod; what else there was of it, and uses the volumes, may go later.
+        retries = Retries(self.stop_timeout, longest=5.0)
+        while True:
+            try:
+                return await self._client.release_volumes(self._lab, self._hub_token())
+            except Refused as error:
+                if "volumes_in_use" not in error.types:
+                    raise
+                await retries.pause(error)
 
     async def _follow(self, log: ProgressLog) -> None:
         async with aclosing(self._client.events(self._lab, self._hub_token())) as batches:
@@ -249,30 +297,33 @@ class WasmSpawner(Spawner):
         Only the service's word counts. When it is away, restarting or refuses the Hub's token, the last answer
         stands: labs outlive the service, and a Hub that takes silence for death would stop them all.
         """
-        try:
-            lab = await self._client.lab(self._lab, self._hub_token())
-        except (ServiceError, LabError) as error:
-            self.log.warning("The state of the lab of %s is unknown: %s", self._log_name, error)
-            return self._last_status
-        self._last_status = None if lab is not None and lab.get("status") in _ALIVE else 0
-        # Between start() and the service's acceptance there is no lab yet.
+        if self._starting:
+            return None  # between start() and the service's acceptance there is no lab yet
+        operation_at = self._operation_at
+        alive = await self._statuses.is_alive(self._lab, self._hub_token, since=operation_at)
+        # What was asked before a start or a stop is not believed after it.
+        if alive is not None and operation_at == self._operation_at:
+            self._last_status = None if alive else 0
         return None if self._starting else self._last_status
 
     async def get_url(self) -> str:
         """The URL of a lab that runs since before this Hub; waits for one that is still starting."""
         try:
-            lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
-            if lab is not None and lab.get("status") == "starting":
+            lab = await self._client.lab(self._lab, self._hub_token())
+            if lab is not None and lab.status == "starting":
                 self._log_of_operation = log = ProgressLog()
-                await self._follow(log)
-                lab = await self._client.lab(self._lab, self._hub_token(), patiently=True)
+                try:
+                    await self._follow(log)
+                finally:
+                    await log.end()
+                lab = await self._client.lab(self._lab, self._hub_token())
         except ServiceError as error:
             self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
             lab = None
         known = self.server.url
-        if lab is None or not lab.get("url"):
+        if lab is None or not lab.url:
             return known
-        ours, theirs = urlsplit(known), urlsplit(lab["url"])
+        ours, theirs = urlsplit(known), urlsplit(lab.url)
         if (ours.scheme, ours.hostname, ours.port) == (theirs.scheme, theirs.hostname, theirs.port):
             return known
         return f"{theirs.scheme}://{theirs.netloc}{self.server.base_url}"
@@ -302,10 +353,14 @@ class WasmSpawner(Spawner):
         self._log_of_operation = ProgressLog()
         self._last_status = 0
 
+    def _touch(self) -> None:
+        self._operation_at = asyncio.get_running_loop().time()
+
     def _new_log(self) -> ProgressLog:
         # A reader may have come before start() was called (JupyterHub prepares for a while); it keeps its log.
-        if self._log_of_operation.complete or self._log_of_operation.events:
+        if self._log_of_operation.begun:
             self._log_of_operation = ProgressLog()
+        self._log_of_operation.begun = True
         return self._log_of_operation
 
     # Who asks whom
@@ -325,24 +380,18 @@ class WasmSpawner(Spawner):
                 retry_for=self.retry_for,
                 silence_timeout=self.silence_timeout,
                 max_requests=self.max_requests,
+                max_status_requests=self.max_status_requests,
+                status_interval=self.status_interval,
             )
         )
+
+    @property
+    def _statuses(self) -> StatusCache:
+        return StatusCache.shared(self._client, self.token_file or self.token)
 
     async def _user_token(self) -> str:
         auth_state = await self.user.get_auth_state()
         return (auth_state or {}).get(self.auth_state_token_key) or self._hub_token()
 
-    _token_files: ClassVar[dict[str, tuple[int, str]]] = {}
-
     def _hub_token(self) -> str:
-        if not self.token_file:
-            return self.token
-        path = Path(self.token_file)
-        try:
-            changed = path.stat().st_mtime_ns
-            known = self._token_files.get(self.token_file)
-            if known is None or known[0] != changed:
-                known = self._token_files[self.token_file] = (changed, path.read_text().strip())
-        except OSError as error:
-            raise LabError(500, "JupyterHub has no token for the service.", log_message=str(error)) from error
-        return known[1]
+        return TokenFile.read(self.token_file) if self.token_file else self.token

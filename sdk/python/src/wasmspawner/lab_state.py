@@ -1,0 +1,69 @@
+"""What the service says about one lab."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+_ALIVE = frozenset(("starting", "running", "terminating"))
+
+
+@dataclass(frozen=True, slots=True)
+class LabState:
+    """One answer about a lab. `status` may be a word of a later version of the service."""
+
+    status: str
+    pod: str = ""
+    url: str = ""
+    reason: str = ""
+    message: str = ""
+    age: float | None = None
+    """Seconds since its spawn began, by the service's own clock; None where it does not say."""
+
+    @property
+    def alive(self) -> bool | None:
+        """Whether the lab is there. None: this version does not know the status, which says nothing at all."""
+        if self.stopped or self.status == "failed":
+            return False
+        return True if self.status in _ALIVE else None
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing of it runs any more, although other objects of it may still be removed."""
+        return self.status in ("failed", "terminating") and self.pod == "missing"
+
+    @property
+    def interrupted(self) -> bool:
+        """Its spawn failed for no other reason than that the service restarted."""
+        return self.status == "failed" and self.reason == "Interrupted"
+
+    @classmethod
+    def of(cls, entry: Any, now: datetime | None = None) -> "LabState":
+        """The state in an object of the API. Raises `ValueError` for anything that is not one."""
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("status"), str):
+            raise ValueError("a lab without a status")
+        texts = {name: str(entry.get(name) or "") for name in ("pod", "url", "reason", "message")}
+        return cls(status=entry["status"], age=_age(entry.get("started_at"), now), **texts)
+
+    @classmethod
+    def of_answer(cls, body: bytes, date: str) -> "LabState":
+        """The state in an answer to `GET /labs/...`, with the answer's `Date`."""
+        return cls.of(json.loads(body), _http_date(date))
+
+
+def _age(started_at: Any, now: datetime | None) -> float | None:
+    try:
+        started = datetime.fromisoformat(started_at)
+        return ((now or datetime.now(UTC)) - started).total_seconds()
+    except (TypeError, ValueError):  # no date, or one without a time zone
+        return None
+
+
+def _http_date(date: str) -> datetime | None:
+    try:
+        parsed = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else None

@@ -1,0 +1,110 @@
+"""The state of all labs of a Hub, for everybody who polls."""
+
+import asyncio
+import math
+import weakref
+from collections.abc import Callable
+from typing import ClassVar
+
+from .client import ServiceClient
+from .errors import LabError, ServiceError
+from .lab import Lab
+from .lab_state import LabState
+from .outage_log import OutageLog
+
+# An older service may be replaced by one that has the list while the Hub runs on.
+_ASK_FOR_THE_LIST_AGAIN_AFTER = 300.0
+
+
+class StatusCache:
+    """Whether a lab is alive, by the service's list of all labs, which is asked for once an interval for all pollers.
+
+    The list is believed only about labs that are alive. What it says nothing about, or that it failed, is asked about
+    by itself: no lab is reported as gone because of a list that is out of date.
+    """
+
+    _shared: ClassVar[weakref.WeakKeyDictionary[ServiceClient, dict[str, "StatusCache"]]] = weakref.WeakKeyDictionary()
+
+    def __init__(self, client: ServiceClient) -> None:
+        self._client = client
+        self._labs: dict[Lab, LabState] = {}
+        self._revision = ""
+        self._asked_at = -math.inf
+        self._failed = False
+        self._refreshing: asyncio.Task[None] | None = None
+        self._no_list_until = -math.inf
+        self._list_log = OutageLog("The states of all labs")
+        self._lab_log = OutageLog("The state of a lab")
+
+    @classmethod
+    def shared(cls, client: ServiceClient, credential: str) -> "StatusCache":
+        """The cache of all who use this client with the same credential (a token, or the file that it is in)."""
+        caches = cls._shared.setdefault(client, {})
+        if credential not in caches:
+            caches[credential] = cls(client)
+        return caches[credential]
+
+    async def is_alive(self, lab: Lab, token: Callable[[], str], since: float = -math.inf) -> bool | None:
+        """Whether there is such a lab, by an answer to a request that was made after `since` (the loop's time).
+
+        None when that is not known, because the service is away or says something that is not understood.
+        """
+        if self._has_list():
+            await self._refresh_unless_after(max(since, self._now() - self._client.options.status_interval), token)
+            if self._failed:
+                return None
+            if self._has_list() and (listed := self._labs.get(lab)) is not None and listed.alive:
+                return True
+        return await self._ask_about(lab, token)
+
+    async def _ask_about(self, lab: Lab, token: Callable[[], str]) -> bool | None:
+        try:
+            state = await self._client.polled_lab(lab, token())
+        except (ServiceError, LabError) as error:
+            self._lab_log.failed(error)
+            return None
+        self._lab_log.succeeded()
+        return state.alive if state is not None else False
+
+    # The list
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _has_list(self) -> bool:
+        return self._now() >= self._no_list_until
+
+    async def _refresh_unless_after(self, instant: float, token: Callable[[], str]) -> None:
+        """Have the outcome of a request made at `instant` or later: the last one's, or that of one for all callers."""
+        while self._asked_at < instant:
+            if self._refreshing is None:
+                self._refreshing = asyncio.create_task(self._refresh(token))
+            await asyncio.shield(self._refreshing)  # a poll that is cancelled leaves it to the others
+
+    async def _refresh(self, token: Callable[[], str]) -> None:
+        asked_at = self._now()
+        try:
+            await self._update(token())
+            self._failed = False
+            self._list_log.succeeded()
+        except (ServiceError, LabError) as error:
+            self._failed = True
+            self._list_log.failed(error)
+        finally:
+            self._asked_at = asked_at
+            self._refreshing = None
+
+    async def _update(self, token: str) -> None:
+        report = await self._client.lab_status(token, self._revision)
+        if report is None:
+            self._no_list_until = self._now() + _ASK_FOR_THE_LIST_AGAIN_AFTER
+            self._labs, self._revision = {}, ""
+            return
+        if report.complete:
+            self._labs = {}
+        for lab, state in report.labs.items():
+            if state is None:
+                self._labs.pop(lab, None)
+            else:
+                self._labs[lab] = state
+        self._revision = report.revision

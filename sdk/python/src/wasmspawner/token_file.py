@@ -1,0 +1,24 @@
+"""A file with a token."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from .errors import LabError
+
+
+class TokenFile:
+    """A token that may change while the Hub runs: the file is read again when its time of modification changes."""
+
+    _known: ClassVar[dict[str, tuple[int, str]]] = {}
+
+    @classmethod
+    def read(cls, path: str) -> str:
+        """The token. Raises `LabError` (500) if the file cannot be read."""
+        try:
+            changed = Path(path).stat().st_mtime_ns
+            known = cls._known.get(path)
+            if known is None or known[0] != changed:
+                known = cls._known[path] = (changed, Path(path).read_text().strip())
+        except OSError as error:
+            raise LabError(500, "JupyterHub has no token for the service.", log_message=str(error)) from error
+        return known[1]

@@ -1,0 +1,40 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from wasmspawner.lab_state import LabState
+
+
+@pytest.mark.parametrize(
+    ("entry", "alive", "stopped"),
+    [
+        ({"status": "starting", "pod": "missing"}, True, False),
+        ({"status": "running", "pod": "present"}, True, False),
+        ({"status": "terminating", "pod": "present"}, True, False),
+        ({"status": "terminating"}, True, False),
+        ({"status": "terminating", "pod": "missing"}, False, True),
+        ({"status": "failed", "pod": "missing"}, False, True),
+        ({"status": "failed", "pod": "present"}, False, False),
+        ({"status": "hibernating", "pod": "missing"}, None, False),
+    ],
+)
+def test_what_a_status_means(entry, alive, stopped):
+    state = LabState.of(entry)
+    assert (state.alive, state.stopped) == (alive, stopped)
+
+
+def test_the_age_is_by_the_clock_of_the_service():
+    body = json.dumps({"status": "starting", "started_at": "2026-11-21T10:20:09.804881171Z"}).encode()
+    assert LabState.of_answer(body, "Sat, 21 Nov 2026 10:20:12 GMT").age == pytest.approx(2.195119)
+
+
+@pytest.mark.parametrize("started_at", [None, "", "yesterday", "2026-11-21T10:20:09", 7])
+def test_no_age_without_a_date(started_at):
+    assert LabState.of({"status": "starting", "started_at": started_at}, datetime.now(UTC)).age is None
+
+
+@pytest.mark.parametrize("date", ["", "nonsense", "Sat, 21 Nov 2026 10:20:12 -0000"])
+def test_an_answer_without_a_usable_date_is_taken_as_of_now(date):
+    body = json.dumps({"status": "starting", "started_at": datetime.now(UTC).isoformat()}).encode()
+    assert abs(LabState.of_answer(body, date).age) < 60
