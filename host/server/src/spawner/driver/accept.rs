@@ -40,12 +40,17 @@ impl Driver {
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
-        let stored = self.write(&spec, &SpawnStatus::of(&next)).await?;
+        // Who waits for the service to end waits for this spawn as well.
+        self.accepting = true;
+        self.publish();
+        let written = self.write(&spec, &SpawnStatus::of(&next)).await;
+        self.accepting = false;
+        let stored = written?;
 
         self.requested_by = Some(approved.requested_by().to_owned());
         self.follow(place, stored.uid.clone());
         if let Some(sight) = &mut self.sight {
-            sight.remains = remains;
+            sight.set_remains(remains);
             sight.keep_events(Vec::new());
         }
         self.record = Some(stored);
@@ -84,26 +89,22 @@ impl Driver {
         Ok(())
     }
 
-    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab.
+    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab: see [`Self::heed_record`].
     pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
         self.finish_record_write().await;
         let Some(record) = &mut self.record else { return };
         if stored.uid != record.uid || stored.version() <= record.version() {
             return;
         }
-        let by_us = stored.spec == record.spec && stored.deleting == record.deleting;
         *record = stored;
-        if !by_us {
-            self.heed_record().await;
-        }
     }
 
     /// Stops the lab if its record says so.
     pub(super) async fn heed_record(&mut self) {
         let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
-        if self.record.as_ref().is_some_and(unwanted)
-            && matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_))
-        {
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
+        // A stop that failed is wanted already, and goes on.
+        if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
             tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
             if let Err(error) = self.accept_stop("kubernetes".to_owned()).await {
                 tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
@@ -124,7 +125,7 @@ impl Driver {
             desired: desired(lab),
             operation: OperationSpec::of(&operation, requested_by),
             place,
-            remains: self.sight.as_ref().map(|sight| sight.remains.clone()).unwrap_or_default(),
+            remains: self.sight.as_ref().map(|sight| sight.remains().to_vec()).unwrap_or_default(),
             time_limits: lab.limits().into(),
             lab: self.about.description.clone(),
         }
@@ -141,7 +142,13 @@ impl Driver {
             };
             match written {
                 Ok(stored) => return Ok(stored),
-                Err(RecordError::Changed(current)) => self.record = Some(*current),
+                Err(RecordError::Changed(current)) => {
+                    let unwanted = current.deleting && spec.desired == Desired::Running;
+                    self.record = Some(*current);
+                    if unwanted {
+                        return Err(Refusal::StopInProgress.into());
+                    }
+                }
                 Err(RecordError::Gone) if spec.desired == Desired::Stopped => {
                     return Err(SpawnError::RecordGone);
                 }
@@ -161,7 +168,7 @@ impl Driver {
     /// What an earlier lab left at other places than the new one's.
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
         let Some(sight) = &self.sight else { return Vec::new() };
-        let mut remains = sight.remains.clone();
+        let mut remains = sight.remains().to_vec();
         if !self.lab.is_settled() && sight.place() != place && !remains.contains(sight.place()) {
             remains.push(sight.place().clone());
         }

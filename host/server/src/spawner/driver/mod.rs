@@ -62,6 +62,8 @@ pub(super) struct Driver {
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
+    /// A spawn is being written down.
+    accepting: bool,
     /// When the cluster's answer may change by waiting alone, in time of day.
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
@@ -105,6 +107,7 @@ impl Driver {
             asked: HashMap::new(),
             cancel_create: CancellationToken::new(),
             spawn_slot: None,
+            accepting: false,
             recheck_at: None,
             again_at: None,
             over_since: None,
@@ -145,11 +148,9 @@ impl Driver {
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
             Message::ClusterAway(away) => self.tell_cluster_away(away),
-            Message::Housekeeping => {
-                self.forget_failure();
-                self.heed_record().await;
-            }
+            Message::Housekeeping => self.forget_failure(),
         }
+        self.heed_record().await;
         self.pursue();
     }
 
@@ -203,6 +204,7 @@ impl Driver {
             });
             let observed = sight.observe(&self.stage_policy(), Timestamp::now());
             self.recheck_at = observed.analysis.recheck_at;
+            self.note(&observed.analysis.findings);
             self.feed(Event::Observed(Box::new(observed)));
         } else {
             self.pursue();
@@ -273,7 +275,8 @@ impl Driver {
     }
 
     pub(super) fn is_creating(&self) -> bool {
-        self.lab.in_flight.awaits(Request::Create)
+        self.accepting
+            || self.lab.in_flight.awaits(Request::Create)
             || matches!(&self.lab.phase, Phase::Starting(starting) if starting.step != SpawnStep::Waiting)
     }
 
