@@ -74,6 +74,8 @@ pub enum Action<'a> {
     ReleaseVolumes,
     /// Read or reload the site's policies.
     ManagePolicies,
+    /// See and delete what belongs to no lab.
+    ManageOrphans,
 }
 
 /// By what right something may be done.
@@ -103,7 +105,7 @@ const ADMIN: &[Scope] = &[Scope::AdminNotebook];
 pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<Permit, Forbidden> {
     let (owner, admins) = match action {
         Action::ListLabs | Action::ReleaseVolumes => (None, ADMINS),
-        Action::ManagePolicies => (None, ADMIN),
+        Action::ManagePolicies | Action::ManageOrphans => (None, ADMIN),
         Action::ReadOrStop(owner) => (Some(owner), ADMINS),
         Action::Spawn(owner) => (Some(owner), ADMIN),
     };
@@ -137,6 +139,7 @@ mod tests {
             (Action::ReadOrStop(&owner), [false, true, true, true], [false, false, true, true]),
             (Action::Spawn(&owner), [false, true, false, true], [false, false, false, true]),
             (Action::ManagePolicies, [false, false, false, true], [false, false, false, true]),
+            (Action::ManageOrphans, [false, false, false, true], [false, false, false, true]),
         ];
         let held: [ScopeSet; 4] = [
             ScopeSet::new(),

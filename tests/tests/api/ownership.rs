@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 
 use super::records::gone;
@@ -74,12 +75,30 @@ async fn forged_labels_change_nothing() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     let everybody = service.hub().unwrap().get("/spawner/v1/labs?status=all").await.unwrap().json().unwrap();
     assert_eq!(everybody, json!(["ada"]));
+    let admin = service.admin().unwrap();
+    let orphans = admin.get(&format!("{PREFIX}/orphans")).await.unwrap().json().unwrap();
+    let named = |orphans: &Value| -> Vec<String> {
+        let orphans = orphans.as_array().unwrap().iter();
+        orphans.map(|orphan| orphan["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(named(&orphans), ["nobody"], "{orphans:#}");
+    assert_eq!(
+        ada.get(&format!("{PREFIX}/orphans")).await.unwrap().problem().unwrap(),
+        "403 permission_denied"
+    );
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     gone(&namespaces, "nublado-ada").await;
     for name in ["evil", "nobody"] {
         let left = namespaces.get(name).await.unwrap();
         assert!(left.metadata.deletion_timestamp.is_none(), "{name} is left alone");
+    }
+    let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));
+    let deleted = admin.send(deletion).await.unwrap();
+    assert_eq!(deleted.status, 200, "{deleted:?}");
+    assert!(named(&deleted.json().unwrap()).contains(&"evil".to_owned()), "nobody's by now: {deleted:?}");
+    for name in ["evil", "nobody"] {
+        gone(&namespaces, name).await;
     }
 }
 

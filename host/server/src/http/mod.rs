@@ -10,6 +10,7 @@ mod lab_status;
 mod labs;
 mod location;
 mod openapi;
+mod orphans;
 mod path;
 mod policies;
 mod prefix;

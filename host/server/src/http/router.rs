@@ -14,6 +14,7 @@ use super::lab::{get_lab, stop_lab};
 use super::lab_status::get_lab_status;
 use super::labs::list_labs;
 use super::openapi::{browse, get_openapi};
+use super::orphans::{delete_orphans, list_orphans};
 use super::policies::{list_policies, reload_policies};
 use super::ready::when_ready;
 use super::spawn::spawn_lab;
@@ -33,6 +34,8 @@ fn lab_routes() -> Vec<Route> {
     let single = [
         route("GET", "/labs", get(list_labs)),
         route("GET", "/lab-status", get(get_lab_status)),
+        route("GET", "/orphans", get(list_orphans)),
+        route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/policies", get(list_policies)),
         route("POST", "/policies/reload", post(reload_policies)),
     ];

@@ -152,9 +152,17 @@ impl Labs {
         self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
     }
 
-    /// What belongs to no record.
-    pub fn orphans(&self) -> Vec<Orphan> {
-        sweep::orphans(self)
+    /// What belongs to no record, although its labels say that it is this service's.
+    pub fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
+        self.known()?;
+        Ok(sweep::orphans(self))
+    }
+
+    /// Deletes that; answers what was asked to go.
+    pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
+        self.known()?;
+        let deleted = sweep::delete_orphans(self).await;
+        deleted.map_err(|error| SpawnError::Cluster(super::requests::failure(&error)))
     }
 
     /// The lab is as given: told by its driver.

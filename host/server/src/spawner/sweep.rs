@@ -3,8 +3,12 @@
 use std::collections::HashSet;
 
 use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::names::{NamespaceName, ObjectName};
+use wasmspawner_core::record::Place;
 
 use super::labs::Labs;
+use super::requests::TRY_FOR;
+use crate::k8s::{KubernetesError, Own};
 
 /// An object of this service's that no record names: somebody has interfered. It is reported, and never deleted by the
 /// service on its own.
@@ -18,13 +22,15 @@ pub struct Orphan {
     pub name: String,
     /// The record that it says to belong to.
     pub spawn: Option<String>,
+    /// Which one of that name.
+    pub uid: Option<String>,
 }
 
 /// Reports what belongs to no record.
 pub(super) fn sweep(labs: &Labs) {
     let orphans = orphans(labs);
     labs.site().metrics.set_orphans(orphans.len());
-    for Orphan { kind, namespace, name, spawn } in orphans {
+    for Orphan { kind, namespace, name, spawn, .. } in orphans {
         tracing::warn!(
             kind,
             namespace,
@@ -49,14 +55,49 @@ pub(super) fn orphans(labs: &Labs) -> Vec<Orphan> {
             namespace: pod.metadata.namespace.clone(),
             name: pod.metadata.name.clone().unwrap_or_default(),
             spawn: spawn.cloned(),
+            uid: pod.metadata.uid.clone(),
         })
     });
     // A namespace without the label is one that stays.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
-    let namespaces = namespaces
-        .filter(|(_, state)| unknown(state.spawn.as_ref()))
-        .map(|(name, state)| Orphan { kind: "Namespace", namespace: None, name, spawn: state.spawn });
+    let namespaces = namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| {
+        Orphan { kind: "Namespace", namespace: None, name, spawn: state.spawn, uid: Some(state.uid) }
+    });
     let mut orphans: Vec<Orphan> = pods.chain(namespaces).collect();
     orphans.sort();
     orphans
+}
+
+/// Deletes what belongs to no record, because an administrator wants it gone. Answers what was asked to go.
+pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
+    let site = labs.site();
+    let mut deleted = Vec::new();
+    for orphan in orphans(labs) {
+        let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: orphan.uid.clone() };
+        if own.uid.is_none() {
+            continue;
+        }
+        match &orphan.namespace {
+            Some(namespace) => {
+                let (Ok(namespace), Ok(pod)) =
+                    (NamespaceName::parse(namespace.as_str()), ObjectName::parse(orphan.name.as_str()))
+                else {
+                    continue;
+                };
+                let grace = site.config.lab.config.termination_grace_period_seconds;
+                site.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+            }
+            None => {
+                site.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
+            }
+        }
+        tracing::info!(
+            kind = orphan.kind,
+            namespace = orphan.namespace,
+            name = orphan.name,
+            "an object that belongs to no lab is deleted, as an administrator wants"
+        );
+        deleted.push(orphan);
+    }
+    Ok(deleted)
 }

@@ -5,6 +5,7 @@ mod event;
 mod follow;
 mod lab;
 mod narrator;
+mod orphans;
 mod refusal;
 mod service;
 mod table;
@@ -58,6 +59,8 @@ enum LabsCommand {
     Stop(StopArgs),
     /// Show the volume claims that a server keeps while it has no lab, or delete them with it
     Volumes(volumes::VolumesArgs),
+    /// Show what carries this service's labels and belongs to no lab, or delete it
+    Orphans(orphans::OrphansArgs),
 }
 
 #[derive(Debug, Args)]
@@ -120,6 +123,9 @@ impl LabsArgs {
                 LabsCommand::Events(lab) => follow::follow(&service, &lab.key()?, out).await,
                 LabsCommand::Spawn(args) => spawn(&service, &args, out).await,
                 LabsCommand::Stop(args) => stop(&service, &args, out).await,
+                LabsCommand::Orphans(args) => {
+                    orphans::orphans(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
+                }
                 LabsCommand::Volumes(args) => {
                     volumes::volumes(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }

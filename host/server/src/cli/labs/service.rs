@@ -66,6 +66,12 @@ impl Service {
         Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }
 
+    /// What belongs to no lab; deleted where that is wanted.
+    pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
+        let method = if delete { Method::DELETE } else { Method::GET };
+        Ok(self.send(self.request(method, self.url(&["orphans"]))).await?.json().await?)
+    }
+
     /// The lab's events from after `last_seen`; the answer ends when the operation does.
     pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
         let url = self.lab_url(lab, &["events"]);

@@ -3,6 +3,7 @@
 mod lab;
 mod lab_status;
 mod operation;
+mod orphan;
 mod policy;
 mod spawn;
 mod volumes;
@@ -10,6 +11,7 @@ mod volumes;
 pub(super) use lab::Lab;
 pub(super) use lab_status::LabStatusReport;
 pub(super) use operation::Operation;
+pub(super) use orphan::Orphan;
 pub(super) use policy::Policy;
 pub(super) use spawn::{SpawnBody, parse_spawn};
 pub(super) use volumes::{ReleasedVolumes, Volumes};
