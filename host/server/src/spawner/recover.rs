@@ -65,7 +65,7 @@ pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn
             Ok(Some(stored)) => match complete(site, stored).await {
                 Ok(stored) => return Some((stored, Environment::new())),
                 Err(error) => {
-                    tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again")
+                    tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
                 }
             },
             Ok(None) => return None,
