@@ -1,0 +1,129 @@
+//! A cluster, a proxy before it, and a service that knows the proxy only.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wasmspawner_core::record;
+use wasmspawner_embedded::apiserver::{ApiServer, Options};
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::api;
+use wasmspawner_tests::proxy::Proxy;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// How long anything may take that must come.
+pub(crate) const BOUND: Duration = Duration::from_mins(2);
+
+/// A service on a cluster of its own, with a proxy between them.
+pub(crate) struct Setup {
+    pub(crate) service: Service,
+    pub(crate) proxy: Proxy,
+    /// A client that does not go through the proxy.
+    pub(crate) cluster: Client,
+    _kubelet: DropGuard,
+}
+
+impl Setup {
+    /// Starts all of them.
+    pub(crate) async fn start(change: impl FnOnce(&mut Value)) -> Self {
+        let server = ApiServer::open(Options::default()).unwrap();
+        let cluster = server.client();
+        make::<Namespace>(Api::all(cluster.clone()), json!({ "metadata": { "name": "wasmspawner" } })).await;
+        make::<CustomResourceDefinition>(Api::all(cluster.clone()), record::definition()).await;
+        let pods = SimulatedOptions { ready: Duration::from_millis(100), ..SimulatedOptions::default() };
+        let kubelet =
+            Kubelet::new(cluster.clone(), KubeletOptions::new("node", Runtime::Simulated(pods))).unwrap();
+        let stop = CancellationToken::new();
+        tokio::spawn(kubelet.run(stop.clone()));
+        let proxy = Proxy::start(cluster.clone()).await.unwrap();
+
+        let mut service = Service::prepare(BINARY, |_| {}).unwrap();
+        let kubeconfig = service.folder().join("kubeconfig");
+        std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
+        service
+            .reconfigure(|config| {
+                config.as_object_mut().unwrap().remove("embedded");
+                config["kubernetes"] = json!({ "kubeconfig": kubeconfig });
+                change(config);
+            })
+            .unwrap();
+        service.run().await.unwrap();
+        Self { service, proxy, cluster, _kubelet: stop.drop_guard() }
+    }
+
+    pub(crate) fn records(&self) -> Api<DynamicObject> {
+        let kind =
+            ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND));
+        Api::namespaced_with(self.cluster.clone(), "wasmspawner", &kind)
+    }
+
+    pub(crate) fn namespaces(&self) -> Api<Namespace> {
+        Api::all(self.cluster.clone())
+    }
+
+    pub(crate) fn pods(&self) -> Api<Pod> {
+        Api::all(self.cluster.clone())
+    }
+
+    /// What is left of labs whose users' names begin so: pods, namespaces and records.
+    pub(crate) async fn left(&self, of: &str) -> Vec<String> {
+        let all = ListParams::default();
+        let pods = self.pods().list(&all).await.unwrap().items.into_iter().map(|pod| pod.metadata);
+        let namespaces = self.namespaces().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
+        let records = self.records().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
+        let name = |kind: &str, name: Option<String>| format!("{kind} {}", name.unwrap_or_default());
+        let left = pods
+            .map(|pod| name("Pod in", pod.namespace))
+            .chain(namespaces.map(|namespace| name("Namespace", namespace.name)))
+            .chain(records.map(|record| name("Spawn", record.name)));
+        left.filter(|name| name.contains(&format!("-{of}"))).collect()
+    }
+}
+
+async fn make<K>(api: Api<K>, object: Value)
+where
+    K: Clone + DeserializeOwned + Serialize + Debug,
+{
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+/// Asks until the answer is something.
+pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let asking = async {
+        loop {
+            again.tick().await;
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+        }
+    };
+    tokio::time::timeout(BOUND, asking).await.unwrap_or_else(|_| panic!("it did not come about: {what}"))
+}
+
+/// The lab as the API shows it; null when there is none.
+pub(crate) async fn lab(client: &api::Client, lab: &str) -> Value {
+    let answer = client.lab(lab).await.unwrap();
+    if answer.status == 404 { Value::Null } else { answer.json().unwrap() }
+}
+
+/// Stops a lab and waits until there is none. A refusal that says "try again" is followed.
+pub(crate) async fn stop(client: &api::Client, name: &str) {
+    eventually(&format!("the stop of {name} is accepted"), async || {
+        let status = client.stop(name).await.unwrap().status;
+        assert!(matches!(status, 202 | 404 | 503), "{name}: {status}");
+        (status != 503).then_some(())
+    })
+    .await;
+    eventually(&format!("{name} is gone"), async || lab(client, name).await.is_null().then_some(())).await;
+}
