@@ -95,6 +95,12 @@ impl Proxy {
         rule
     }
 
+    /// Takes one rule away.
+    pub fn remove(&self, rule: &Arc<Rule>) {
+        self.shared.rules().retain(|other| !Arc::ptr_eq(other, rule));
+        self.shared.changed.send_replace(());
+    }
+
     /// Takes all rules away. A watch that has fallen silent stays so: what it has missed is lost.
     pub fn clear(&self) {
         self.shared.rules().clear();

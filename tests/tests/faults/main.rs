@@ -7,7 +7,7 @@
 mod outage;
 mod requests;
 mod setup;
-//mod soak;
+mod soak;
 mod watches;
 
 /// The service under test.

@@ -103,7 +103,7 @@ async fn a_service_that_starts_in_an_outage_waits_for_its_end() {
     let client = ada.clone();
     let meanwhile = async move {
         let alive =
-            async || probes.get("/livez").await.is_ok_and(|answer| answer.status == 200).then_some(());
+            async || probes.get("/healthz").await.is_ok_and(|answer| answer.status == 200).then_some(());
         eventually("it lives", alive).await;
         let answer = client.lab("ada").await.unwrap();
         assert_eq!(answer.status, 503, "it does not know yet: {answer:?}");
@@ -113,4 +113,27 @@ async fn a_service_that_starts_in_an_outage_waits_for_its_end() {
     running.unwrap();
     let found = lab(&ada, "ada").await;
     assert_eq!(found["status"], Value::from("running"), "{found:#}");
+}
+
+/// The record of a spawn is written, and the answer to that is lost until nobody waits any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
+    let setup = Setup::start(|_| {}).await;
+    for name in ["ada", "grace"] {
+        let user = setup.service.user(name).unwrap();
+        let lost = setup.proxy.add(Rule::new("spawns/lab-", Fault::LoseAnswer));
+        refused_in_time(&user, name).await;
+        assert!(lost.hits() > 0);
+        assert_eq!(setup.left(name).await, [format!("Spawn lab-{name}")]);
+        setup.proxy.clear();
+        if name == "ada" {
+            let events = user.spawn_to_end(name).await.unwrap();
+            assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+        } else {
+            // Nobody asks again: it goes all the same, once the API server answers.
+            setup.proxy.add(Rule::new("watch spawns", Fault::Reset).times(1));
+            eventually("the record is gone", async || setup.left(name).await.is_empty().then_some(())).await;
+            assert!(lab(&user, name).await.is_null());
+        }
+    }
 }

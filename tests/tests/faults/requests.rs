@@ -96,6 +96,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
     })
     .await;
     assert!(rule.hits() > 0, "{case}: no such request was made");
+    setup.proxy.remove(&rule);
 
     let events = user.spawn_to_end(&name).await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{case}: the next spawn: {events:#?}");

@@ -41,7 +41,9 @@ async fn a_spawn_without_watches_is_decided_by_a_read() {
     assert_eq!(lab(&user, name).await["reason"], "SpawnTimeout");
     stop(&ada, "ada").await;
     stop(&user, name).await;
-    eventually("nothing is left", async || setup.left("").await.is_empty().then_some(())).await;
+    eventually("nothing is left of the failure", async || setup.left("fault").await.is_empty().then_some(()))
+        .await;
+    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Material};
+use crate::k8s::KubernetesError;
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
@@ -26,6 +27,7 @@ impl Driver {
         if self.record.as_ref().is_some_and(|record| record.deleting) {
             return Err(Refusal::StopInProgress.into());
         }
+        self.discard_unanswered().await?;
         let operation = self.site.operation(OperationKind::Spawn, self.site.time_limits());
         let place = Place::of(&approved.names);
         let remains = self.remains_beside(&place);
@@ -40,8 +42,13 @@ impl Driver {
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
-        let stored = self.write(&spec, &SpawnStatus::of(&next)).await?;
+        let written = self.write(&spec, &SpawnStatus::of(&next)).await;
+        if self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_))) {
+            self.unanswered = Some(operation.job_id);
+        }
+        let stored = written?;
 
+        self.unanswered = None;
         self.requested_by = Some(approved.requested_by().to_owned());
         self.follow(place, stored.uid.clone());
         if let Some(sight) = &mut self.sight {
@@ -87,7 +94,14 @@ impl Driver {
     /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab.
     pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
         self.finish_record_write().await;
-        let Some(record) = &mut self.record else { return };
+        let Some(record) = &mut self.record else {
+            if self.unanswered == Some(stored.spec.operation.id)
+                && let Err(error) = self.discard_unanswered().await
+            {
+                tracing::warn!(%error, "the record of a spawn that was refused cannot be deleted; it is tried again");
+            }
+            return;
+        };
         if stored.uid != record.uid || stored.version() <= record.version() {
             return;
         }
@@ -95,6 +109,23 @@ impl Driver {
         *record = stored;
         if !by_us {
             self.heed_record().await;
+        }
+    }
+
+    /// Deletes the record of a spawn that was refused because nobody knew whether the record was written: it may have been
+    /// written all the same, and would be in the way of the next spawn.
+    pub(super) async fn discard_unanswered(&mut self) -> Result<(), SpawnError> {
+        let Some(job_id) = self.unanswered else { return Ok(()) };
+        let failed = |error: &KubernetesError| SpawnError::Cluster(requests::failure(error));
+        match self.site.records.get(&SpawnKey::lab(&self.key).object_name()).await {
+            Ok(Some(found)) if found.spec.operation.id == job_id => {
+                self.site.records.delete(&found).await.map_err(|error| failed(&error))?;
+                self.unanswered = None;
+                Ok(())
+            }
+            Err(RecordError::Kubernetes(error)) => Err(failed(&error)),
+            // It may still be on its way.
+            _ => Ok(()),
         }
     }
 

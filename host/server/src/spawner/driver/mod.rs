@@ -48,6 +48,8 @@ pub(super) struct Driver {
     pub(super) lab: Lab,
     /// The lab's record, as it was last written or read.
     pub(super) record: Option<StoredSpawn>,
+    /// The spawn that was refused because the creation of its record was not answered.
+    unanswered: Option<JobId>,
     /// Who asked for the operation under way.
     pub(super) requested_by: Option<String>,
     /// What is known of the lab's place; nothing before its first spawn.
@@ -95,6 +97,7 @@ impl Driver {
             labs,
             lab,
             record: None,
+            unanswered: None,
             requested_by: None,
             sight: None,
             about: Arc::default(),
@@ -146,6 +149,9 @@ impl Driver {
             Message::Record(stored) => self.on_record(*stored).await,
             Message::Housekeeping => {
                 self.forget_failure();
+                if let Err(error) = self.discard_unanswered().await {
+                    tracing::warn!(%error, "the record of a spawn that was refused cannot be deleted; it is tried again");
+                }
                 self.heed_record().await;
             }
         }
