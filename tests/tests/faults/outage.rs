@@ -21,7 +21,10 @@ async fn refused_in_time(client: &Client, name: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_during_a_spawn_only_delays_it() {
-    let setup = Setup::start(|_| {}).await;
+    spawns_through_an_outage(&Setup::start(|_| {}).await).await;
+}
+
+pub(crate) async fn spawns_through_an_outage(setup: &Setup) {
     let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
     // The outage begins when the namespace is there and the pod is not.
     let late = setup.proxy.add(Rule::new("create pods", Fault::Drop));
@@ -43,13 +46,18 @@ async fn an_outage_during_a_spawn_only_delays_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_during_a_stop_only_delays_it() {
     let setup = Setup::start(|_| {}).await;
+    setup.service.user("ada").unwrap().spawn_to_end("ada").await.unwrap();
+    stops_through_an_outage(&setup).await;
+}
+
+/// Ada has a lab.
+pub(crate) async fn stops_through_an_outage(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
-    ada.spawn_to_end("ada").await.unwrap();
     let late = setup.proxy.add(Rule::new("delete pods", Fault::Drop));
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     eventually("the pod is asked to go", async || (late.hits() > 0).then_some(())).await;
     setup.proxy.set_outage(true).await.unwrap();
-    refused_in_time(&setup.service.user("grace").unwrap(), "grace").await;
+    refused_in_time(&setup.service.user("edsger").unwrap(), "edsger").await;
     assert_eq!(lab(&ada, "ada").await["status"], "terminating");
     setup.proxy.clear();
     setup.proxy.set_outage(false).await.unwrap();

@@ -105,7 +105,11 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spawn_costs_its_objects_and_two_requests() {
-    let setup = Setup::start(|_| {}).await;
+    costs_objects_and_two(&Setup::start(|_| {}).await).await;
+}
+
+/// Ada has no lab.
+pub(crate) async fn costs_objects_and_two(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
     // Of the first lab of a user the service also writes down that there was one.
     ada.spawn_to_end("ada").await.unwrap();
@@ -121,7 +125,7 @@ async fn a_spawn_costs_its_objects_and_two_requests() {
     .await;
     let mut counts = setup.proxy.take_counts();
     counts.retain(|what, _| !what.starts_with("watch "));
-    let objects = objects(&setup, "nublado-ada").await;
+    let objects = objects(setup, &setup.namespace_of("ada")).await;
     assert_eq!(counts.values().sum::<usize>(), objects + 2, "{counts:#?}");
     assert_eq!((counts["create spawns"], counts["update spawns"]), (1, 1), "{counts:#?}");
 }

@@ -3,19 +3,21 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::api;
+use wasmspawner_tests::kubernetes::Cluster;
 use wasmspawner_tests::proxy::Proxy;
 use wasmspawner_tests::service::Service;
 
@@ -24,61 +26,100 @@ use crate::BINARY;
 /// How long anything may take that must come.
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
-/// A service on a cluster of its own, with a proxy between them.
+/// Who runs the pods.
+const NODE: &str = "wasmspawner-faults";
+
+/// A service on a cluster, with a proxy between them.
 pub(crate) struct Setup {
     pub(crate) service: Service,
     pub(crate) proxy: Proxy,
     /// A client that does not go through the proxy.
     pub(crate) cluster: Client,
-    _kubelet: DropGuard,
+    /// The service's own namespace.
+    home: String,
+    /// What the names of labs' namespaces begin with.
+    prefix: String,
+    kubelet: (DropGuard, JoinHandle<()>),
 }
 
 impl Setup {
-    /// Starts all of them.
+    /// Starts all of them, on a one-machine cluster in this process.
     pub(crate) async fn start(change: impl FnOnce(&mut Value)) -> Self {
-        let server = ApiServer::open(Options::default()).unwrap();
-        let cluster = server.client();
+        let cluster = ApiServer::open(Options::default()).unwrap().client();
         make::<Namespace>(Api::all(cluster.clone()), json!({ "metadata": { "name": "wasmspawner" } })).await;
+        Self::on(cluster, "wasmspawner".to_owned(), "nublado-".to_owned(), change).await
+    }
+
+    /// The same on the Kubernetes that `TEST_KUBECONFIG` leads to.
+    pub(crate) async fn start_on(cluster: &Cluster) -> Self {
+        let (home, prefix) = (cluster.namespace.clone(), format!("{}-", cluster.namespace));
+        let names = json!({ "namespace": format!("{prefix}{{user_server}}") });
+        Self::on(cluster.client.clone(), home, prefix, |config| config["names"] = names).await
+    }
+
+    async fn on(cluster: Client, home: String, prefix: String, change: impl FnOnce(&mut Value)) -> Self {
         make::<CustomResourceDefinition>(Api::all(cluster.clone()), record::definition()).await;
         let pods = SimulatedOptions { ready: Duration::from_millis(100), ..SimulatedOptions::default() };
-        let kubelet =
-            Kubelet::new(cluster.clone(), KubeletOptions::new("node", Runtime::Simulated(pods))).unwrap();
+        let pods = KubeletOptions::new(NODE, Runtime::Simulated(pods));
         let stop = CancellationToken::new();
-        tokio::spawn(kubelet.run(stop.clone()));
+        let kubelet = tokio::spawn(Kubelet::new(cluster.clone(), pods).unwrap().run(stop.clone()));
         let proxy = Proxy::start(cluster.clone()).await.unwrap();
 
-        let mut service = Service::prepare(BINARY, |_| {}).unwrap();
+        let service = Service::prepare(BINARY, |_| {}).unwrap();
         let kubeconfig = service.folder().join("kubeconfig");
         std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
         service
             .reconfigure(|config| {
                 config.as_object_mut().unwrap().remove("embedded");
-                config["kubernetes"] = json!({ "kubeconfig": kubeconfig });
+                config["kubernetes"] =
+                    json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
                 change(config);
             })
             .unwrap();
-        service.run().await.unwrap();
-        Self { service, proxy, cluster, _kubelet: stop.drop_guard() }
+        let kubelet = (stop.drop_guard(), kubelet);
+        let mut setup = Self { service, proxy, cluster, home, prefix, kubelet };
+        eventually("records are served", async || setup.records().list(&ListParams::default()).await.ok())
+            .await;
+        setup.service.run().await.unwrap();
+        setup
+    }
+
+    /// Takes away what was made in a cluster that others use after this test.
+    pub(crate) async fn leave(self) {
+        drop(self.service);
+        drop(self.kubelet.0);
+        self.kubelet.1.await.unwrap();
+        let how = DeleteParams::default();
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.clone());
+        definitions.delete(&format!("{}.{}", record::PLURAL, record::GROUP), &how).await.unwrap();
+        Api::<Node>::all(self.cluster).delete(NODE, &how).await.unwrap();
+    }
+
+    /// The namespace of a user's lab.
+    pub(crate) fn namespace_of(&self, user: &str) -> String {
+        format!("{}{user}", self.prefix)
     }
 
     pub(crate) fn records(&self) -> Api<DynamicObject> {
         let kind =
             ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND));
-        Api::namespaced_with(self.cluster.clone(), "wasmspawner", &kind)
+        Api::namespaced_with(self.cluster.clone(), &self.home, &kind)
     }
 
     pub(crate) fn namespaces(&self) -> Api<Namespace> {
         Api::all(self.cluster.clone())
     }
 
-    pub(crate) fn pods(&self) -> Api<Pod> {
-        Api::all(self.cluster.clone())
+    /// The pods of a user's lab.
+    pub(crate) fn pods_of(&self, user: &str) -> Api<Pod> {
+        Api::namespaced(self.cluster.clone(), &self.namespace_of(user))
     }
 
     /// What is left of labs whose users' names begin so: pods, namespaces and records.
     pub(crate) async fn left(&self, of: &str) -> Vec<String> {
         let all = ListParams::default();
-        let pods = self.pods().list(&all).await.unwrap().items.into_iter().map(|pod| pod.metadata);
+        let pods: Api<Pod> = Api::all(self.cluster.clone());
+        let pods = pods.list(&all).await.unwrap().items.into_iter().map(|pod| pod.metadata);
         let namespaces = self.namespaces().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
         let records = self.records().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
         let name = |kind: &str, name: Option<String>| format!("{kind} {}", name.unwrap_or_default());
@@ -108,7 +149,9 @@ pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Opti
             }
         }
     };
-    tokio::time::timeout(BOUND, asking).await.unwrap_or_else(|_| panic!("it did not come about: {what}"))
+    let answer = tokio::time::timeout(BOUND, asking).await;
+    assert!(answer.is_ok(), "it did not come about: {what}");
+    answer.unwrap()
 }
 
 /// The lab as the API shows it; null when there is none.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{DeleteParams, ListParams};
+use kube::api::DeleteParams;
 use serde_json::json;
 use wasmspawner_tests::proxy::{Fault, Rule};
 
@@ -17,10 +17,13 @@ fn silence(setup: &Setup) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_needs_no_watch() {
-    let setup = Setup::start(|_| {}).await;
+    stops_without_watches(&Setup::start(|_| {}).await).await;
+}
+
+pub(crate) async fn stops_without_watches(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
-    silence(&setup);
+    silence(setup);
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
@@ -65,11 +68,7 @@ async fn labs_stay_what_they_are_when_watches_break() {
     assert_eq!(ada.events("ada").await.unwrap().to_end().await.unwrap(), before, "no other operation began");
 
     // The watches work again: a pod that goes is seen.
-    let pods = setup.pods().list(&ListParams::default()).await.unwrap();
-    let namespace = pods.items[0].metadata.namespace.clone().unwrap();
-    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
-        kube::Api::namespaced(setup.cluster.clone(), &namespace);
-    pods.delete("nb-ada", &DeleteParams::default()).await.unwrap();
+    setup.pods_of("ada").delete("nb-ada", &DeleteParams::default()).await.unwrap();
     eventually("the lab is gone", async || lab(&ada, "ada").await.is_null().then_some(())).await;
 }
 

@@ -21,7 +21,7 @@ const RUNS: u64 = 50;
 /// No schedule begins later, where nobody says how many.
 const TIME: Duration = Duration::from_mins(1);
 /// Schedules that go on at once, each with a cluster and a service of its own.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_happens_nothing_is_left_in_the_end() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams};
+use kube::api::DeleteParams;
 use serde_json::Value;
 use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::proxy::Rule;
@@ -82,12 +82,10 @@ async fn take(setup: &mut Setup, people: &mut [Person], step: &Step) {
         }
         Step::DeletePod(user) => {
             let name = &people[*user].name;
-            let pods: Api<k8s_openapi::api::core::v1::Pod> =
-                Api::namespaced(setup.cluster.clone(), &format!("nublado-{name}"));
-            let _ = pods.delete(&format!("nb-{name}"), &DeleteParams::default()).await;
+            let _ = setup.pods_of(name).delete(&format!("nb-{name}"), &DeleteParams::default()).await;
         }
         Step::DeleteNamespace(user) => {
-            let name = format!("nublado-{}", people[*user].name);
+            let name = setup.namespace_of(&people[*user].name);
             let _ = setup.namespaces().delete(&name, &DeleteParams::default()).await;
         }
         Step::Fault(pattern, fault, times) => {

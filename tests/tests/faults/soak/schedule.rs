@@ -54,7 +54,7 @@ const PATTERNS: [&str; 14] = [
 impl Schedule {
     pub(crate) fn of(seed: u64) -> Self {
         let mut random = Random(seed);
-        let steps = (0..8 + random.below(10)).map(|_| random.step()).collect();
+        let steps = (0..10 + random.below(20)).map(|_| random.step()).collect();
         Self { seed, steps }
     }
 
@@ -97,7 +97,7 @@ impl Random {
     }
 
     fn fault(&mut self) -> Fault {
-        match self.below(11) {
+        match self.below(12) {
             0 => Fault::Drop,
             1 => Fault::LoseAnswer,
             2 => Fault::Truncate,
@@ -108,6 +108,7 @@ impl Random {
             7 => Fault::UNAUTHORIZED,
             8 => Fault::UNAVAILABLE,
             9 => Fault::Reset,
+            10 => Fault::Silence,
             _ => Fault::Expire,
         }
     }
