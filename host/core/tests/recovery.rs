@@ -93,187 +93,46 @@ fn shown(mut recovered: Recovered, observed: &Observed, now: i64) -> Recovered {
     recovered
 }
 
+/// What the record says, what the cluster shows (pod, rest, stage), and the status right after the restart.
+const CASES: &str = "
+a running lab                          | ready            | Present     Present     Running    | running
+a running lab that is restarting       | ready            | Present     Present     Starting   | running
+a spawn whose pod is pending           |                  | Present     Present     Scheduling | starting
+a spawn that became ready meanwhile    |                  | Present     Present     Running    | running
+a spawn without a pod                  |                  | Missing     Present     Unknown    | failed
+a spawn without anything               |                  | Missing     Missing     Unknown    | failed
+a failed lab                           | failed           | Missing     Missing     Unknown    | failed
+a failed lab whose pod is left         | ready failed     | Present     Present     Running    | failed
+a stop that was accepted               | stopped ready    | Present     Present     Running    | terminating
+a stop whose pod is going              | stopped ready    | Terminating Present     Running    | terminating
+a stop whose pod is gone               | stopped ready    | Missing     Terminating Unknown    | none
+a stop of which nothing is left        | stopped ready    | Missing     Missing     Unknown    | none
+a record that is being deleted         | deleted ready    | Present     Present     Running    | terminating
+a spawn whose record is being deleted  | deleted          | Missing     Missing     Unknown    | none
+";
+
 #[test]
 fn every_kind_of_record_meets_every_kind_of_cluster() {
-    use Desired::{Running, Stopped};
-    use OperationKind::{Spawn, Stop};
-    use Presence::{Missing, Present, Terminating};
-    // desired, operation, ready, failed, deleted, pod, rest, stage -> status right after the restart
-    let cases = [
-        (
-            "a running lab",
-            Running,
-            Spawn,
-            true,
-            false,
-            false,
-            Present,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Running),
-        ),
-        (
-            "a running lab that is restarting",
-            Running,
-            Spawn,
-            true,
-            false,
-            false,
-            Present,
-            Present,
-            Stage::Starting,
-            Some(LabStatus::Running),
-        ),
-        (
-            "a spawn whose pod is pending",
-            Running,
-            Spawn,
-            false,
-            false,
-            false,
-            Present,
-            Present,
-            Stage::Scheduling,
-            Some(LabStatus::Starting),
-        ),
-        (
-            "a spawn that became ready meanwhile",
-            Running,
-            Spawn,
-            false,
-            false,
-            false,
-            Present,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Running),
-        ),
-        (
-            "a spawn without a pod",
-            Running,
-            Spawn,
-            false,
-            false,
-            false,
-            Missing,
-            Present,
-            Stage::Unknown,
-            Some(LabStatus::Failed),
-        ),
-        (
-            "a spawn without anything",
-            Running,
-            Spawn,
-            false,
-            false,
-            false,
-            Missing,
-            Missing,
-            Stage::Unknown,
-            Some(LabStatus::Failed),
-        ),
-        (
-            "a failed lab",
-            Running,
-            Spawn,
-            false,
-            true,
-            false,
-            Missing,
-            Missing,
-            Stage::Unknown,
-            Some(LabStatus::Failed),
-        ),
-        (
-            "a failed lab whose pod is left",
-            Running,
-            Spawn,
-            true,
-            true,
-            false,
-            Present,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Failed),
-        ),
-        (
-            "a stop that was accepted",
-            Stopped,
-            Stop,
-            true,
-            false,
-            false,
-            Present,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Terminating),
-        ),
-        (
-            "a stop whose pod is going",
-            Stopped,
-            Stop,
-            true,
-            false,
-            false,
-            Terminating,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Terminating),
-        ),
-        (
-            "a stop whose pod is gone",
-            Stopped,
-            Stop,
-            true,
-            false,
-            false,
-            Missing,
-            Terminating,
-            Stage::Unknown,
-            None,
-        ),
-        (
-            "a stop of which nothing is left",
-            Stopped,
-            Stop,
-            true,
-            false,
-            false,
-            Missing,
-            Missing,
-            Stage::Unknown,
-            None,
-        ),
-        (
-            "a record that is being deleted",
-            Running,
-            Spawn,
-            true,
-            false,
-            true,
-            Present,
-            Present,
-            Stage::Running,
-            Some(LabStatus::Terminating),
-        ),
-        (
-            "a spawn whose record is being deleted",
-            Running,
-            Spawn,
-            false,
-            false,
-            true,
-            Missing,
-            Missing,
-            Stage::Unknown,
-            None,
-        ),
-    ];
-    for (name, desired, kind, ready, failed, deleted, pod, rest, stage, expected) in cases {
-        let seen = observed(pod, rest, stage);
-        let lab =
-            shown(recovered(&spec(desired, kind), &status(ready, failed), deleted, &seen, 60), &seen, 60);
-        assert_eq!(lab.lab.status(), expected, "{name}");
+    for line in CASES.lines().filter(|line| !line.is_empty()) {
+        let columns: Vec<Vec<&str>> = line.split('|').map(|text| text.split_whitespace().collect()).collect();
+        let says = |word: &str| columns[1].contains(&word);
+        let (desired, kind) = if says("stopped") {
+            (Desired::Stopped, OperationKind::Stop)
+        } else {
+            (Desired::Running, OperationKind::Spawn)
+        };
+        let presence = |word: &str| match word {
+            "Missing" => Presence::Missing,
+            "Terminating" => Presence::Terminating,
+            _ => Presence::Present,
+        };
+        let stages = [Stage::Running, Stage::Starting, Stage::Scheduling, Stage::Unknown];
+        let stage = stages.into_iter().find(|stage| stage.as_str() == columns[2][2]).unwrap();
+        let seen = observed(presence(columns[2][0]), presence(columns[2][1]), stage);
+        let status = status(says("ready"), says("failed"));
+        let recovered = recovered(&spec(desired, kind), &status, says("deleted"), &seen, 60);
+        let lab = shown(recovered, &seen, 60).lab;
+        assert_eq!(lab.status().map_or("none", LabStatus::as_str), columns[3][0], "{line}");
     }
 }
 

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
+use crate::cli::ADDRESS_FILE;
 use crate::history::History;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
@@ -58,6 +59,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let labs = Labs::new(Arc::new(site(config, policies, &connection, metrics.clone())?));
     labs.site().records.check_installed().await?;
     let prefix = Prefix::of(&labs.site().config.http);
+    write_address(&labs.site().config, &api, &prefix)?;
     let body_limit = labs.site().config.http.max_body_bytes;
     let address = api.local_addr()?;
 
@@ -144,6 +146,7 @@ fn site(
         ),
         store: Store::default(),
         clock: Clock::start(),
+        health: connection.health.clone(),
         secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
         volumes: (config.kubernetes.namespaces == NamespaceReclaim::Retain).then(volumes),
@@ -157,7 +160,9 @@ fn site(
 async fn connect(config: &Config) -> anyhow::Result<Connection> {
     let kubernetes = &config.kubernetes;
     let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
-    Ok(Connection::open(kubeconfig, context, SILENCE, kubernetes.requests_per_second).await?)
+    let request_timeout = Duration::try_from(kubernetes.request_timeout)?;
+    let per_second = kubernetes.requests_per_second;
+    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout).await?)
 }
 
 /// The chain of policies, live: none of them goes live when one cannot.
@@ -207,6 +212,14 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens.tokens_file);
     made.map(drop)
         .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
+}
+
+/// On one machine `wasmspawner labs --state-dir` finds the service by what it has written down.
+fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow::Result<()> {
+    let (Some(state_dir), Some(_)) = (&config.state_dir, &config.embedded) else { return Ok(()) };
+    let file = state_dir.join(ADDRESS_FILE);
+    std::fs::write(&file, format!("http://{}{}\n", api.local_addr()?, prefix.as_str()))
+        .with_context(|| format!("{} cannot be written", file.display()))
 }
 
 /// What a program answers that was interrupted.

@@ -35,6 +35,11 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub restart_window: SignedDuration,
+    /// How long after its grace period a pod that does not go is deleted by force, as on a node that is lost. Its
+    /// containers may still run there. `null`: never; the stop fails, and is tried again.
+    #[schemars(with = "Option<String>")]
+    #[serde(deserialize_with = "crate::config::span::parse_optional")]
+    pub force_delete_after: Option<SignedDuration>,
     /// How long a failed lab of which nothing is left is shown, unless it is stopped or started before.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -68,6 +73,7 @@ impl Default for LimitsConfig {
             restarts: stages.restarts,
             running_restarts: restarts.allowed,
             restart_window: restarts.window,
+            force_delete_after: None,
             failed_kept: SignedDuration::from_hours(24),
             drain: SignedDuration::from_secs(20),
             image_pull_failures: stages.image_pull_failures,
@@ -96,6 +102,19 @@ impl LimitsConfig {
     /// How many restarts of a running lab are forgiven.
     pub fn restart_policy(&self) -> RestartPolicy {
         RestartPolicy { allowed: self.running_restarts, window: self.restart_window }
+    }
+
+    /// A pod may take its whole grace period to go: a deletion must not have failed by then.
+    pub(super) fn check_grace(&self, grace_seconds: u32) -> Result<(), InvalidSetting> {
+        if self.delete > SignedDuration::from_secs(grace_seconds.into()) {
+            return Ok(());
+        }
+        let problem = format!(
+            "{:#} is not longer than lab.termination_grace_period_seconds ({grace_seconds} s), so that a stop could fail \
+             while the lab is still shutting down; make it longer, or the grace period shorter",
+            self.delete
+        );
+        Err(InvalidSetting::new("limits.delete", problem))
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {

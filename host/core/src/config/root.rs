@@ -100,6 +100,8 @@ impl ConfigFile {
                     .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)));
             })
             .ok();
+        let grace = lab.as_ref().map(|lab| lab.config.termination_grace_period_seconds);
+        problems.extend(grace.and_then(|grace| self.limits.check_grace(grace).err()));
         if let Some(names) = &names {
             problems.extend(shared_namespaces(names, self.kubernetes.namespaces));
             problems.extend(needs_userid(names));

@@ -22,8 +22,18 @@ pub(super) fn check_span(
 
 /// Reads a span, and says how to write one.
 pub(in crate::config) fn parse<'de, D: Deserializer<'de>>(text: D) -> Result<SignedDuration, D::Error> {
-    let text = String::deserialize(text)?;
-    text.parse().map_err(|_| {
-        serde::de::Error::custom(format!("{text:?} is not a span of time; write it as 30s, 10m or 48h"))
-    })
+    read(&String::deserialize(text)?)
+}
+
+/// The same, for one that may be absent.
+pub(in crate::config) fn parse_optional<'de, D: Deserializer<'de>>(
+    text: D,
+) -> Result<Option<SignedDuration>, D::Error> {
+    let text: Option<String> = Option::deserialize(text)?;
+    text.map(|text| read(&text)).transpose()
+}
+
+fn read<E: serde::de::Error>(text: &str) -> Result<SignedDuration, E> {
+    text.parse()
+        .map_err(|_| E::custom(format!("{text:?} is not a span of time; write it as 30s, 10m or 48h")))
 }

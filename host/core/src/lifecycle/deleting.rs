@@ -62,8 +62,8 @@ impl Lab {
         effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
     }
 
-    /// A deletion was refused or not answered: it is asked for again until its time is up.
-    pub(super) fn on_deletion_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
+    /// A request was refused or not answered: it is made again until its time is up.
+    pub(super) fn on_request_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Stopping(_) | Phase::Starting(_))
             && self.is_news(&failure.reason, &failure.message)
         {

@@ -21,12 +21,10 @@ pub enum Event {
     Observed(Box<Observed>),
     /// Pod and namespace were read directly; this is what there is.
     Read(Box<Observed>),
-    /// The deletion of the pod was refused, or not answered.
-    PodDeletionFailed(Failure),
     /// The API server accepted the deletion of everything but the pod.
     RestDeletionAccepted,
-    /// That deletion was refused, or not answered.
-    RestDeletionFailed(Failure),
+    /// A deletion or a reading was refused, or not answered.
+    RequestFailed(Failure),
     /// Time passed.
     Tick,
 }

@@ -27,9 +27,7 @@ impl Lab {
                 self.observed.rest = self.observed.rest.min(Presence::Terminating);
                 self.advance_deletion(now, &mut effects);
             }
-            Event::PodDeletionFailed(failure) | Event::RestDeletionFailed(failure) => {
-                self.on_deletion_failed(&failure, &mut effects);
-            }
+            Event::RequestFailed(failure) => self.on_request_failed(&failure, &mut effects),
             Event::Tick => self.on_tick(now),
         }
         effects

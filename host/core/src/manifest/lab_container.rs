@@ -11,6 +11,9 @@ use crate::policy::{Image, ValidatedSpawn};
 /// The name of the port on which a lab listens.
 pub const PORT_NAME: &str = "notebook";
 
+/// More failures than a probe has in the longest time that a spawn may take.
+const FAILURES_OF_A_DAY: i32 = 86_400;
+
 /// The container in which the single-user server runs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     let config = &spawn.config;
@@ -34,6 +37,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
         env: Some(references(spawn)),
         resources: resources::requirements(&spawn.resources),
         volume_mounts: Some(volume::lab_mounts(spawn)),
+        startup_probe: startup_probe(spawn),
         readiness_probe: readiness_probe(spawn),
         ..Container::default()
     }
@@ -83,7 +87,28 @@ pub(super) fn field(path: &str) -> EnvVarSource {
     }
 }
 
+/// Whether the lab answers for the first time, asked often. It never gives up, because a lab that starts slowly is not to
+/// be killed for it: how long a spawn may take is the service's to say.
+fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
+    let period = spawn.config.readiness_probe.as_ref()?.period_seconds;
+    Some(Probe {
+        period_seconds: Some(period.into()),
+        failure_threshold: Some(FAILURES_OF_A_DAY),
+        ..probe(spawn)?
+    })
+}
+
+/// Whether a lab that has answered still does, asked now and then.
 fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
+    let config = spawn.config.readiness_probe.as_ref()?;
+    Some(Probe {
+        period_seconds: Some(config.running_period_seconds.into()),
+        failure_threshold: Some(config.failure_threshold.into()),
+        ..probe(spawn)?
+    })
+}
+
+fn probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     let probe = spawn.config.readiness_probe.as_ref()?;
     let port = IntOrString::String(PORT_NAME.to_owned());
     let http_get = probe.path.as_deref().map(|path| HTTPGetAction {
@@ -95,9 +120,7 @@ fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     Some(Probe {
         http_get,
         tcp_socket,
-        period_seconds: Some(probe.period_seconds.into()),
         timeout_seconds: Some(probe.timeout_seconds.into()),
-        failure_threshold: Some(probe.failure_threshold.into()),
         ..Probe::default()
     })
 }

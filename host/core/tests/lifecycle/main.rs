@@ -61,7 +61,7 @@ fn the_usual_life() {
 #[test]
 fn a_spawn_waits_until_the_lab_before_is_gone() {
     let mut world = World::new();
-    world.to_running();
+    world.run_a_lab();
     for act in [Act::Stop, Act::Answer, Act::PodGoes, Act::Answer, Act::Spawn, Act::Answer] {
         world.act(&act);
     }
@@ -82,7 +82,7 @@ fn a_spawn_waits_until_the_lab_before_is_gone() {
 #[test]
 fn a_stop_succeeds_although_the_watch_is_dead() {
     let mut world = World::new();
-    world.to_running();
+    world.run_a_lab();
     for act in [Act::BreakWatch(true), Act::Stop, Act::Answer, Act::PodGoes, Act::Wait(3), Act::Answer] {
         world.act(&act);
     }
@@ -160,7 +160,7 @@ fn no_time_limit_is_believed_without_a_look() {
 #[test]
 fn a_running_lab_survives_restarts_until_they_are_too_many() {
     let mut world = World::new();
-    world.to_running();
+    world.run_a_lab();
     for _ in 0..RESTARTS.allowed {
         for act in [Act::Restart, Act::Show(Stage::Starting), Act::Show(Stage::Running)] {
             world.act(&act);
@@ -200,7 +200,7 @@ fn a_labs_own_time_limits_hold_for_it_and_end_with_it() {
 #[test]
 fn the_time_limit_of_a_deletion_counts_from_its_last_progress() {
     let mut world = World::new();
-    world.to_running();
+    world.run_a_lab();
     world.act(&Act::Stop);
     world.act(&Act::Wait(50));
     world.act(&Act::Answer);
@@ -215,7 +215,7 @@ fn the_time_limit_of_a_deletion_counts_from_its_last_progress() {
 #[test]
 fn a_lab_that_ends_after_hours_is_gone_and_no_failure() {
     let mut world = World::new();
-    world.to_running();
+    world.run_a_lab();
     world.now += SignedDuration::from_hours(5);
     for act in [Act::Evict, Act::Answer, Act::Wait(1), Act::RestGoes] {
         world.act(&act);

@@ -164,10 +164,7 @@ impl World {
             }
             match request {
                 _ if !self.cluster_works => {
-                    self.feed(match request {
-                        Request::DeleteRest => Event::RestDeletionFailed(failure("Forbidden")),
-                        _ => Event::PodDeletionFailed(failure("Forbidden")),
-                    });
+                    self.feed(Event::RequestFailed(failure("Forbidden")));
                 }
                 Request::Read => {
                     let observed = self.observed();
@@ -346,7 +343,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
 }
 
 impl World {
-    pub(crate) fn to_running(&mut self) {
+    pub(crate) fn run_a_lab(&mut self) {
         for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Running)] {
             self.act(&act);
         }

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use config_args::ConfigArgs;
+pub(crate) use labs::ADDRESS_FILE;
 
 use crate::telemetry::init_tool;
 

@@ -38,6 +38,9 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
+    for (kind, silence) in labs.site().store.silence() {
+        metrics.set_watch_silence(kind, silence);
+    }
     match metrics.encode() {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {

@@ -26,8 +26,10 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyFailed { reason, .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
             }
-            SpawnError::Cluster(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
-                .retry_after(SPAWN_PAUSE),
+            SpawnError::Cluster(_) | SpawnError::ClusterAway => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
+                    .retry_after(SPAWN_PAUSE)
+            }
             SpawnError::RecordTaken | SpawnError::RecordGone => {
                 Self::at(StatusCode::CONFLICT, &["path", "username"], "record_taken", msg)
             }

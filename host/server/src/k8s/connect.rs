@@ -8,7 +8,9 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::counted::counted;
+use super::health::Health;
 use super::pace::paced;
+use super::timed::timed;
 use crate::telemetry::Metrics;
 
 /// The clients of one cluster. Watches have one of their own: they hold connections for minutes, and must not keep
@@ -19,6 +21,8 @@ pub struct Connection {
     pub requests: Client,
     /// For watches.
     pub watches: Client,
+    /// Whether the API answers.
+    pub health: Health,
 }
 
 /// No cluster can be reached with this configuration.
@@ -46,38 +50,44 @@ pub enum ConnectError {
 impl Connection {
     /// One client for both, as for a cluster in this process.
     pub fn in_process(client: Client) -> Self {
-        Self { requests: client.clone(), watches: client }
+        Self { requests: client.clone(), watches: client, health: Health::default() }
     }
 
     /// The same, counting what is asked.
     #[must_use]
     pub fn counted(self, metrics: &Metrics) -> Self {
         Self {
-            requests: counted(self.requests, metrics.clone()),
-            watches: counted(self.watches, metrics.clone()),
+            requests: counted(self.requests, metrics.clone(), self.health.clone()),
+            watches: counted(self.watches, metrics.clone(), self.health.clone()),
+            health: self.health,
         }
     }
 
     /// Connects to the cluster of a kubeconfig, of the environment, or of the pod this runs in. `silence` is the time
-    /// after which a watch that hears nothing is taken for dead; the server is asked to end watches before that. Watches
-    /// aside, it is asked at most `per_second` times a second.
+    /// after which a connection that brings nothing is taken for dead; the server is asked to end watches before that.
+    /// Watches aside, the API is asked at most `per_second` times a second, and one request may take `request_timeout`,
+    /// counted from its turn.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         silence: Duration,
         per_second: Option<NonZeroU32>,
+        request_timeout: Duration,
     ) -> Result<Self, ConnectError> {
         let mut config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
         config.read_timeout = Some(silence);
-        let mut requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        // Retries are in one place: in `retry`, which knows the operation's deadline.
+        config.default_retry = false;
+        let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
+        let mut requests = timed(requests, request_timeout);
         if let Some(per_second) = per_second {
             requests = paced(requests, per_second);
         }
         let watches = Client::try_from(config).map_err(ConnectError::Client)?;
-        Ok(Self { requests, watches })
+        Ok(Self { requests, watches, health: Health::default() })
     }
 }
 

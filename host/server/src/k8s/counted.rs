@@ -1,20 +1,24 @@
 //! Counting what the Kubernetes API is asked.
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
+use super::health::Health;
 use crate::telemetry::Metrics;
 
-/// The same client, each request of which is counted by verb and class of the answer.
-pub(super) fn counted(client: Client, metrics: Metrics) -> Client {
+/// The same client, each request of which is counted by verb and class of the answer, and tells whether the API answers.
+pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {
-        let (client, metrics) = (client.clone(), metrics.clone());
+        let (client, metrics, health) = (client.clone(), metrics.clone(), health.clone());
         async move {
             let verb = verb(&request);
             let answer: Result<Response<Body>, _> = client.send(request).await;
+            let failed =
+                |status: StatusCode| status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
+            health.note(answer.as_ref().is_ok_and(|response| !failed(response.status())));
             metrics.kubernetes_request(verb, answer.as_ref().ok().map(|response| response.status().as_u16()));
             answer
         }

@@ -139,7 +139,9 @@ impl Deleter {
             if looked {
                 match retrying(&patience, &action, || api.get_opt(name)).await? {
                     // What stands there now is not ours: ours is gone.
-                    Some(found) if belongs_to(found.meta(), &own.spawn) => uid = found.meta().uid.clone(),
+                    Some(found) if belongs_to(found.meta(), &own.spawn) => {
+                        uid.clone_from(&found.meta().uid);
+                    }
                     _ => return Ok(Deletion::Gone),
                 }
             }

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::header::RETRY_AFTER;
+use http::{Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::oneshot;
@@ -20,19 +21,41 @@ pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
         let (client, pace) = (client.clone(), pace.clone());
         async move {
             pace.turn(Urgency::of(&request)).await;
-            client.send(request).await
+            let answer = client.send(request).await;
+            if let Some(pause) = answer.as_ref().ok().and_then(asked_to_wait) {
+                pace.hold(pause);
+            }
+            answer
         }
     });
     Client::new(service, namespace)
 }
+
+/// The API server has too much to do, and says for how long nobody should ask it anything.
+fn asked_to_wait<B>(answer: &Response<B>) -> Option<Duration> {
+    let too_many = answer.status() == StatusCode::TOO_MANY_REQUESTS;
+    let seconds: u64 = answer.headers().get(RETRY_AFTER).filter(|_| too_many)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_HOLD))
+}
+
+/// However long the API server asks everybody to wait.
+const LONGEST_HOLD: Duration = Duration::from_secs(30);
+
+/// One turn in so many goes to who has waited longest among the least urgent: lists must not wait for ever while
+/// hundreds of labs start.
+const SHARE: u32 = 16;
 
 /// Who goes first when not everybody can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Urgency {
     /// What ends a lab, and so takes load off the cluster.
     Stop,
+    /// A lab's pod: everything else of it is there already.
+    Pod,
     /// What somebody waits for.
     Spawn,
+    /// The first of a lab's objects: one that has begun is finished first.
+    Namespace,
     /// What looks after the whole.
     Housekeeping,
 }
@@ -43,6 +66,8 @@ impl Urgency {
         match *request.method() {
             Method::DELETE => Self::Stop,
             Method::GET if lists() => Self::Housekeeping,
+            Method::POST if request.uri().path().ends_with("/pods") => Self::Pod,
+            Method::POST if request.uri().path().ends_with("/namespaces") => Self::Namespace,
             _ => Self::Spawn,
         }
     }
@@ -57,11 +82,14 @@ struct Pace {
 struct Bucket {
     /// Time between two requests.
     interval: Duration,
-    /// From when on the bucket is full. What lies between is owed.
+    /// From when on the bucket is full. It is short of one token for each interval until then.
     full_at: Instant,
-    /// By urgency; they wait, and somebody serves them.
-    waiting: [VecDeque<oneshot::Sender<()>>; 3],
+    /// Nobody goes before.
+    held_until: Instant,
+    /// By urgency; one task lets them go.
+    waiting: [VecDeque<oneshot::Sender<()>>; 5],
     served: bool,
+    turns: u32,
 }
 
 impl Pace {
@@ -69,10 +97,18 @@ impl Pace {
         let bucket = Bucket {
             interval: Duration::from_secs(1) / per_second.get(),
             full_at: Instant::now(),
+            held_until: Instant::now(),
             waiting: Default::default(),
             served: false,
+            turns: 0,
         };
         Self { bucket: Arc::new(Mutex::new(bucket)) }
+    }
+
+    /// Lets nobody go for a while.
+    fn hold(&self, pause: Duration) {
+        let mut bucket = self.bucket();
+        bucket.held_until = bucket.held_until.max(Instant::now() + pause);
     }
 
     /// Waits until a request of this urgency may go.
@@ -89,7 +125,7 @@ impl Pace {
             }
             turn
         };
-        // Whoever serves never forgets anybody.
+        // The task that serves ends only when nobody waits.
         let _ = turn.await;
     }
 
@@ -122,6 +158,9 @@ impl Pace {
 impl Bucket {
     /// Takes a token, or says when there will be one.
     fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        if now < self.held_until {
+            return Err(self.held_until);
+        }
         let owed_from = self.full_at.max(now);
         let would_be_full_at = owed_from + self.interval;
         let latest = now + Duration::from_secs(1);
@@ -132,9 +171,13 @@ impl Bucket {
         Ok(())
     }
 
-    /// The most urgent of those who still wait.
+    /// The most urgent of those who still wait; now and then the least urgent.
     fn let_one_go(&mut self) {
-        for queue in &mut self.waiting {
+        self.turns = self.turns.wrapping_add(1);
+        let least_first = self.turns.is_multiple_of(SHARE);
+        let count = self.waiting.len();
+        for index in 0..count {
+            let queue = &mut self.waiting[if least_first { count - 1 - index } else { index }];
             while let Some(go) = queue.pop_front() {
                 if go.send(()).is_ok() {
                     return;
@@ -190,11 +233,40 @@ mod tests {
         assert!(begun.elapsed() <= Duration::from_millis(3_050), "{:?}", begun.elapsed());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn lists_get_their_share_and_an_api_server_that_asks_for_it_is_left_alone() {
+        let pace = pace(1);
+        pace.hold(Duration::from_secs(7));
+        let begun = Instant::now();
+        pace.turn(Urgency::Stop).await;
+        assert!(begun.elapsed() >= Duration::from_secs(7), "{:?}", begun.elapsed());
+        let list_went = Arc::new(Mutex::new(None));
+        let (mut spawns, after) = (Vec::new(), Arc::clone(&list_went));
+        let house = pace.clone();
+        let list = tokio::spawn(async move {
+            house.turn(Urgency::Housekeeping).await;
+            *after.lock().unwrap() = Some(Instant::now());
+        });
+        for _ in 0..60 {
+            let pace = pace.clone();
+            spawns.push(tokio::spawn(async move { pace.turn(Urgency::Spawn).await }));
+        }
+        let begun = Instant::now();
+        for spawn in spawns {
+            spawn.await.unwrap();
+        }
+        list.await.unwrap();
+        let waited = list_went.lock().unwrap().unwrap() - begun;
+        assert!(waited <= Duration::from_secs(u64::from(SHARE) + 1), "{waited:?}");
+    }
+
     #[test]
     fn a_request_says_how_urgent_it_is() {
         for (method, uri, expected) in [
             (Method::DELETE, "/api/v1/namespaces/a/pods/b", Urgency::Stop),
             (Method::PATCH, "/api/v1/namespaces/a/pods/b?fieldManager=wasmspawner", Urgency::Spawn),
+            (Method::POST, "/api/v1/namespaces/a/pods?fieldManager=wasmspawner", Urgency::Pod),
+            (Method::POST, "/api/v1/namespaces?fieldManager=wasmspawner", Urgency::Namespace),
             (Method::GET, "/api/v1/namespaces/a/secrets/b", Urgency::Spawn),
             (Method::GET, "/api/v1/pods?&limit=500", Urgency::Housekeeping),
         ] {

@@ -60,7 +60,9 @@ where
             return Err(KubernetesError::Cancelled);
         }
         reached(|| format!("before {action}"));
-        let answer = tokio::time::timeout(patience.request, call()).await;
+        // Beyond its own time limit a request may wait for its turn, but never for longer than the operation lasts.
+        let limit = patience.request.max(deadline.saturating_duration_since(Instant::now()));
+        let answer = tokio::time::timeout(limit, call()).await;
         reached(|| format!("after {action}"));
         let error = match answer {
             Ok(Ok(value)) => return Ok(value),

@@ -38,6 +38,9 @@ pub enum SpawnError {
     /// The cluster could not do it.
     #[error("{}", .0.message)]
     Cluster(Failure),
+    /// The cluster's API is known to be away.
+    #[error("the cluster cannot be reached; try again in a moment")]
+    ClusterAway,
     /// The lab's record is another's, or is changed by others faster than it can be written.
     #[error(
         "the record of this lab cannot be written; its administrators find the reason in the service's log"
@@ -80,7 +83,7 @@ impl SpawnError {
             Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
-            Self::Refused(_) | Self::NotReady | Self::RecordTaken | Self::RecordGone => {
+            Self::Refused(_) | Self::NotReady | Self::ClusterAway | Self::RecordTaken | Self::RecordGone => {
                 ("Refused", Blame::Service, message)
             }
         };

@@ -185,6 +185,9 @@ impl Labs {
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
+        if self.site.health.is_away() {
+            return Err(SpawnError::ClusterAway);
+        }
         let key = request.key.clone();
         if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
             return Err(refusal.into());
@@ -278,6 +281,13 @@ impl Labs {
     pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Message::Record(Box::new(stored)));
+        }
+    }
+
+    /// The cluster's API has gone away, or is back.
+    pub(super) fn tell_health(&self, away: bool) {
+        for (_, handle) in self.registry().iter() {
+            let _ = handle.inbox.send(Message::ClusterAway(away));
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) enum Message {
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The record is as given: somebody may want the lab stopped.
     Record(Box<StoredSpawn>),
+    /// The cluster's API has gone away, or is back.
+    ClusterAway(bool),
     /// Time for what is done now and then.
     Housekeeping,
 }

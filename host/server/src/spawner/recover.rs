@@ -43,7 +43,7 @@ pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn
             Ok(Some(stored)) => return Some((stored, Environment::new())),
             Ok(None) => return None,
             Err(error) => {
-                tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again")
+                tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again");
             }
         }
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;

@@ -32,7 +32,7 @@ pub(super) enum Answer {
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Left, Failure>),
     Read(Result<(), Failure>),
-    RecordSaved(Result<StoredSpawn, RecordError>),
+    RecordSaved(Result<Box<StoredSpawn>, RecordError>),
     RecordDeleted(Result<(), KubernetesError>),
 }
 
@@ -78,9 +78,15 @@ pub(super) async fn create(
     Answer::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
-/// Deletes the pod.
-pub(super) async fn delete_pod(site: Arc<Site>, place: Place, own: Own, within: Duration) -> Answer {
-    let grace = site.config.lab.config.termination_grace_period_seconds;
+/// Deletes the pod; by force, when nobody is left who would see its containers end.
+pub(super) async fn delete_pod(
+    site: Arc<Site>,
+    place: Place,
+    own: Own,
+    force: bool,
+    within: Duration,
+) -> Answer {
+    let grace = if force { 0 } else { site.config.lab.config.termination_grace_period_seconds };
     let deleted = site.deleter.pod(&place, own, grace, within).await;
     Answer::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
 }
@@ -99,7 +105,7 @@ pub(super) async fn delete_rest(site: Arc<Site>, rest: RestToDelete, within: Dur
         let gone = delete_objects(&site, &place, own, within).await? == Deletion::Gone;
         Ok(Left { gone, remains: left })
     };
-    Answer::RestDeletion(answer.await.map_err(|error: KubernetesError| failure(&error)))
+    Answer::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
 
 /// Asks everything at a place to go; true when nothing is left there.
@@ -155,7 +161,7 @@ pub(super) async fn save_record(
     spec: SpawnSpec,
     status: SpawnStatus,
 ) -> Answer {
-    Answer::RecordSaved(site.records.save(&stored, &spec, &status).await)
+    Answer::RecordSaved(site.records.save(&stored, &spec, &status).await.map(Box::new))
 }
 
 /// Deletes the record.

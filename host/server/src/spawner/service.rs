@@ -26,6 +26,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
                 site.store.run_events(watches.clone(), &stop),
                 follow_records(&labs, watches.clone(), &stop),
                 look_after(&labs, &stop),
+                follow_health(&labs, &stop),
             );
         }
     };
@@ -76,6 +77,19 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
         }
     };
     site.records.watch(client, namespace, stop, on_change).await;
+}
+
+async fn follow_health(labs: &Labs, stop: &CancellationToken) {
+    let mut health = labs.site().health.follow();
+    while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
+        let away = *health.borrow_and_update();
+        if away {
+            tracing::error!("the Kubernetes API does not answer");
+        } else {
+            tracing::info!("the Kubernetes API answers again");
+        }
+        labs.tell_health(away);
+    }
 }
 
 /// What is done now and then: old history goes, failures that were kept for long enough go, and what belongs to no

@@ -17,7 +17,7 @@ use super::provisioned::Provisioned;
 use super::rules::Rules;
 use super::volumes::Volumes;
 use crate::history::History;
-use crate::k8s::{Applier, Deleter, SiteSecrets};
+use crate::k8s::{Applier, Deleter, Health, SiteSecrets};
 use crate::records::SpawnRecords;
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -39,6 +39,8 @@ pub struct Site {
     pub records: SpawnRecords,
     /// What the cluster has.
     pub store: Store,
+    /// Whether the cluster's API answers.
+    pub health: Health,
     /// The site's own Secrets.
     pub secrets: SiteSecrets,
     /// The records of operations.

@@ -149,7 +149,9 @@ impl Index {
     /// meanwhile may be newer than the list.
     pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<Pod>) {
         let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.metadata.uid.clone()).collect();
-        listed.into_iter().for_each(|pod| self.put_pod(pod));
+        for pod in listed {
+            self.put_pod(pod);
+        }
         for ((namespace, name), uid) in before.into_iter().filter(|(_, uid)| !present.contains(uid)) {
             self.remove_pod(&namespace, &name, uid.as_deref());
         }
@@ -164,7 +166,9 @@ impl Index {
     pub(super) fn replace_namespaces(&mut self, before: Vec<(String, String)>, listed: &[Namespace]) {
         let present: HashSet<&str> =
             listed.iter().filter_map(|namespace| namespace.metadata.uid.as_deref()).collect();
-        listed.iter().for_each(|namespace| self.put_namespace(namespace));
+        for namespace in listed {
+            self.put_namespace(namespace);
+        }
         for (name, uid) in before.into_iter().filter(|(_, uid)| !present.contains(uid.as_str())) {
             self.remove_namespace(&name, Some(&uid));
         }

@@ -30,6 +30,7 @@ pub struct Metrics {
     restarts: Counter,
     panics: Counter,
     orphans: Gauge,
+    watches: Family<WatchLabel, Gauge>,
     http: Family<HttpLabels, Counter>,
 }
 
@@ -73,6 +74,11 @@ struct StatusLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WatchLabel {
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KubernetesLabels {
     verb: &'static str,
     code: &'static str,
@@ -106,6 +112,7 @@ impl Metrics {
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
         let (restarts, panics, orphans) = <(Counter, Counter, Gauge)>::default();
+        let watches = Family::<WatchLabel, Gauge>::default();
         registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
         registry.register_with_unit(
             "stage",
@@ -129,6 +136,8 @@ impl Metrics {
         registry.register("driver_panics", help, Counter::clone(&panics));
         let help = "Objects with this service's labels that belong to no lab";
         registry.register("orphans", help, Gauge::clone(&orphans));
+        let help = "Time since a watch of the Kubernetes API last brought something";
+        registry.register_with_unit("watch_silence", help, Unit::Seconds, Family::clone(&watches));
         registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
         Self {
             registry: Arc::new(registry),
@@ -142,6 +151,7 @@ impl Metrics {
             restarts,
             panics,
             orphans,
+            watches,
             http,
         }
     }
@@ -154,6 +164,12 @@ impl Metrics {
     /// A task that works for one lab panicked.
     pub fn panicked(&self) {
         self.panics.inc();
+    }
+
+    /// A watch last brought something so long ago.
+    pub fn set_watch_silence(&self, kind: &'static str, silence: Duration) {
+        let seconds = i64::try_from(silence.as_secs()).unwrap_or(i64::MAX);
+        self.watches.get_or_create(&WatchLabel { kind }).set(seconds);
     }
 
     /// So many objects belong to no lab.

@@ -8,9 +8,13 @@ pub struct ReadinessProbe {
     /// Path of a `GET`, relative to the lab's base URL (`JUPYTERHUB_SERVICE_PREFIX`); `null` to see only whether the
     /// port opens.
     pub path: Option<String>,
-    /// Seconds between two probes.
+    /// Seconds between two probes while the lab starts.
     #[schemars(range(min = 1))]
     pub period_seconds: u16,
+    /// Seconds between two probes once it has answered: each is work for the kubelet and a line in the lab's log, for as
+    /// long as the lab lives.
+    #[schemars(range(min = 1))]
+    pub running_period_seconds: u16,
     /// Seconds a probe may take.
     #[schemars(range(min = 1))]
     pub timeout_seconds: u16,
@@ -22,6 +26,12 @@ pub struct ReadinessProbe {
 impl Default for ReadinessProbe {
     /// Jupyter Server answers `api` with its version, without a login.
     fn default() -> Self {
-        Self { path: Some("api".to_owned()), period_seconds: 1, timeout_seconds: 5, failure_threshold: 30 }
+        Self {
+            path: Some("api".to_owned()),
+            period_seconds: 1,
+            running_period_seconds: 30,
+            timeout_seconds: 5,
+            failure_threshold: 3,
+        }
     }
 }

@@ -131,7 +131,13 @@ impl LabSite {
             }
         }
         if let Some(probe) = &config.readiness_probe
-            && [probe.period_seconds, probe.timeout_seconds, probe.failure_threshold].contains(&0)
+            && [
+                probe.period_seconds,
+                probe.running_period_seconds,
+                probe.timeout_seconds,
+                probe.failure_threshold,
+            ]
+            .contains(&0)
         {
             errors.push(FieldError::new("lab.readiness_probe", "seconds and threshold must be at least 1"));
         }

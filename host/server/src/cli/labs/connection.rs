@@ -8,18 +8,18 @@ use super::service::Service;
 use crate::cli::config_args::default_state_dir;
 use crate::cli::token::{mint_for_admin, tokens_file};
 
+/// In the state directory of a running one-machine service: the URL of its API.
+pub(crate) const ADDRESS_FILE: &str = "api.url";
+
+const DEFAULT_URL: &str = "http://127.0.0.1:8090/spawner/v1";
+
 /// Which service, and as whom.
 #[derive(Debug, Args)]
 pub(super) struct ConnectionArgs {
-    /// Where the service's API is
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "WASMSPAWNER_URL",
-        default_value = "http://127.0.0.1:8090/spawner/v1"
-    )]
-    url: String,
+    /// Where the service's API is [default: where the service of the state directory last listened, else port 8090 of
+    /// this machine]
+    #[arg(long, global = true, value_name = "URL", env = "WASMSPAWNER_URL")]
+    url: Option<String>,
     /// The credential; other people can see it in the process list, so prefer the variable
     #[arg(long, global = true, env = "WASMSPAWNER_TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -31,7 +31,14 @@ pub(super) struct ConnectionArgs {
 
 impl ConnectionArgs {
     pub(super) fn open(&self) -> anyhow::Result<Service> {
-        Service::new(base(&self.url)?, self.credential()?)
+        Service::new(base(&self.address())?, self.credential()?)
+    }
+
+    /// What the command line says; else what the service has written down when it started.
+    fn address(&self) -> String {
+        let state_dir = self.state_dir.clone().or_else(|| default_state_dir().ok());
+        let written = || std::fs::read_to_string(state_dir?.join(ADDRESS_FILE)).ok();
+        self.url.clone().or_else(written).unwrap_or_else(|| DEFAULT_URL.to_owned()).trim().to_owned()
     }
 
     fn credential(&self) -> anyhow::Result<String> {
@@ -67,7 +74,7 @@ mod tests {
     use super::*;
 
     fn connection(token: Option<&str>, state_dir: Option<PathBuf>) -> ConnectionArgs {
-        ConnectionArgs { url: "http://127.0.0.1:1/".into(), token: token.map(str::to_owned), state_dir }
+        ConnectionArgs { url: None, token: token.map(str::to_owned), state_dir }
     }
 
     #[test]
@@ -81,6 +88,17 @@ mod tests {
         let minted = connection(Some("t"), here()).credential().unwrap();
         let digest = wasmspawner_core::token::TokenDigest::of(&minted).to_hex();
         assert!(std::fs::read_to_string(folder.path().join("tokens.yaml")).unwrap().contains(&digest));
+    }
+
+    #[test]
+    fn a_state_directory_says_where_its_service_listens() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut args = connection(Some("t"), Some(folder.path().to_owned()));
+        assert_eq!(args.address(), DEFAULT_URL);
+        std::fs::write(folder.path().join(ADDRESS_FILE), "http://127.0.0.1:9000/spawner/v1\n").unwrap();
+        assert_eq!(args.address(), "http://127.0.0.1:9000/spawner/v1");
+        args.url = Some("http://elsewhere/".into());
+        assert_eq!(args.address(), "http://elsewhere/");
     }
 
     #[test]

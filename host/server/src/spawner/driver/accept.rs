@@ -145,10 +145,8 @@ impl Driver {
     /// What a record of the lab in this state would want.
     pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
         let key = SpawnKey::lab(&self.key);
-        let operation = lab.operation.map_or_else(
-            || self.site.operation(OperationKind::Spawn, self.site.time_limits()),
-            |operation| operation,
-        );
+        let fresh = || self.site.operation(OperationKind::Spawn, self.site.time_limits());
+        let operation = lab.operation.unwrap_or_else(fresh);
         SpawnSpec {
             kind: SpawnKind::Lab,
             user: key.user,

@@ -20,7 +20,7 @@ use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
-use wasmspawner_core::progress::OperationRecord;
+use wasmspawner_core::progress::{Entry, OperationRecord};
 use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
@@ -147,6 +147,7 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
+            Message::ClusterAway(away) => self.tell_cluster_away(away),
             Message::Housekeeping => {
                 self.forget_failure();
                 if let Err(error) = self.discard_unanswered().await {
@@ -234,6 +235,17 @@ impl Driver {
         let next = [until(self.recheck_at, Timestamp::now()), until(self.again_at, self.site.now())];
         // A moment late rather than early: a timer that fires early would be set again at once.
         next.into_iter().flatten().min().map_or(LINGER, |wait| wait + Duration::from_millis(1))
+    }
+
+    /// Whoever waits for an operation hears why it does not go on.
+    fn tell_cluster_away(&mut self, away: bool) {
+        if matches!(self.lab.phase, Phase::Starting(_) | Phase::Stopping(_)) {
+            self.say(if away {
+                Entry::Error("The cluster cannot be reached; this goes on as soon as it can".into())
+            } else {
+                Entry::Info("The cluster can be reached again".into())
+            });
+        }
     }
 
     /// Forgets a failure that was kept for long enough.

@@ -9,6 +9,7 @@ use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
 
 use super::Driver;
 use crate::spawner::live_log::LiveLog;
+use crate::spawner::sight::Sight;
 use crate::spawner::snapshot::{LabSnapshot, url};
 use crate::spawner::view::View;
 use crate::telemetry::{Metrics, SpawnOutcome};
@@ -71,7 +72,7 @@ impl Driver {
     fn snapshot(&self, status: LabStatus) -> LabSnapshot {
         let failure = self.lab.failure();
         let stage = self.lab.stage();
-        let pod = self.sight.as_ref().and_then(|sight| sight.pod());
+        let pod = self.sight.as_ref().and_then(Sight::pod);
         let restarts = match &self.lab.phase {
             Phase::Running(running) => running.restarts(),
             _ => 0,

@@ -68,7 +68,8 @@ impl Driver {
             Request::DeletePod => {
                 let Some(sight) = &self.sight else { return };
                 let own = requests::own(sight, sight.pod().and_then(|pod| pod.metadata.uid.clone()));
-                self.ask(request, requests::delete_pod(site, sight.place().clone(), own, within));
+                let force = self.is_long_overdue();
+                self.ask(request, requests::delete_pod(site, sight.place().clone(), own, force, within));
             }
             Request::DeleteRest => {
                 let Some(sight) = &self.sight else { return };
@@ -169,7 +170,6 @@ impl Driver {
                 }
                 self.observe();
             }
-            Answer::PodDeletion(Err(failure)) => self.feed(Event::PodDeletionFailed(failure)),
             Answer::RestDeletion(Ok(left)) => {
                 if let Some(sight) = &mut self.sight {
                     sight.remains = left.remains;
@@ -185,7 +185,6 @@ impl Driver {
                     self.feed(Event::RestDeletionAccepted);
                 }
             }
-            Answer::RestDeletion(Err(failure)) => self.feed(Event::RestDeletionFailed(failure)),
             Answer::Read(Ok(())) => {
                 let policy = self.stage_policy();
                 if let Some(sight) = &mut self.sight {
@@ -194,7 +193,9 @@ impl Driver {
                     self.feed(Event::Read(Box::new(observed)));
                 }
             }
-            Answer::Read(Err(failure)) => self.feed(Event::PodDeletionFailed(failure)),
+            Answer::PodDeletion(Err(failure))
+            | Answer::RestDeletion(Err(failure))
+            | Answer::Read(Err(failure)) => self.feed(Event::RequestFailed(failure)),
             Answer::RecordSaved(result) => self.on_record_saved(result),
             Answer::RecordDeleted(Ok(())) => {
                 self.record = None;
@@ -205,15 +206,15 @@ impl Driver {
         self.pursue();
     }
 
-    fn on_record_saved(&mut self, result: Result<StoredSpawn, RecordError>) {
+    fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {
         match result {
             Ok(stored) => {
-                self.record = Some(stored);
+                self.record = Some(*stored);
                 self.lab.in_flight.forget(Request::SaveRecord);
             }
             Err(RecordError::Changed(current)) => {
                 // It comes as a message as well, and is heeded there.
-                let _ = self.labs.tell_record(&self.key, *current);
+                self.labs.tell_record(&self.key, *current);
             }
             Err(RecordError::Gone) => {
                 tracing::error!(user = %self.key.user, server = %self.key.server, "the record of a lab was taken away; its next stop cleans what it left");
@@ -221,6 +222,14 @@ impl Driver {
             }
             Err(error) => tracing::warn!(%error, "the record of a lab cannot be written; it is tried again"),
         }
+    }
+
+    /// True if the pod should have been gone for so long that the site wants it deleted by force.
+    fn is_long_overdue(&self) -> bool {
+        let deadline = self.sight.as_ref().and_then(|sight| sight.pod()?.metadata.deletion_timestamp.clone());
+        let after = self.site.config.limits.force_delete_after;
+        let due = deadline.zip(after).and_then(|(deadline, after)| deadline.0.checked_add(after).ok());
+        due.is_some_and(|due| Timestamp::now() >= due)
     }
 
     /// What is left of the operation's time: one deadline for all that it does.

@@ -1,0 +1,68 @@
+//! Whether the Kubernetes API answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long nothing but failures may come before the API is taken to be away: one that is restarted, or one request that
+/// is lost, is not worth a word.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether the Kubernetes API answers, by what became of the service's own requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Health {
+    failing_since: Arc<Mutex<Option<Instant>>>,
+    away: watch::Sender<bool>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self { failing_since: Arc::default(), away: watch::Sender::new(false) }
+    }
+}
+
+impl Health {
+    /// True while the API is known to be away.
+    pub fn is_away(&self) -> bool {
+        *self.away.borrow()
+    }
+
+    /// Follows it.
+    pub fn follow(&self) -> watch::Receiver<bool> {
+        self.away.subscribe()
+    }
+
+    /// A request was answered, or failed as requests do when the API is away.
+    pub(super) fn note(&self, answered: bool) {
+        let mut failing_since = self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let away = if answered {
+            *failing_since = None;
+            false
+        } else {
+            failing_since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+        };
+        self.away.send_if_modified(|known| std::mem::replace(known, away) != away);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_failure_is_no_outage_and_one_answer_ends_it() {
+        let health = Health::default();
+        health.note(false);
+        assert!(!health.is_away());
+        tokio::time::advance(PATIENCE).await;
+        assert!(!health.is_away(), "nobody has asked since");
+        health.note(false);
+        assert!(health.is_away());
+        health.note(true);
+        assert!(!health.is_away());
+        health.note(false);
+        assert!(!health.is_away(), "it counts anew");
+    }
+}
