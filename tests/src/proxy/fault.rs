@@ -12,6 +12,8 @@ pub enum Fault {
     LoseAnswer,
     /// The API server does what it is asked, and half of the body of its answer arrives.
     Truncate,
+    /// The API server does what it is asked, half of the body of its answer arrives, and the connection stays open.
+    Stall,
     /// The API server hears of it only after this time.
     Delay(Duration),
     /// An answer that the API server never gave.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes, to_bytes};
+use futures::{Stream, StreamExt as _};
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, RETRY_AFTER, TRANSFER_ENCODING};
 use http::{HeaderMap, Request, Response};
 use hyper::body::Incoming;
@@ -47,14 +48,20 @@ pub(super) async fn forward(
     let body = to_bytes(body, usize::MAX).await?;
     match fault {
         Some(Fault::LoseAnswer) => Err(broken()),
-        Some(Fault::Truncate) => Ok(Response::from_parts(parts, half(&body))),
+        Some(Fault::Truncate) => {
+            let rest = futures::stream::iter([Err(broken())]);
+            Ok(Response::from_parts(parts, Body::from_stream(half(&body).chain(rest))))
+        }
+        Some(Fault::Stall) => {
+            let rest = futures::stream::pending();
+            Ok(Response::from_parts(parts, Body::from_stream(half(&body).chain(rest))))
+        }
         _ => Ok(Response::from_parts(parts, Body::from(body))),
     }
 }
 
-fn half(body: &Bytes) -> Body {
-    let pieces = [Ok(body.slice(..body.len() / 2)), Err(broken())];
-    Body::from_stream(futures::stream::iter(pieces))
+fn half(body: &Bytes) -> impl Stream<Item = anyhow::Result<Bytes>> + use<> {
+    futures::stream::iter([Ok(body.slice(..body.len() / 2))])
 }
 
 /// Without what is between two neighbours only.

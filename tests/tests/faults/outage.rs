@@ -6,7 +6,7 @@ use serde_json::Value;
 use wasmspawner_tests::api::Client;
 use wasmspawner_tests::proxy::{Fault, Rule};
 
-use crate::setup::{Setup, eventually, lab, stop};
+use crate::setup::{Setup, eventually, lab, start, stop};
 
 /// How long somebody may have to wait who asks for a lab meanwhile.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -93,10 +93,26 @@ async fn a_refusing_load_balancer_is_an_outage_too() {
     assert_eq!(lab(&ada, "ada").await["status"], "running");
     setup.proxy.clear();
     // What the watches missed meanwhile comes soon after.
-    let events = grace.spawn_to_end("grace").await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    start(&grace, "grace").await;
     stop(&ada, "ada").await;
     eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_does_not_answer_is_an_outage_too() {
+    for fault in [Fault::Delay(Duration::from_mins(10)), Fault::Stall] {
+        let setup = Setup::start(|_| {}).await;
+        let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+        ada.spawn_to_end("ada").await.unwrap();
+        setup.proxy.add(Rule::new("", fault));
+        setup.proxy.add(Rule::new("watch", Fault::Reset));
+        refused_in_time(&grace, "grace").await;
+        assert_eq!(lab(&ada, "ada").await["status"], "running");
+        setup.proxy.clear();
+        start(&grace, "grace").await;
+        stop(&ada, "ada").await;
+        eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,8 +151,8 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
         assert_eq!(setup.left(name).await, [format!("Spawn lab-{name}")]);
         setup.proxy.clear();
         if name == "ada" {
-            let events = user.spawn_to_end(name).await.unwrap();
-            assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+            start(&user, name).await;
+            stop(&user, name).await;
         } else {
             // Nobody asks again: it goes all the same, once the API server answers.
             setup.proxy.add(Rule::new("watch spawns", Fault::Reset).times(1));

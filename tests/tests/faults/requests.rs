@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
-use wasmspawner_core::manifest::SPAWN_LABEL;
+use serde_json::{Value, json};
 use wasmspawner_tests::proxy::{Fault, Rule};
 
-use crate::setup::{Setup, eventually, lab, stop};
+use crate::setup::{Setup, eventually, lab, start, stop};
 
 /// The requests of a spawn, and of a stop.
 const REQUESTS: [&str; 9] = [
@@ -22,6 +20,10 @@ const REQUESTS: [&str; 9] = [
     "delete namespaces",
     "delete spawns",
 ];
+
+/// The same where namespaces stay, as far as it differs.
+const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
+    ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
 /// How many cases go on at once.
 const AT_ONCE: usize = 24;
@@ -44,6 +46,7 @@ fn faults() -> Vec<Expected> {
         passes(Fault::TOO_MANY_REQUESTS),
         passes(Fault::UNAVAILABLE),
         may_fail(Fault::Truncate),
+        may_fail(Fault::Stall),
         may_fail(Fault::CONFLICT),
         may_fail(Fault::UNAUTHORIZED),
     ]
@@ -51,9 +54,23 @@ fn faults() -> Vec<Expected> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_request_may_fail_in_any_way() {
-    let setup = &Setup::start(|_| {}).await;
+    let setup = Setup::start(|config| config["kubernetes"]["request_timeout"] = json!("2s")).await;
+    cases(&setup, &REQUESTS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_request_may_fail_where_namespaces_stay() {
+    let retaining = |config: &mut Value| {
+        config["kubernetes"]["request_timeout"] = json!("2s");
+        config["kubernetes"]["namespaces"] = json!("retain");
+    };
+    let setup = Setup::start(retaining).await;
+    cases(&setup, &REQUESTS_IN_NAMESPACES_THAT_STAY).await;
+}
+
+async fn cases(setup: &Setup, requests: &[&str]) {
     let faults = faults();
-    let cases = REQUESTS.iter().flat_map(|request| faults.iter().map(move |expected| (request, expected)));
+    let cases = requests.iter().flat_map(|request| faults.iter().map(move |expected| (request, expected)));
     let cases = cases.flat_map(|(request, expected)| [1, 2].map(|times| (request, expected, times)));
     let cases: Vec<_> = cases.enumerate().collect();
     let mut running = futures::stream::iter(cases)
@@ -98,8 +115,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
     assert!(rule.hits() > 0, "{case}: no such request was made");
     setup.proxy.remove(&rule);
 
-    let events = user.spawn_to_end(&name).await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "complete", "{case}: the next spawn: {events:#?}");
+    start(&user, &name).await;
     stop(&user, &name).await;
 }
 
@@ -125,28 +141,7 @@ pub(crate) async fn costs_objects_and_two(setup: &Setup) {
     .await;
     let mut counts = setup.proxy.take_counts();
     counts.retain(|what, _| !what.starts_with("watch "));
-    let objects = objects(setup, &setup.namespace_of("ada")).await;
+    let objects = setup.count_objects("ada").await;
     assert_eq!(counts.values().sum::<usize>(), objects + 2, "{counts:#?}");
     assert_eq!((counts["create spawns"], counts["update spawns"]), (1, 1), "{counts:#?}");
-}
-
-/// How many objects a lab has: its namespace, and what has its label in there.
-async fn objects(setup: &Setup, namespace: &str) -> usize {
-    let mut objects = 1;
-    for (group, kind) in [
-        ("", "ConfigMap"),
-        ("", "Secret"),
-        ("", "ServiceAccount"),
-        ("", "ResourceQuota"),
-        ("", "LimitRange"),
-        ("", "Service"),
-        ("", "PersistentVolumeClaim"),
-        ("", "Pod"),
-        ("networking.k8s.io", "NetworkPolicy"),
-    ] {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-        let api: Api<DynamicObject> = Api::namespaced_with(setup.cluster.clone(), namespace, &kind);
-        objects += api.list(&ListParams::default().labels(SPAWN_LABEL)).await.unwrap().items.len();
-    }
-    objects
 }

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use wasmspawner_core::manifest::SPAWN_LABEL;
 use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
@@ -25,6 +26,18 @@ use crate::BINARY;
 
 /// How long anything may take that must come.
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
+
+/// What a lab may have in its namespace: API group and kind.
+const OBJECTS: [(&str, &str); 8] = [
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("", "ServiceAccount"),
+    ("", "ResourceQuota"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("", "Pod"),
+    ("networking.k8s.io", "NetworkPolicy"),
+];
 
 /// Who runs the pods.
 const NODE: &str = "wasmspawner-faults";
@@ -39,6 +52,8 @@ pub(crate) struct Setup {
     home: String,
     /// What the names of labs' namespaces begin with.
     prefix: String,
+    /// Namespaces stay when labs go.
+    retains: bool,
     kubelet: (DropGuard, JoinHandle<()>),
 }
 
@@ -66,6 +81,7 @@ impl Setup {
         let proxy = Proxy::start(cluster.clone()).await.unwrap();
 
         let service = Service::prepare(BINARY, |_| {}).unwrap();
+        let mut retains = false;
         let kubeconfig = service.folder().join("kubeconfig");
         std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
         service
@@ -74,10 +90,11 @@ impl Setup {
                 config["kubernetes"] =
                     json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
                 change(config);
+                retains = config["kubernetes"]["namespaces"] == "retain";
             })
             .unwrap();
         let kubelet = (stop.drop_guard(), kubelet);
-        let mut setup = Self { service, proxy, cluster, home, prefix, kubelet };
+        let mut setup = Self { service, proxy, cluster, home, prefix, retains, kubelet };
         eventually("records are served", async || setup.records().list(&ListParams::default()).await.ok())
             .await;
         setup.service.run().await.unwrap();
@@ -115,19 +132,43 @@ impl Setup {
         Api::namespaced(self.cluster.clone(), &self.namespace_of(user))
     }
 
-    /// What is left of labs whose users' names begin so: pods, namespaces and records.
+    /// What is left of labs whose users' names begin so: records, the labs' objects, and their namespaces unless those
+    /// stay.
     pub(crate) async fn left(&self, of: &str) -> Vec<String> {
-        let all = ListParams::default();
-        let pods: Api<Pod> = Api::all(self.cluster.clone());
-        let pods = pods.list(&all).await.unwrap().items.into_iter().map(|pod| pod.metadata);
-        let namespaces = self.namespaces().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
-        let records = self.records().list(&all).await.unwrap().items.into_iter().map(|it| it.metadata);
         let name = |kind: &str, name: Option<String>| format!("{kind} {}", name.unwrap_or_default());
-        let left = pods
-            .map(|pod| name("Pod in", pod.namespace))
-            .chain(namespaces.map(|namespace| name("Namespace", namespace.name)))
-            .chain(records.map(|record| name("Spawn", record.name)));
-        left.filter(|name| name.contains(&format!("-{of}"))).collect()
+        let records = self.records().list(&ListParams::default()).await.unwrap();
+        let mut left: Vec<String> =
+            records.into_iter().map(|record| name("Spawn", record.metadata.name)).collect();
+        for kind in OBJECTS {
+            let objects = self.objects(None, kind).await.into_iter();
+            left.extend(objects.map(|object| name(&format!("{kind:?} in"), object.metadata.namespace)));
+        }
+        if !self.retains {
+            let namespaces = self.namespaces().list(&ListParams::default()).await.unwrap();
+            left.extend(namespaces.into_iter().map(|namespace| name("Namespace", namespace.metadata.name)));
+        }
+        left.retain(|name| name.contains(&format!("-{of}")));
+        left
+    }
+
+    /// How many objects the lab of a user has, its namespace included.
+    pub(crate) async fn count_objects(&self, user: &str) -> usize {
+        let namespace = self.namespace_of(user);
+        let mut objects = 1;
+        for kind in OBJECTS {
+            objects += self.objects(Some(&namespace), kind).await.len();
+        }
+        objects
+    }
+
+    /// The objects of a kind that belong to labs.
+    async fn objects(&self, namespace: Option<&str>, (group, kind): (&str, &str)) -> Vec<DynamicObject> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.cluster.clone(), namespace, &kind),
+            None => Api::all_with(self.cluster.clone(), &kind),
+        };
+        api.list(&ListParams::default().labels(SPAWN_LABEL)).await.unwrap().items
     }
 }
 
@@ -158,6 +199,18 @@ pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Opti
 pub(crate) async fn lab(client: &api::Client, lab: &str) -> Value {
     let answer = client.lab(lab).await.unwrap();
     if answer.status == 404 { Value::Null } else { answer.json().unwrap() }
+}
+
+/// Starts a lab, as soon as the service has noticed that its cluster is back, and waits until it is ready.
+pub(crate) async fn start(client: &api::Client, name: &str) {
+    eventually(&format!("the spawn of {name} is accepted"), async || {
+        let answer = client.spawn(name).await.unwrap();
+        assert!(matches!(answer.status, 303 | 503), "{name}: {answer:?}");
+        (answer.status == 303).then_some(())
+    })
+    .await;
+    let events = client.events(name).await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{name}: {events:#?}");
 }
 
 /// Stops a lab and waits until there is none. A refusal that says "try again" is followed.

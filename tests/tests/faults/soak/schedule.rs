@@ -97,7 +97,7 @@ impl Random {
     }
 
     fn fault(&mut self) -> Fault {
-        match self.below(12) {
+        match self.below(13) {
             0 => Fault::Drop,
             1 => Fault::LoseAnswer,
             2 => Fault::Truncate,
@@ -109,6 +109,7 @@ impl Random {
             8 => Fault::UNAVAILABLE,
             9 => Fault::Reset,
             10 => Fault::Silence,
+            11 => Fault::Stall,
             _ => Fault::Expire,
         }
     }
