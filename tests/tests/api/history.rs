@@ -71,6 +71,13 @@ async fn a_failure_is_remembered_with_its_reason() {
     service.user(name).unwrap().spawn_to_end(name).await.unwrap();
     let history =
         service.hub().unwrap().get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
+    let said = history[0]["cluster_events"].as_array().unwrap();
+    let pull = said.iter().find(|event| event["severity"] == "critical").unwrap();
+    assert_eq!(
+        (&pull["source"], &pull["reason"]),
+        (&json!("container/notebook"), &json!("ErrImagePull")),
+        "{pull:#}"
+    );
     let failure = &history[0]["outcome"]["failed"];
     assert_eq!(failure["blame"], "cluster", "{history:#}");
     assert!(

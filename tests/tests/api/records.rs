@@ -196,6 +196,44 @@ async fn a_driver_that_panics_is_replaced() {
     };
     tokio::time::timeout(Duration::from_mins(1), panicked).await.unwrap();
     until(&user, name, |lab| lab["status"] == "running").await;
-    assert_eq!(user.stop(name).await.unwrap().status, 202);
+    // Until its driver is replaced, which takes a moment, a lab cannot be stopped, and that is said.
+    let stopped = async {
+        loop {
+            again.tick().await;
+            match user.stop(name).await.unwrap().status {
+                202 => return,
+                status => assert_eq!(status, 503),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), stopped).await.unwrap();
     until(&user, name, Value::is_null).await;
+}
+
+#[tokio::test]
+async fn kubectl_lists_records_and_stops_labs() {
+    if std::process::Command::new("kubectl").args(["version", "--client"]).output().is_err() {
+        return println!("skipped: there is no kubectl");
+    }
+    let service = Service::start(BINARY).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada/servers/gpu").await.unwrap();
+    let records = records(&service).await;
+    until_record(&records, "lab-ada--gpu", |record| record["status"]["readyAt"].is_string()).await;
+    let kubectl = |args: &[&str]| {
+        let mut command = std::process::Command::new("kubectl");
+        command.arg("--kubeconfig").arg(service.folder().join("state/kubeconfig"));
+        let output = command.args(["-n", "wasmspawner"]).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let table = kubectl(&["get", "sp"]);
+    let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(lines.next().unwrap(), ["NAME", "KIND", "USER", "NAME", "STATUS", "STAGE", "AGE"]);
+    assert_eq!(lines.next().unwrap()[..6], ["lab-ada--gpu", "Lab", "ada", "gpu", "running", "Running"]);
+    let described = kubectl(&["describe", "spawn", "lab-ada--gpu"]);
+    assert!(described.contains("Ready At:") && described.contains("nublado-ada--gpu"), "{described}");
+    kubectl(&["wait", "--for=condition=Ready", "spawn/lab-ada--gpu", "--timeout=10s"]);
+    kubectl(&["delete", "spawn", "lab-ada--gpu", "--timeout=60s"]);
+    assert_eq!(ada.lab("ada/servers/gpu").await.unwrap().status, 404);
 }

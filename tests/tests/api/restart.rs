@@ -66,3 +66,24 @@ async fn a_service_that_is_asked_to_end_closes_its_streams_first() {
     assert!(rest.iter().all(|event| event.kind != "complete" && event.kind != "failed"), "{rest:#?}");
     assert!(service.log().contains("the service has ended"), "the last line is not in the log");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_restart_in_the_middle_of_many_spawns_loses_none() {
+    let keeping = |config: &mut serde_json::Value| config["embedded"]["keep_labs"] = true.into();
+    let mut service = Service::start_with(BINARY, keeping).await.unwrap();
+    let admin = service.admin().unwrap();
+    let names: Vec<String> = (0..200).map(|number| format!("user-{number}")).collect();
+    let accepted = futures::future::join_all(names.iter().map(async |name| {
+        let answer = admin.spawn(name).await;
+        answer.is_ok_and(|answer| answer.status == 303).then_some(name)
+    }));
+    let accepted: Vec<&String> = accepted.await.into_iter().flatten().collect();
+    assert_eq!(accepted.len(), names.len());
+    let status = tokio::task::block_in_place(|| service.end()).unwrap();
+    assert!(status.success(), "{status}");
+    service.run().await.unwrap();
+    for name in accepted {
+        let lab = super::running::until(&admin, name, |lab| lab["status"] != "starting").await;
+        assert_eq!(lab["status"], "running", "{name}: {lab:#}");
+    }
+}

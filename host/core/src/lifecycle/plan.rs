@@ -37,7 +37,7 @@ pub fn plan(lab: &Lab, record: RecordState, now: Timestamp) -> Plan {
             None => {}
         }
     }
-    plan.cancel = lab.in_flight.awaited().filter(|request| !is_wanted(*request, &lab.phase)).collect();
+    plan.cancel = lab.in_flight.awaited().filter(|request| !is_wanted(*request, lab)).collect();
     plan
 }
 
@@ -76,8 +76,8 @@ fn deletion(lab: &Lab) -> Vec<Request> {
     }
 }
 
-fn is_wanted(request: Request, phase: &Phase) -> bool {
-    let step = match phase {
+fn is_wanted(request: Request, lab: &Lab) -> bool {
+    let step = match &lab.phase {
         Phase::Starting(starting) => Some(starting.step),
         _ => None,
     };
@@ -88,6 +88,7 @@ fn is_wanted(request: Request, phase: &Phase) -> bool {
         Request::DeletePod | Request::DeleteRest => {
             !matches!(step, Some(SpawnStep::Deciding | SpawnStep::Creating | SpawnStep::Waiting))
         }
-        Request::Read | Request::SaveRecord | Request::DeleteRecord => true,
+        Request::Read => lab.is_overdue(),
+        Request::SaveRecord | Request::DeleteRecord => true,
     }
 }

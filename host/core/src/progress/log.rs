@@ -78,6 +78,11 @@ impl ProgressLog {
         true
     }
 
+    /// Nothing follows any more, although the operation's end was not told here.
+    pub fn close(&mut self) {
+        self.finished = true;
+    }
+
     /// All entries so far.
     pub fn entries(&self) -> &[LoggedEntry] {
         &self.entries

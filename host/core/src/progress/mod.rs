@@ -10,4 +10,4 @@ pub use entry::{Entry, StageReport};
 pub use event_id::EventId;
 pub use log::{LoggedEntry, ProgressLog};
 pub use percent::percent;
-pub use record::{OperationRecord, StageSpan};
+pub use record::{MOST_FINDINGS, NotedFinding, OperationRecord, StageSpan};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -11,7 +11,7 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::manifest::{LabObject, LabObjects, SPAWN_LABEL};
+use wasmspawner_core::manifest::{JOB_ID_LABEL, LabObject, LabObjects, SPAWN_LABEL};
 
 use super::KubernetesError;
 use super::retry::{Patience, retrying};
@@ -48,7 +48,9 @@ impl Applier {
         let patience = Patience { request: self.request_timeout, total: within, cancel };
         let namespace = self.object(objects.first(), spawn, &patience).await?;
         let rest: Vec<LabObject> = objects.rest().collect();
-        try_join_all(rest.iter().map(|object| self.object(object, spawn, &patience))).await?;
+        // All of them are waited for, also when one fails: none is still on its way when the rest is deleted.
+        let created = join_all(rest.iter().map(|object| self.object(object, spawn, &patience))).await;
+        created.into_iter().collect::<Result<Vec<_>, _>>()?;
         let pod = self.object(&LabObject::from(objects.last().clone()), spawn, &patience).await?;
         Ok(CreatedLab { namespace: parse(namespace)?, pod: parse(pod)? })
     }
@@ -115,7 +117,10 @@ async fn create_own(
             Some(found) if !belongs_to(&found.metadata, spawn) => {
                 return Err(KubernetesError::Taken { kind, name });
             }
-            Some(found) if found.metadata.deletion_timestamp.is_none() => return Ok(found),
+            // One of an earlier spawn of the lab has to go first, and is on its way.
+            Some(found) if found.metadata.deletion_timestamp.is_none() && same_job(&found, object) => {
+                return Ok(found);
+            }
             Some(_) if Instant::now() >= deadline => {
                 return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
             }
@@ -126,9 +131,15 @@ async fn create_own(
 }
 
 /// True if an object says that it belongs to the spawn whose record has this uid.
-pub(super) fn belongs_to(metadata: &ObjectMeta, spawn: &str) -> bool {
+pub(crate) fn belongs_to(metadata: &ObjectMeta, spawn: &str) -> bool {
     let label = metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
     !spawn.is_empty() && label.is_some_and(|label| label == spawn)
+}
+
+/// True if two objects were made by the same spawn.
+fn same_job(one: &DynamicObject, other: &DynamicObject) -> bool {
+    let job = |object: &DynamicObject| object.metadata.labels.as_ref()?.get(JOB_ID_LABEL).cloned();
+    job(one) == job(other)
 }
 
 fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, KubernetesError> {

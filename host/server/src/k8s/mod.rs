@@ -16,6 +16,7 @@ mod retry;
 mod secrets;
 mod timed;
 
+pub(crate) use apply::belongs_to;
 pub use apply::{Applier, CreatedLab};
 pub use claims::Claims;
 pub use connect::{ConnectError, Connection};

@@ -17,7 +17,7 @@ use kube::api::{
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use wasmspawner_core::names::{LabelValue, ObjectName};
-use wasmspawner_core::record::{self, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
+use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
 use crate::k8s::{KubernetesError, Patience, list, retrying};
 
@@ -57,7 +57,7 @@ impl SpawnRecords {
     }
 
     /// Writes down a spawn that was accepted. `AlreadyExists` is no error for the same operation: the answer to an
-    /// earlier try was lost.
+    /// earlier try was lost. `Changed` is one of the same lab that an earlier request has left, for the same reason.
     pub async fn create(
         &self,
         name: &ObjectName,
@@ -70,9 +70,12 @@ impl SpawnRecords {
         match retrying(&self.patience, &action, || self.api.create(&how, &object)).await {
             Ok(created) => StoredSpawn::try_read(created),
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
-                let found = self.get(name).await?.ok_or(RecordError::Gone)?;
+                let found = self.read(name).await?.ok_or(RecordError::Gone)?;
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
+                }
+                if self.is_ours(&found) && found.spec.key() == spec.key() {
+                    return Err(RecordError::Changed(Box::new(found)));
                 }
                 Err(RecordError::Taken { name: name.clone(), user: found.spec.user.to_string() })
             }
@@ -91,9 +94,13 @@ impl SpawnRecords {
         loop {
             match self.replace(&current, spec, status).await {
                 Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => {
-                    current = self.get(&stored.name).await?.ok_or(RecordError::Gone)?;
+                    current = self.read(&stored.name).await?.ok_or(RecordError::Gone)?;
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
+                    }
+                    // Somebody wants it stopped who was not heard of yet.
+                    if current.deleting && !stored.deleting && spec.desired == Desired::Running {
+                        return Err(RecordError::Changed(Box::new(current)));
                     }
                     // An earlier try of ours whose answer was lost, or somebody who changed other things.
                     let (now, before) = (&current.spec, &stored.spec);
@@ -164,8 +171,16 @@ impl SpawnRecords {
         }
     }
 
-    /// The record of this name.
+    /// The record of this name, if it is one of this installation.
     pub async fn get(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
+        Ok(self.read(name).await?.filter(|found| self.is_ours(found)))
+    }
+
+    fn is_ours(&self, found: &StoredSpawn) -> bool {
+        found.instance.as_deref() == Some(self.instance.as_str())
+    }
+
+    async fn read(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
         let action = format!("read Spawn {name}");
         let found = retrying(&self.patience, &action, || self.api.get_opt(name.as_str())).await?;
         found.map(StoredSpawn::try_read).transpose()

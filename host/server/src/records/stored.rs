@@ -18,6 +18,8 @@ pub struct StoredSpawn {
     pub name: ObjectName,
     /// Which one of that name.
     pub uid: String,
+    /// Which installation of the service wrote it.
+    pub instance: Option<String>,
     /// It is being deleted: somebody wants it stopped.
     pub deleting: bool,
     /// What is wanted.
@@ -56,6 +58,7 @@ impl StoredSpawn {
         Ok(Self {
             name: ObjectName::parse(name).map_err(malformed)?,
             uid: metadata.uid.clone().unwrap_or_default(),
+            instance: metadata.labels.as_ref().and_then(|labels| labels.get(INSTANCE_LABEL)).cloned(),
             deleting: metadata.deletion_timestamp.is_some(),
             spec,
             status,
@@ -69,7 +72,12 @@ impl StoredSpawn {
         spec: &SpawnSpec,
         status: &SpawnStatus,
     ) -> Result<DynamicObject, KubernetesError> {
-        object(self.metadata.clone(), spec, status)
+        let mut metadata = self.metadata.clone();
+        // A deletion of ours that did not come to its end may have taken it away.
+        if !self.deleting {
+            metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+        }
+        object(metadata, spec, status)
     }
 }
 

@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
-use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation};
+use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
@@ -21,6 +21,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::errors::SpawnError;
+use super::pod_note::PodNote;
 use super::rules::Rules;
 use super::sight;
 use super::site::Site;
@@ -196,10 +197,16 @@ fn build(
             .delete_seconds
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
     };
-    let objects = manifest::build(&spawn);
+    let mut objects = manifest::build(&spawn);
     let shown = objects.env.data.clone().unwrap_or_default();
     let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
     about.description.hidden_env = hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let usual = rules.config.limits.time_limits();
+    let limits = TimeLimits {
+        spawn: terms.spawn_limit.unwrap_or(usual.spawn),
+        delete: terms.delete_limit.unwrap_or(usual.delete),
+    };
+    PodNote::new(about.description.clone(), limits).attach(&mut objects.pod);
     Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, terms }
 }
 

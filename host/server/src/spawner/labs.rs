@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,6 +33,10 @@ use super::turns::Turns;
 use super::view::View;
 use crate::records::StoredSpawn;
 use crate::wasm::LoadError;
+
+/// How long a driver that panicked waits for its replacement: the first, and one that panics again and again.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// All labs. Cheap to clone; reads come from memory and never wait.
 #[derive(Clone)]
@@ -265,16 +270,21 @@ impl Labs {
 
     /// Takes over a lab of which a restart found the record, unless it has a driver.
     pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
-        let mut registry = self.registry();
-        if registry.get(key).is_some() {
+        if self.registry().get(key).is_some() {
             return;
         }
-        let (handle, driver) = self.driver(key);
-        registry.insert(key.clone(), handle);
-        drop(registry);
-        // What it publishes here is known before the service says that it is ready.
-        let driver = recover::recover(driver, stored, env);
-        tokio::spawn(self.clone().run(key.clone(), driver));
+        let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let (handle, driver) = self.driver(key);
+            // What it publishes here is known before the service says that it is ready.
+            (handle, recover::recover(driver, stored, env))
+        }));
+        if let Ok((handle, driver)) = recovered {
+            self.registry().insert(key.clone(), handle);
+            tokio::spawn(self.clone().run(key.clone(), driver));
+        } else {
+            self.site.metrics.panicked();
+            tracing::error!(user = %key.user, server = %key.server, "a lab could not be taken over from its record, and is left alone");
+        }
     }
 
     /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.
@@ -291,6 +301,13 @@ impl Labs {
         }
     }
 
+    /// The lab's driver looks after it soon.
+    pub(super) fn nudge(&self, key: &LabKey) {
+        if let Some(handle) = self.registry().get(key) {
+            let _ = handle.inbox.send(Message::Housekeeping);
+        }
+    }
+
     /// Every driver does what is to be done now and then.
     pub(super) fn housekeeping(&self) {
         for (_, handle) in self.registry().iter() {
@@ -301,26 +318,43 @@ impl Labs {
     /// Runs a driver to its end. One that panics is replaced from the lab's record.
     async fn run(self, key: LabKey, driver: Driver) {
         let mut next = Some(driver);
-        while let Some(driver) = next.take() {
-            if AssertUnwindSafe(driver.run()).catch_unwind().await.is_ok() {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let life = async {
+                let driver = match next.take() {
+                    Some(driver) => Some(driver),
+                    None => self.replacement(&key).await,
+                };
+                if let Some(driver) = driver {
+                    driver.run().await;
+                }
+            };
+            if AssertUnwindSafe(life).catch_unwind().await.is_ok() {
                 return;
             }
             self.site.metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, "the driver of a lab panicked and is replaced from the lab's record");
-            next = self.replacement(&key).await;
+            tracing::error!(user = %key.user, server = %key.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 4).min(LONGEST_PAUSE);
         }
     }
 
-    /// A driver in place of one that panicked; nothing when there is no record to make it from.
+    /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
+    /// the operation goes on reading, or learns that it has ended.
     async fn replacement(&self, key: &LabKey) -> Option<Driver> {
         let found = recover::read_again(&self.site, key).await;
-        let mut registry = self.registry();
-        registry.remove(key);
-        let (stored, env) = found?;
+        let log = self.view(key).and_then(|view| view.log);
+        let Some((stored, env)) = found else {
+            self.registry().remove(key);
+            self.note_change(key, None);
+            log.inspect(|log| log.close());
+            return None;
+        };
         let (handle, driver) = self.driver(key);
-        registry.insert(key.clone(), handle);
-        drop(registry);
-        Some(recover::recover(driver, stored, env))
+        let mut driver = recover::recover(driver, stored, env);
+        driver.go_on_with(log);
+        self.registry().insert(key.clone(), handle);
+        Some(driver)
     }
 
     /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none

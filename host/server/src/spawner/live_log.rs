@@ -31,6 +31,17 @@ impl LiveLog {
         }
     }
 
+    /// Nothing follows any more: readers come to their end.
+    pub(super) fn close(&self) {
+        self.log.write().unwrap_or_else(PoisonError::into_inner).close();
+        self.length.send_modify(|_| {});
+    }
+
+    /// The operation.
+    pub(super) fn job_id(&self) -> JobId {
+        self.log.read().unwrap_or_else(PoisonError::into_inner).job_id()
+    }
+
     /// True after the operation's last word.
     pub(super) fn is_finished(&self) -> bool {
         self.log.read().unwrap_or_else(PoisonError::into_inner).is_finished()

@@ -11,6 +11,7 @@ mod evaluate;
 mod labs;
 mod live_log;
 mod message;
+mod pod_note;
 mod policy_report;
 mod preview;
 mod provisioned;

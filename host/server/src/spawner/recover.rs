@@ -10,29 +10,51 @@ use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
 use wasmspawner_core::manifest::{self, SPAWN_LABEL};
 use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
-use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey};
+use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey, SpawnStatus};
 
 use super::driver::Driver;
 use super::live_log::LiveLog;
+use super::pod_note::PodNote;
+use super::requests;
 use super::sight::Sight;
 use super::site::Site;
 use super::snapshot::About;
-use crate::k8s::{KubernetesError, list};
+use crate::k8s::{KubernetesError, belongs_to, list};
 use crate::records::StoredSpawn;
 
 /// The environment of a lab as far as it is no secret.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// The environments of all labs, by the uid of their record: what records do not hold, and labs are shown with.
-pub(super) async fn environments(site: &Site) -> Result<BTreeMap<String, Environment>, KubernetesError> {
+/// Environments by the namespace of the lab and the uid of its record.
+pub(super) type Environments = BTreeMap<(String, String), Environment>;
+
+/// The environments of all labs: what records do not hold, and labs are shown with.
+pub(super) async fn environments(site: &Site) -> Result<Environments, KubernetesError> {
     let selector = manifest::environment_selector(&site.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(site.client.clone());
     let maps = list(&maps, &selector, "list the environments of labs").await?;
     let by_spawn = maps.into_iter().filter_map(|map| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
-        Some((spawn, map.data.unwrap_or_default()))
+        Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))
     });
     Ok(by_spawn.collect())
+}
+
+/// A record, completed where the restart came before it was: what the policies decided is noted on the pod.
+pub(super) async fn complete(site: &Site, mut stored: StoredSpawn) -> Result<StoredSpawn, KubernetesError> {
+    let settled = |status: &SpawnStatus| status.ready_at.is_some() || status.failure.is_some();
+    if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
+        return Ok(stored);
+    }
+    let (pod, _) = site.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
+    let pod = pod.filter(|pod| belongs_to(&pod.metadata, &stored.uid));
+    if let Some(note) = pod.as_ref().and_then(|pod| PodNote::read(&pod.metadata)) {
+        note.complete(&mut stored.spec);
+    }
+    if let Some(pod) = pod {
+        site.store.learn_pod(pod);
+    }
+    Ok(stored)
 }
 
 /// The record of one lab, read again.
@@ -40,7 +62,12 @@ pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn
     let name = SpawnKey::lab(key).object_name();
     loop {
         match site.records.get(&name).await {
-            Ok(Some(stored)) => return Some((stored, Environment::new())),
+            Ok(Some(stored)) => match complete(site, stored).await {
+                Ok(stored) => return Some((stored, Environment::new())),
+                Err(error) => {
+                    tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again")
+                }
+            },
             Ok(None) => return None,
             Err(error) => {
                 tracing::warn!(%error, %name, "the record of a lab cannot be read; it is tried again");
@@ -55,7 +82,7 @@ pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment)
     let site = std::sync::Arc::clone(&driver.site);
     let reclaim = site.config.kubernetes.namespaces;
     let mut sight = Sight::new(&site.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
-    sight.remains.clone_from(&stored.spec.remains);
+    sight.set_remains(stored.spec.remains.clone());
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
     sight.recovered(ready, stored.spec.desired == Desired::Running);
     let observed = sight.observe(&driver.stage_policy(), Timestamp::now());
@@ -65,7 +92,7 @@ pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment)
         stored.status.as_ref(),
         stored.deleting,
         &observed,
-        sight.has_own_pod(),
+        sight.has_pod_of(stored.spec.operation.id),
         site.time_limits(),
         fresh,
         site.now(),
@@ -73,7 +100,7 @@ pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment)
     if matches!(lab.phase, Phase::Starting(_)) {
         sight.keep_events_of_pod();
     }
-    let (history, log) = resume(&site, &driver.key, &lab, stored.spec.operation.started_at);
+    let (history, known, log) = resume(&site, &driver.key, &lab, stored.spec.operation.started_at);
     driver.about = std::sync::Arc::new(about(&stored, env));
     driver.requested_by.clone_from(&stored.spec.operation.requested_by);
     driver.history = Some(history);
@@ -81,18 +108,24 @@ pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment)
     driver.sight = Some(sight);
     driver.record = Some(stored);
     driver.lab = lab;
-    driver.close(interrupted.map(Outcome::Failed));
+    driver.close(interrupted.map(Outcome::Failed), known);
     driver.publish();
     driver
 }
 
 /// The history of the operation under way, or a new one where the history knows nothing of it, and its log. The log's
 /// numbers go on above all that were given out before: at most one a millisecond was.
-fn resume(site: &Site, key: &LabKey, lab: &Lab, started_at: Timestamp) -> (OperationRecord, ProgressLog) {
+fn resume(
+    site: &Site,
+    key: &LabKey,
+    lab: &Lab,
+    started_at: Timestamp,
+) -> (OperationRecord, bool, ProgressLog) {
     let operation = lab.operation.unwrap_or_else(|| {
         site.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, site.time_limits())
     });
     let known = site.history.of(key).into_iter().find(|known| known.job_id == operation.job_id);
+    let is_known = known.is_some();
     let history = known.map_or_else(
         || OperationRecord::begin(key.clone(), &operation),
         |known| OperationRecord::clone(&known),
@@ -100,7 +133,7 @@ fn resume(site: &Site, key: &LabKey, lab: &Lab, started_at: Timestamp) -> (Opera
     let elapsed = Timestamp::now().duration_since(started_at).as_millis();
     let next = if history.ended_at.is_some() { 1 } else { usize::try_from(elapsed).unwrap_or(1).max(1) };
     let log = ProgressLog::resumed(operation.job_id, history.events.clone(), next);
-    (history, log)
+    (history, is_known, log)
 }
 
 fn about(stored: &StoredSpawn, mut env: Environment) -> About {
@@ -113,8 +146,8 @@ fn about(stored: &StoredSpawn, mut env: Environment) -> About {
 
 impl Driver {
     /// Closes what a restart left open: a spawn that was cut off, and operations that ended without that being
-    /// written into the history.
-    fn close(&mut self, interrupted: Option<Outcome>) {
+    /// written into the history. What the history knows nothing of (any more) ended long ago, and is not counted again.
+    fn close(&mut self, interrupted: Option<Outcome>, known: bool) {
         let (outcome, entry) = match (&self.lab.phase, interrupted) {
             (_, Some(Outcome::Failed(failure))) => {
                 let message = failure.message.clone();
@@ -129,7 +162,10 @@ impl Driver {
             }
             (Phase::Starting(_) | Phase::Stopping(_), _) => return,
         };
-        self.finish(&outcome);
+        match &mut self.history {
+            Some(history) if !known => history.end(outcome, Timestamp::now()),
+            _ => self.finish(&outcome),
+        }
         self.say(entry);
     }
 }

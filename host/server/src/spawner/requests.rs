@@ -18,7 +18,7 @@ use super::errors::SpawnError;
 use super::evaluate::{Approved, Decided, decide};
 use super::sight::Sight;
 use super::site::Site;
-use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own};
+use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
 use crate::records::{RecordError, StoredSpawn};
 
 /// How long one request is tried before the driver looks again at what is wanted.
@@ -96,13 +96,14 @@ pub(super) async fn delete_pod(
 pub(super) async fn delete_rest(site: Arc<Site>, rest: RestToDelete, within: Duration) -> Answer {
     let RestToDelete { place, own, remains } = rest;
     let answer = async {
+        let spawn = own.spawn.clone();
+        let gone = delete_objects(&site, &place, own, within).await? == Deletion::Gone;
         let mut left = Vec::new();
         for elsewhere in remains {
-            if !delete_place(&site, &elsewhere, &own.spawn, within).await? {
+            if !delete_place(&site, &elsewhere, &spawn, within).await? {
                 left.push(elsewhere);
             }
         }
-        let gone = delete_objects(&site, &place, own, within).await? == Deletion::Gone;
         Ok(Left { gone, remains: left })
     };
     Answer::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
@@ -139,16 +140,26 @@ async fn delete_objects(
     }
 }
 
-/// Reads pod and namespace from the API server itself, into the store.
-pub(super) async fn read(site: Arc<Site>, place: Place, within: Duration) -> Answer {
+/// Reads pod and namespace from the API server itself, into the store. `known` are the uids of those that the store has
+/// now; what stands there and does not belong to the lab is none of its business.
+pub(super) async fn read(
+    site: Arc<Site>,
+    place: Place,
+    spawn: String,
+    known: (Option<String>, Option<String>),
+    within: Duration,
+) -> Answer {
+    let (pod_uid, namespace_uid) = known;
     let read = site.deleter.read(&place, within).await.map(|(pod, namespace)| {
-        match pod {
+        match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
             Some(pod) => site.store.learn_pod(pod),
-            None => site.store.learn_pod_gone(&place),
+            None => site.store.learn_pod_gone(&place, pod_uid.as_deref()),
         }
-        match namespace {
+        match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {
             Some(namespace) => site.store.learn_namespace(&namespace),
-            None => site.store.learn_namespace_gone(place.namespace.as_str()),
+            None => {
+                site.store.learn_namespace_gone(place.namespace.as_str(), namespace_uid.as_deref());
+            }
         }
     });
     Answer::Read(read.map_err(|error| failure(&error)))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
@@ -58,8 +59,10 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     }
     let (records, mut environments) = tokio::try_join!(site.records.list(), recover::environments(site))?;
     let found = records.len();
-    for stored in records {
-        let env = environments.remove(&stored.uid).unwrap_or_default();
+    let completed = records.into_iter().map(|stored| recover::complete(site, stored));
+    for stored in try_join_all(completed).await? {
+        let place = stored.spec.place.namespace.to_string();
+        let env = environments.remove(&(place, stored.uid.clone())).unwrap_or_default();
         if let Some(key) = stored.spec.lab_key() {
             labs.adopt(&key, stored, env);
         }

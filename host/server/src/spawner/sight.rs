@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Observed, Presence};
-use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::manifest::{JOB_ID_LABEL, SPAWN_LABEL};
 use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
 use wasmspawner_core::stage::{self, StagePolicy};
@@ -18,7 +19,9 @@ pub(super) struct Sight {
     /// The uid of the lab's record: what does not carry it is not the lab's.
     spawn: String,
     /// Places where an earlier lab left something.
-    pub(super) remains: Vec<Place>,
+    remains: Vec<Place>,
+    /// They were asked to go.
+    remains_asked: bool,
     /// A creation was begun, and nobody has looked since: there may be a pod that no watch has shown yet.
     pod_unknown: bool,
     /// The same of everything else. In a namespace that stays nothing else tells whether objects are left.
@@ -33,9 +36,25 @@ impl Sight {
             reclaim,
             spawn,
             remains: Vec::new(),
+            remains_asked: false,
             pod_unknown: false,
             rest_unknown: false,
         }
+    }
+
+    /// Places where an earlier lab left something.
+    pub(super) fn remains(&self) -> &[Place] {
+        &self.remains
+    }
+
+    /// An earlier lab left something there.
+    pub(super) fn set_remains(&mut self, remains: Vec<Place>) {
+        (self.remains, self.remains_asked) = (remains, false);
+    }
+
+    /// Everything elsewhere was asked to go; this is where something is left.
+    pub(super) fn remains_asked_to_go(&mut self, left: Vec<Place>) {
+        (self.remains, self.remains_asked) = (left, true);
     }
 
     /// Waits until something there has changed.
@@ -75,9 +94,10 @@ impl Sight {
         self.rest_unknown = !ready || self.reclaim == NamespaceReclaim::Retain;
     }
 
-    /// True if a pod of the lab was seen.
-    pub(super) fn has_own_pod(&self) -> bool {
-        self.pod().is_some()
+    /// True if the pod of this operation was seen; one of an earlier spawn of the lab is not meant.
+    pub(super) fn has_pod_of(&self, operation: JobId) -> bool {
+        let job_id = |pod: &Pod| pod.metadata.labels.as_ref()?.get(JOB_ID_LABEL)?.parse().ok();
+        self.pod().and_then(|pod| job_id(&pod)) == Some(operation)
     }
 
     /// Objects may appear from now on.
@@ -140,7 +160,10 @@ impl Sight {
             None => Presence::Missing,
         };
         let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), self.rest_unknown);
-        let elsewhere = if self.remains.is_empty() { Presence::Missing } else { Presence::Present };
+        let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
+            (true, _) => Presence::Missing,
+            (false, asked) => Presence::of(asked),
+        };
         Observed {
             pod: presence(
                 pod.as_ref().map(|pod| pod.metadata.deletion_timestamp.is_some()),

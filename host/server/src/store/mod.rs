@@ -86,14 +86,19 @@ impl Store {
         self.write().put_namespace(namespace);
     }
 
-    /// A request was answered that there is no such pod.
-    pub fn learn_pod_gone(&self, place: &Place) {
-        self.write().remove_pod(place.namespace.as_str(), place.pod.as_str(), None);
+    /// A request was answered that there is no such pod. `uid` is the one that was known before the request was made:
+    /// another may have come since.
+    pub fn learn_pod_gone(&self, place: &Place, uid: Option<&str>) {
+        if uid.is_some() {
+            self.write().remove_pod(place.namespace.as_str(), place.pod.as_str(), uid);
+        }
     }
 
-    /// A request was answered that there is no such namespace.
-    pub fn learn_namespace_gone(&self, name: &str) {
-        self.write().remove_namespace(name, None);
+    /// A request was answered that there is no such namespace; the same holds.
+    pub fn learn_namespace_gone(&self, name: &str, uid: Option<&str>) {
+        if uid.is_some() {
+            self.write().remove_namespace(name, uid);
+        }
     }
 
     /// How long ago each watch was last heard of, bookmarks not counted.

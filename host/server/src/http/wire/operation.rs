@@ -3,7 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::lifecycle::{OperationKind, Outcome};
-use wasmspawner_core::progress::{OperationRecord, StageSpan};
+use wasmspawner_core::progress::{NotedFinding, OperationRecord, StageSpan};
+use wasmspawner_core::stage;
 
 /// What happened in one operation.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,6 +25,33 @@ pub(in crate::http) struct Operation {
     /// Everything that was said: `number`, `at`, `type` and `data` of each event.
     #[schema(value_type = Vec<Object>)]
     events: Vec<wasmspawner_core::progress::LoggedEntry>,
+    /// What the cluster said about the lab's pod and volumes, oldest first.
+    cluster_events: Vec<ClusterEvent>,
+}
+
+/// Something that the cluster said.
+#[derive(Debug, Serialize, ToSchema)]
+struct ClusterEvent {
+    /// When it was first seen, RFC 3339.
+    at: String,
+    /// `info`; `warning`: the operation could still succeed; `critical`: it could not.
+    severity: Severity,
+    /// Kubernetes' own reason.
+    reason: String,
+    /// The cluster's words, or the service's where those help nobody.
+    message: String,
+    /// How often it was said.
+    count: u32,
+    /// What it is about: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
+    source: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Severity {
+    Info,
+    Warning,
+    Critical,
 }
 
 /// The time spent in one stage.
@@ -60,7 +88,20 @@ impl From<&OperationRecord> for Operation {
             outcome: record.outcome.clone(),
             stages: record.stages.iter().map(StageTime::from).collect(),
             events: record.events.clone(),
+            cluster_events: record.cluster_events.iter().map(ClusterEvent::from).collect(),
         }
+    }
+}
+
+impl From<&NotedFinding> for ClusterEvent {
+    fn from(noted: &NotedFinding) -> Self {
+        let stage::Finding { severity, reason, message, count, source } = noted.finding.clone();
+        let severity = match severity {
+            stage::Severity::Info => Severity::Info,
+            stage::Severity::Warning => Severity::Warning,
+            stage::Severity::Critical => Severity::Critical,
+        };
+        Self { at: noted.at.to_string(), severity, reason, message, count, source }
     }
 }
 

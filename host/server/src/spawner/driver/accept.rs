@@ -8,7 +8,6 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Material};
-use crate::k8s::KubernetesError;
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
@@ -27,7 +26,6 @@ impl Driver {
         if self.record.as_ref().is_some_and(|record| record.deleting) {
             return Err(Refusal::StopInProgress.into());
         }
-        self.discard_unanswered().await?;
         let operation = self.site.operation(OperationKind::Spawn, self.site.time_limits());
         let place = Place::of(&approved.names);
         let remains = self.remains_beside(&place);
@@ -42,17 +40,19 @@ impl Driver {
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
+        // Who waits for the service to end waits for this spawn as well.
+        self.accepting = true;
+        self.publish();
         let written = self.write(&spec, &SpawnStatus::of(&next)).await;
-        if self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_))) {
-            self.unanswered = Some(operation.job_id);
-        }
+        self.accepting = false;
+        let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
+        self.unanswered = refused.then_some(operation.job_id);
         let stored = written?;
 
-        self.unanswered = None;
         self.requested_by = Some(approved.requested_by().to_owned());
         self.follow(place, stored.uid.clone());
         if let Some(sight) = &mut self.sight {
-            sight.remains = remains;
+            sight.set_remains(remains);
             sight.keep_events(Vec::new());
         }
         self.record = Some(stored);
@@ -91,50 +91,28 @@ impl Driver {
         Ok(())
     }
 
-    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab.
+    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab: see [`Self::heed_record`].
     pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
         self.finish_record_write().await;
         let Some(record) = &mut self.record else {
-            if self.unanswered == Some(stored.spec.operation.id)
-                && let Err(error) = self.discard_unanswered().await
-            {
-                tracing::warn!(%error, "the record of a spawn that was refused cannot be deleted; it is tried again");
+            // It was written all the same, and nobody waits for that lab: the record of a lab that is not there goes.
+            if self.unanswered.take_if(|job_id| *job_id == stored.spec.operation.id).is_some() {
+                self.record = Some(stored);
             }
             return;
         };
         if stored.uid != record.uid || stored.version() <= record.version() {
             return;
         }
-        let by_us = stored.spec == record.spec && stored.deleting == record.deleting;
         *record = stored;
-        if !by_us {
-            self.heed_record().await;
-        }
-    }
-
-    /// Deletes the record of a spawn that was refused because nobody knew whether the record was written: it may have been
-    /// written all the same, and would be in the way of the next spawn.
-    pub(super) async fn discard_unanswered(&mut self) -> Result<(), SpawnError> {
-        let Some(job_id) = self.unanswered else { return Ok(()) };
-        let failed = |error: &KubernetesError| SpawnError::Cluster(requests::failure(error));
-        match self.site.records.get(&SpawnKey::lab(&self.key).object_name()).await {
-            Ok(Some(found)) if found.spec.operation.id == job_id => {
-                self.site.records.delete(&found).await.map_err(|error| failed(&error))?;
-                self.unanswered = None;
-                Ok(())
-            }
-            Err(RecordError::Kubernetes(error)) => Err(failed(&error)),
-            // It may still be on its way.
-            _ => Ok(()),
-        }
     }
 
     /// Stops the lab if its record says so.
     pub(super) async fn heed_record(&mut self) {
         let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
-        if self.record.as_ref().is_some_and(unwanted)
-            && matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_))
-        {
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
+        // A stop that failed is wanted already, and goes on.
+        if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
             tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
             if let Err(error) = self.accept_stop("kubernetes".to_owned()).await {
                 tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
@@ -155,7 +133,7 @@ impl Driver {
             desired: desired(lab),
             operation: OperationSpec::of(&operation, requested_by),
             place,
-            remains: self.sight.as_ref().map(|sight| sight.remains.clone()).unwrap_or_default(),
+            remains: self.sight.as_ref().map(|sight| sight.remains().to_vec()).unwrap_or_default(),
             time_limits: lab.limits().into(),
             lab: self.about.description.clone(),
         }
@@ -172,7 +150,13 @@ impl Driver {
             };
             match written {
                 Ok(stored) => return Ok(stored),
-                Err(RecordError::Changed(current)) => self.record = Some(*current),
+                Err(RecordError::Changed(current)) => {
+                    let unwanted = current.deleting && spec.desired == Desired::Running;
+                    self.record = Some(*current);
+                    if unwanted {
+                        return Err(Refusal::StopInProgress.into());
+                    }
+                }
                 Err(RecordError::Gone) if spec.desired == Desired::Stopped => {
                     return Err(SpawnError::RecordGone);
                 }
@@ -192,7 +176,7 @@ impl Driver {
     /// What an earlier lab left at other places than the new one's.
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
         let Some(sight) = &self.sight else { return Vec::new() };
-        let mut remains = sight.remains.clone();
+        let mut remains = sight.remains().to_vec();
         if !self.lab.is_settled() && sight.place() != place && !remains.contains(sight.place()) {
             remains.push(sight.place().clone());
         }

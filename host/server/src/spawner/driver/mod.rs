@@ -48,7 +48,7 @@ pub(super) struct Driver {
     pub(super) lab: Lab,
     /// The lab's record, as it was last written or read.
     pub(super) record: Option<StoredSpawn>,
-    /// The spawn that was refused because the creation of its record was not answered.
+    /// The spawn that was refused because nobody knew whether its record was written.
     unanswered: Option<JobId>,
     /// Who asked for the operation under way.
     pub(super) requested_by: Option<String>,
@@ -64,6 +64,8 @@ pub(super) struct Driver {
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
+    /// A spawn is being written down.
+    accepting: bool,
     /// When the cluster's answer may change by waiting alone, in time of day.
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
@@ -108,6 +110,7 @@ impl Driver {
             asked: HashMap::new(),
             cancel_create: CancellationToken::new(),
             spawn_slot: None,
+            accepting: false,
             recheck_at: None,
             again_at: None,
             over_since: None,
@@ -148,14 +151,9 @@ impl Driver {
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
             Message::ClusterAway(away) => self.tell_cluster_away(away),
-            Message::Housekeeping => {
-                self.forget_failure();
-                if let Err(error) = self.discard_unanswered().await {
-                    tracing::warn!(%error, "the record of a spawn that was refused cannot be deleted; it is tried again");
-                }
-                self.heed_record().await;
-            }
+            Message::Housekeeping => self.forget_failure(),
         }
+        self.heed_record().await;
         self.pursue();
     }
 
@@ -209,6 +207,7 @@ impl Driver {
             });
             let observed = sight.observe(&self.stage_policy(), Timestamp::now());
             self.recheck_at = observed.analysis.recheck_at;
+            self.note(&observed.analysis.findings);
             self.feed(Event::Observed(Box::new(observed)));
         } else {
             self.pursue();
@@ -279,7 +278,8 @@ impl Driver {
     }
 
     pub(super) fn is_creating(&self) -> bool {
-        self.lab.in_flight.awaits(Request::Create)
+        self.accepting
+            || self.lab.in_flight.awaits(Request::Create)
             || matches!(&self.lab.phase, Phase::Starting(starting) if starting.step != SpawnStep::Waiting)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
 use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+use wasmspawner_core::stage::Finding;
 
 use super::Driver;
 use crate::spawner::live_log::LiveLog;
@@ -22,6 +23,19 @@ impl Driver {
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         // Nobody follows the log before this one any more.
         self.publish();
+    }
+
+    /// Takes over the log of the driver before this one, if it is of the same operation.
+    pub(in crate::spawner) fn go_on_with(&mut self, log: Option<Arc<LiveLog>>) {
+        let same = |log: &Arc<LiveLog>| self.log.as_ref().is_some_and(|ours| ours.job_id() == log.job_id());
+        match log {
+            Some(log) if same(&log) => {
+                self.log = Some(log);
+                self.publish();
+            }
+            Some(log) => log.close(),
+            None => {}
+        }
     }
 
     /// Appends to the operation's log, and to its history: what happened is kept when it happens.
@@ -44,6 +58,15 @@ impl Driver {
             }
         };
         log.append(entry, Timestamp::now(), noted);
+    }
+
+    /// Notes in the history what the cluster says.
+    pub(super) fn note(&mut self, findings: &[Finding]) {
+        if let Some(history) = &mut self.history
+            && history.note_findings(findings, Timestamp::now())
+        {
+            self.site.history.put(history);
+        }
     }
 
     pub(in crate::spawner) fn finish(&mut self, outcome: &Outcome) {

@@ -76,13 +76,18 @@ impl Driver {
                 let rest = RestToDelete {
                     place: sight.place().clone(),
                     own: requests::own(sight, sight.namespace().map(|namespace| namespace.uid)),
-                    remains: sight.remains.clone(),
+                    remains: sight.remains().to_vec(),
                 };
                 self.ask(request, requests::delete_rest(site, rest, within));
             }
             Request::Read => {
                 let Some(sight) = &self.sight else { return };
-                self.ask(request, requests::read(site, sight.place().clone(), within));
+                let known = (
+                    sight.pod().and_then(|pod| pod.metadata.uid.clone()),
+                    sight.namespace().map(|namespace| namespace.uid),
+                );
+                let (place, spawn) = (sight.place().clone(), sight.spawn().to_owned());
+                self.ask(request, requests::read(site, place, spawn, known, within));
             }
             Request::SaveRecord => {
                 let (Some(record), Some(sight)) = (&self.record, &self.sight) else { return };
@@ -153,10 +158,15 @@ impl Driver {
             }
             Answer::Decided(Err(failure)) => self.feed(Event::Decided(Err(failure))),
             Answer::Created(result) => {
-                if let (Ok(created), Some(sight)) = (&result, &mut self.sight) {
-                    self.site.store.learn_namespace(&created.namespace);
-                    self.site.store.learn_pod(created.pod.clone());
-                    sight.created();
+                if let Some(sight) = &mut self.sight {
+                    if let Ok(created) = &result {
+                        self.site.store.learn_namespace(&created.namespace);
+                        self.site.store.learn_pod(created.pod.clone());
+                        sight.created();
+                    } else {
+                        // Whatever was read meanwhile: objects may have come after that.
+                        sight.creation_begins();
+                    }
                 }
                 self.feed(Event::Created(result.map(drop)));
                 self.observe();
@@ -165,18 +175,21 @@ impl Driver {
                 if let (true, Some(sight)) = (gone, &mut self.sight) {
                     sight.pod_is_gone();
                     if sight.pod().is_some() {
-                        self.site.store.learn_pod_gone(sight.place());
+                        let uid = sight.pod().and_then(|pod| pod.metadata.uid.clone());
+                        self.site.store.learn_pod_gone(sight.place(), uid.as_deref());
                     }
                 }
                 self.observe();
             }
             Answer::RestDeletion(Ok(left)) => {
                 if let Some(sight) = &mut self.sight {
-                    sight.remains = left.remains;
+                    sight.remains_asked_to_go(left.remains);
                     if left.gone {
                         sight.rest_is_gone();
                         if sight.namespace().is_some() {
-                            self.site.store.learn_namespace_gone(sight.place().namespace.as_str());
+                            let uid = sight.namespace().map(|namespace| namespace.uid);
+                            let name = sight.place().namespace.as_str();
+                            self.site.store.learn_namespace_gone(name, uid.as_deref());
                         }
                     }
                 }
@@ -187,8 +200,11 @@ impl Driver {
             }
             Answer::Read(Ok(())) => {
                 let policy = self.stage_policy();
+                let creating = self.lab.in_flight.awaits(Request::Create);
                 if let Some(sight) = &mut self.sight {
-                    sight.was_read();
+                    if !creating {
+                        sight.was_read();
+                    }
                     let observed = sight.observe(&policy, Timestamp::now());
                     self.feed(Event::Read(Box::new(observed)));
                 }
@@ -209,8 +225,13 @@ impl Driver {
     fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {
         match result {
             Ok(stored) => {
+                let deleting = stored.deleting;
                 self.record = Some(*stored);
                 self.lab.in_flight.forget(Request::SaveRecord);
+                if deleting {
+                    // It is heeded after the next message.
+                    self.labs.nudge(&self.key);
+                }
             }
             Err(RecordError::Changed(current)) => {
                 // It comes as a message as well, and is heeded there.
