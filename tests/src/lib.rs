@@ -5,4 +5,5 @@ pub mod events;
 pub mod guests;
 pub mod kubernetes;
 pub mod provider;
+pub mod proxy;
 pub mod service;

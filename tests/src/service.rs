@@ -292,7 +292,7 @@ impl Drop for Service {
 }
 
 /// An address for one service alone: Linux answers on all of 127/8, so that no two tests ever want the same port.
-fn own_address() -> Ipv4Addr {
+pub(crate) fn own_address() -> Ipv4Addr {
     static COUNT: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 128 | (high & 0x7f), low, COUNT.fetch_add(1, Ordering::Relaxed))

@@ -137,18 +137,37 @@ impl SpawnRecords {
         let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
         let how = PatchParams::default();
         let released = retrying(&self.patience, &action, || self.api.patch(name, &how, &release)).await;
+        if self.is_gone(stored, released.map(drop)).await? {
+            return Ok(());
+        }
         let how = DeleteParams {
             preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
             ..DeleteParams::background()
         };
-        let gone = |error: &KubernetesError| matches!(error, KubernetesError::Refused { reason, .. } if reason == "NotFound" || reason == "Conflict");
-        match released {
-            Err(error) if gone(&error) => return Ok(()),
-            answer => answer?,
-        };
-        match retrying(&self.patience, &action, || self.api.delete(name, &how)).await {
-            Err(error) if !gone(&error) => Err(error),
-            _ => Ok(()),
+        let deleted = retrying(&self.patience, &action, || self.api.delete(name, &how)).await;
+        self.is_gone(stored, deleted.map(drop)).await.map(drop)
+    }
+
+    /// True if an answer says that the record does not exist any more. A conflict says that another has its name, or
+    /// that somebody was writing at the same time: the record is read to tell which.
+    async fn is_gone(
+        &self,
+        stored: &StoredSpawn,
+        answer: Result<(), KubernetesError>,
+    ) -> Result<bool, KubernetesError> {
+        match answer {
+            Ok(()) => Ok(false),
+            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(true),
+            Err(KubernetesError::Refused { action, reason, message }) if reason == "Conflict" => {
+                let name = stored.name.as_str();
+                let read = || self.api.get_metadata_opt(name);
+                let found = retrying(&self.patience, &format!("read Spawn {name}"), read).await?;
+                if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&stored.uid)) {
+                    return Err(KubernetesError::Refused { action, reason, message });
+                }
+                Ok(true)
+            }
+            Err(error) => Err(error),
         }
     }
 

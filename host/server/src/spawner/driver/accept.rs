@@ -45,6 +45,8 @@ impl Driver {
         self.publish();
         let written = self.write(&spec, &SpawnStatus::of(&next)).await;
         self.accepting = false;
+        let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
+        self.unanswered = refused.then_some(operation.job_id);
         let stored = written?;
 
         self.requested_by = Some(approved.requested_by().to_owned());
@@ -92,7 +94,13 @@ impl Driver {
     /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab: see [`Self::heed_record`].
     pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
         self.finish_record_write().await;
-        let Some(record) = &mut self.record else { return };
+        let Some(record) = &mut self.record else {
+            // It was written all the same, and nobody waits for that lab: the record of a lab that is not there goes.
+            if self.unanswered.take_if(|job_id| *job_id == stored.spec.operation.id).is_some() {
+                self.record = Some(stored);
+            }
+            return;
+        };
         if stored.uid != record.uid || stored.version() <= record.version() {
             return;
         }

@@ -48,6 +48,8 @@ pub(super) struct Driver {
     pub(super) lab: Lab,
     /// The lab's record, as it was last written or read.
     pub(super) record: Option<StoredSpawn>,
+    /// The spawn that was refused because nobody knew whether its record was written.
+    unanswered: Option<JobId>,
     /// Who asked for the operation under way.
     pub(super) requested_by: Option<String>,
     /// What is known of the lab's place; nothing before its first spawn.
@@ -97,6 +99,7 @@ impl Driver {
             labs,
             lab,
             record: None,
+            unanswered: None,
             requested_by: None,
             sight: None,
             about: Arc::default(),

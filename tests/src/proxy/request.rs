@@ -1,0 +1,79 @@
+//! What a request to a Kubernetes API server is about.
+
+use axum::body::Bytes;
+use http::{Method, Uri};
+use serde_json::Value;
+
+/// What a request is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct About {
+    /// Verb and kind, such as `create pods`.
+    pub(super) what: String,
+    /// The same with the path, in which a new object has its name too.
+    pub(super) line: String,
+    /// It is a watch.
+    pub(super) is_watch: bool,
+}
+
+impl About {
+    pub(super) fn of(method: &Method, uri: &Uri, body: &Bytes) -> Self {
+        let is_watch = uri
+            .query()
+            .is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1")));
+        let steps: Vec<&str> = uri.path().split('/').filter(|step| !step.is_empty()).collect();
+        // After the group and the version; objects of a namespace have it before their kind.
+        let rest = match steps.first() {
+            Some(&"api") => steps.get(2..),
+            Some(&"apis") => steps.get(3..),
+            _ => None,
+        };
+        let rest = rest.unwrap_or_default();
+        let rest = if rest.first() == Some(&"namespaces") && rest.len() > 2 { &rest[2..] } else { rest };
+        let (kind, named) = (rest.first().copied().unwrap_or("-"), rest.len() > 1);
+        let verb = match *method {
+            Method::GET if is_watch => "watch",
+            Method::GET if named => "read",
+            Method::GET => "list",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if named => "delete",
+            Method::DELETE => "delete-all",
+            _ => "other",
+        };
+        let name = (verb == "create").then(|| name(body)).flatten();
+        let path = uri.path();
+        let line = match name {
+            Some(name) => format!("{verb} {kind} {path}/{name}"),
+            None => format!("{verb} {kind} {path}"),
+        };
+        Self { what: format!("{verb} {kind}"), line, is_watch }
+    }
+}
+
+fn name(body: &Bytes) -> Option<String> {
+    let object: Value = serde_json::from_slice(body).ok()?;
+    Some(object["metadata"]["name"].as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_what_it_is_about() {
+        for (method, uri, line) in [
+            (Method::GET, "/api/v1/pods?&watch=true&x=1", "watch pods /api/v1/pods"),
+            (Method::GET, "/api/v1/namespaces", "list namespaces /api/v1/namespaces"),
+            (Method::DELETE, "/api/v1/namespaces/a", "delete namespaces /api/v1/namespaces/a"),
+            (Method::PUT, "/apis/x.io/v1/namespaces/a/ys/b", "update ys /apis/x.io/v1/namespaces/a/ys/b"),
+            (Method::DELETE, "/api/v1/namespaces/a/pods", "delete-all pods /api/v1/namespaces/a/pods"),
+        ] {
+            let about = About::of(&method, &uri.parse().unwrap(), &Bytes::new());
+            assert_eq!((about.line.as_str(), about.is_watch), (line, uri.contains("watch")));
+        }
+        let body = Bytes::from_static(br#"{"metadata": {"name": "b"}}"#);
+        let about = About::of(&Method::POST, &"/api/v1/namespaces/a/pods".parse().unwrap(), &body);
+        assert_eq!(about.line, "create pods /api/v1/namespaces/a/pods/b");
+    }
+}

@@ -1,0 +1,23 @@
+//! What matters most, on a Kubernetes. The kubelet of the one-machine cluster is the only node there.
+
+use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
+
+use crate::setup::Setup;
+use crate::{outage, requests, watches};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubernetes_that_fails_only_costs_time() {
+    let Some(cluster) = Cluster::enter("faults").await.unwrap() else { return println!("{SKIPPED}") };
+    if cluster.has_nodes().await.unwrap() {
+        println!("skipped: the cluster has nodes, and a scheduler that does not know ours");
+        return cluster.leave().await.unwrap();
+    }
+    let setup = Setup::start_on(&cluster).await;
+    outage::spawns_through_an_outage(&setup).await;
+    outage::stops_through_an_outage(&setup).await;
+    requests::costs_objects_and_two(&setup).await;
+    outage::stops_through_an_outage(&setup).await;
+    watches::stops_without_watches(&setup).await;
+    setup.leave().await;
+    cluster.leave().await.unwrap();
+}

@@ -1,0 +1,16 @@
+//! The service while its Kubernetes API server fails: a proxy between the two lets requests and watches fail as a test
+//! wants it. The cluster is the one-machine cluster with simulated pods, in the test's own process;
+//! for what matters most also a Kubernetes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "what is skipped, and which seed is used, is told")]
+
+mod kubernetes;
+mod outage;
+mod requests;
+mod setup;
+mod soak;
+mod watches;
+
+/// The service under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");

@@ -1,0 +1,163 @@
+//! The API server is away for a while.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use wasmspawner_tests::api::Client;
+use wasmspawner_tests::proxy::{Fault, Rule};
+
+use crate::setup::{Setup, eventually, lab, start, stop};
+
+/// How long somebody may have to wait who asks for a lab meanwhile.
+const ANSWER: Duration = Duration::from_secs(15);
+
+async fn refused_in_time(client: &Client, name: &str) {
+    let asked = Instant::now();
+    let answer = client.spawn(name).await.unwrap();
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(!answer.header("retry-after").is_empty(), "{answer:?}");
+    assert!(asked.elapsed() < ANSWER, "answered after {:?}", asked.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_during_a_spawn_only_delays_it() {
+    spawns_through_an_outage(&Setup::start(|_| {}).await).await;
+}
+
+pub(crate) async fn spawns_through_an_outage(setup: &Setup) {
+    let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+    // The outage begins when the namespace is there and the pod is not.
+    let late = setup.proxy.add(Rule::new("create pods", Fault::Drop));
+    assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
+    eventually("the pod is asked for", async || (late.hits() > 0).then_some(())).await;
+    setup.proxy.set_outage(true).await.unwrap();
+    refused_in_time(&grace, "grace").await;
+    assert_eq!(lab(&ada, "ada").await["status"], "starting");
+    setup.proxy.clear();
+    setup.proxy.set_outage(false).await.unwrap();
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    eventually("grace may spawn again", async || {
+        (grace.spawn("grace").await.unwrap().status == 303).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_during_a_stop_only_delays_it() {
+    let setup = Setup::start(|_| {}).await;
+    setup.service.user("ada").unwrap().spawn_to_end("ada").await.unwrap();
+    stops_through_an_outage(&setup).await;
+}
+
+/// Ada has a lab.
+pub(crate) async fn stops_through_an_outage(setup: &Setup) {
+    let ada = setup.service.user("ada").unwrap();
+    let late = setup.proxy.add(Rule::new("delete pods", Fault::Drop));
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    eventually("the pod is asked to go", async || (late.hits() > 0).then_some(())).await;
+    setup.proxy.set_outage(true).await.unwrap();
+    refused_in_time(&setup.service.user("edsger").unwrap(), "edsger").await;
+    assert_eq!(lab(&ada, "ada").await["status"], "terminating");
+    setup.proxy.clear();
+    setup.proxy.set_outage(false).await.unwrap();
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_lab_stays_one_through_an_outage() {
+    let setup = Setup::start(|_| {}).await;
+    let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    setup.proxy.set_outage(true).await.unwrap();
+    refused_in_time(&grace, "grace").await;
+    let answer = ada.stop("ada").await.unwrap();
+    assert_eq!((answer.status, answer.header("retry-after").is_empty()), (503, false), "{answer:?}");
+    assert_eq!(lab(&ada, "ada").await["status"], "running", "a stop that is not written down has not begun");
+    setup.proxy.set_outage(false).await.unwrap();
+    assert_eq!(ada.events("ada").await.unwrap().to_end().await.unwrap(), events, "no other operation began");
+    assert_eq!(lab(&ada, "ada").await["status"], "running");
+    stop(&ada, "ada").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusing_load_balancer_is_an_outage_too() {
+    let setup = Setup::start(|_| {}).await;
+    let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+    ada.spawn_to_end("ada").await.unwrap();
+    setup.proxy.add(Rule::new("", Fault::UNAVAILABLE));
+    setup.proxy.add(Rule::new("watch", Fault::Reset));
+    refused_in_time(&grace, "grace").await;
+    assert_eq!(lab(&ada, "ada").await["status"], "running");
+    setup.proxy.clear();
+    // What the watches missed meanwhile comes soon after.
+    start(&grace, "grace").await;
+    stop(&ada, "ada").await;
+    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_does_not_answer_is_an_outage_too() {
+    for fault in [Fault::Delay(Duration::from_mins(10)), Fault::Stall] {
+        let setup = Setup::start(|_| {}).await;
+        let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+        ada.spawn_to_end("ada").await.unwrap();
+        setup.proxy.add(Rule::new("", fault));
+        setup.proxy.add(Rule::new("watch", Fault::Reset));
+        refused_in_time(&grace, "grace").await;
+        assert_eq!(lab(&ada, "ada").await["status"], "running");
+        setup.proxy.clear();
+        start(&grace, "grace").await;
+        stop(&ada, "ada").await;
+        eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_starts_in_an_outage_waits_for_its_end() {
+    let mut setup = Setup::start(|_| {}).await;
+    let ada = setup.service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    setup.service.kill();
+    setup.proxy.set_outage(true).await.unwrap();
+    let proxy = setup.proxy.clone();
+    let probes = setup.service.probes();
+    let client = ada.clone();
+    let meanwhile = async move {
+        let alive =
+            async || probes.get("/healthz").await.is_ok_and(|answer| answer.status == 200).then_some(());
+        eventually("it lives", alive).await;
+        let answer = client.lab("ada").await.unwrap();
+        assert_eq!(answer.status, 503, "it does not know yet: {answer:?}");
+        proxy.set_outage(false).await.unwrap();
+    };
+    let (running, ()) = tokio::join!(setup.service.run(), meanwhile);
+    running.unwrap();
+    let found = lab(&ada, "ada").await;
+    assert_eq!(found["status"], Value::from("running"), "{found:#}");
+}
+
+/// The record of a spawn is written, and the answer to that is lost until nobody waits any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
+    let setup = Setup::start(|_| {}).await;
+    for name in ["ada", "grace"] {
+        let user = setup.service.user(name).unwrap();
+        let lost = setup.proxy.add(Rule::new("spawns/lab-", Fault::LoseAnswer));
+        refused_in_time(&user, name).await;
+        assert!(lost.hits() > 0);
+        assert_eq!(setup.left(name).await, [format!("Spawn lab-{name}")]);
+        setup.proxy.clear();
+        if name == "ada" {
+            start(&user, name).await;
+            stop(&user, name).await;
+        } else {
+            // Nobody asks again: it goes all the same, once the API server answers.
+            setup.proxy.add(Rule::new("watch spawns", Fault::Reset).times(1));
+            eventually("the record is gone", async || setup.left(name).await.is_empty().then_some(())).await;
+            assert!(lab(&user, name).await.is_null());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Single requests fail, each of a spawn's and of a stop's in turn.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use wasmspawner_tests::proxy::{Fault, Rule};
+
+use crate::setup::{Setup, eventually, lab, start, stop};
+
+/// The requests of a spawn, and of a stop.
+const REQUESTS: [&str; 9] = [
+    "create spawns",
+    "create namespaces",
+    "patch secrets",
+    "patch configmaps",
+    "create pods",
+    "update spawns",
+    "delete pods",
+    "delete namespaces",
+    "delete spawns",
+];
+
+/// The same where namespaces stay, as far as it differs.
+const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
+    ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
+
+/// How many cases go on at once.
+const AT_ONCE: usize = 24;
+
+/// What a fault of one request may come to.
+struct Expected {
+    fault: Fault,
+    /// A spawn comes through all the same.
+    passes: bool,
+}
+
+fn faults() -> Vec<Expected> {
+    let passes = |fault| Expected { fault, passes: true };
+    let may_fail = |fault| Expected { fault, passes: false };
+    vec![
+        passes(Fault::Drop),
+        passes(Fault::LoseAnswer),
+        passes(Fault::Delay(Duration::from_secs(1))),
+        passes(Fault::INTERNAL_ERROR),
+        passes(Fault::TOO_MANY_REQUESTS),
+        passes(Fault::UNAVAILABLE),
+        may_fail(Fault::Truncate),
+        may_fail(Fault::Stall),
+        may_fail(Fault::CONFLICT),
+        may_fail(Fault::UNAUTHORIZED),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_request_may_fail_in_any_way() {
+    let setup = Setup::start(|config| config["kubernetes"]["request_timeout"] = json!("2s")).await;
+    cases(&setup, &REQUESTS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_request_may_fail_where_namespaces_stay() {
+    let retaining = |config: &mut Value| {
+        config["kubernetes"]["request_timeout"] = json!("2s");
+        config["kubernetes"]["namespaces"] = json!("retain");
+    };
+    let setup = Setup::start(retaining).await;
+    cases(&setup, &REQUESTS_IN_NAMESPACES_THAT_STAY).await;
+}
+
+async fn cases(setup: &Setup, requests: &[&str]) {
+    let faults = faults();
+    let cases = requests.iter().flat_map(|request| faults.iter().map(move |expected| (request, expected)));
+    let cases = cases.flat_map(|(request, expected)| [1, 2].map(|times| (request, expected, times)));
+    let cases: Vec<_> = cases.enumerate().collect();
+    let mut running = futures::stream::iter(cases)
+        .map(|(number, (request, expected, times))| one_case(setup, number, request, expected, times))
+        .buffer_unordered(AT_ONCE);
+    while running.next().await.is_some() {}
+    eventually("nothing is left", async || setup.left("case").await.is_empty().then_some(())).await;
+    assert!(!setup.service.log().contains("panicked"), "{}", setup.service.log());
+}
+
+async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expected, times: usize) {
+    let name = format!("case{number}x");
+    let case = format!("{request}: {:?}, {times} times ({name})", expected.fault);
+    let user = setup.service.user(&name).unwrap();
+    // The objects of this case alone: its user's name is in their names.
+    let (verb, kind) = request.split_once(' ').unwrap();
+    let prefix = match kind {
+        "spawns" => "/apis/wasmspawner.io/v1alpha1/namespaces/wasmspawner/spawns/lab-".to_owned(),
+        _ => "/api/v1/namespaces/nublado-".to_owned(),
+    };
+    let rule = Rule::new(&format!("{verb} {kind} {prefix}{name}"), expected.fault.clone()).times(times);
+    let rule = setup.proxy.add(rule);
+
+    let answer = user.spawn(&name).await.unwrap();
+    if answer.status == 303 {
+        let events = user.events(&name).await.unwrap().to_end().await.unwrap();
+        let last = events.last().unwrap();
+        assert!(last.kind == "complete" || !expected.passes, "{case}: {events:#?}");
+        if last.kind != "complete" {
+            let found = lab(&user, &name).await;
+            assert!(found["reason"].is_string() && found["message"].is_string(), "{case}: {found:#}");
+        }
+    } else {
+        assert!(!expected.passes, "{case}: {answer:?}");
+        assert_eq!(answer.status, 503, "{case}: {answer:?}");
+    }
+    stop(&user, &name).await;
+    eventually(&format!("{case}: nothing is left"), async || {
+        setup.left(&name).await.is_empty().then_some(())
+    })
+    .await;
+    assert!(rule.hits() > 0, "{case}: no such request was made");
+    setup.proxy.remove(&rule);
+
+    start(&user, &name).await;
+    stop(&user, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spawn_costs_its_objects_and_two_requests() {
+    costs_objects_and_two(&Setup::start(|_| {}).await).await;
+}
+
+/// Ada has no lab.
+pub(crate) async fn costs_objects_and_two(setup: &Setup) {
+    let ada = setup.service.user("ada").unwrap();
+    // Of the first lab of a user the service also writes down that there was one.
+    ada.spawn_to_end("ada").await.unwrap();
+    stop(&ada, "ada").await;
+    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+
+    setup.proxy.take_counts();
+    ada.spawn_to_end("ada").await.unwrap();
+    eventually("it is written down", async || {
+        let record = setup.records().get("lab-ada").await.unwrap();
+        record.data["status"]["readyAt"].is_string().then_some(())
+    })
+    .await;
+    let mut counts = setup.proxy.take_counts();
+    counts.retain(|what, _| !what.starts_with("watch "));
+    let objects = setup.count_objects("ada").await;
+    assert_eq!(counts.values().sum::<usize>(), objects + 2, "{counts:#?}");
+    assert_eq!((counts["create spawns"], counts["update spawns"]), (1, 1), "{counts:#?}");
+}

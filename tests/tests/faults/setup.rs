@@ -1,0 +1,225 @@
+//! A cluster, a proxy before it, and a service that knows the proxy only.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::record;
+use wasmspawner_embedded::apiserver::{ApiServer, Options};
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::api;
+use wasmspawner_tests::kubernetes::Cluster;
+use wasmspawner_tests::proxy::Proxy;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// How long anything may take that must come.
+pub(crate) const BOUND: Duration = Duration::from_mins(2);
+
+/// What a lab may have in its namespace: API group and kind.
+const OBJECTS: [(&str, &str); 8] = [
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("", "ServiceAccount"),
+    ("", "ResourceQuota"),
+    ("", "LimitRange"),
+    ("", "Service"),
+    ("", "Pod"),
+    ("networking.k8s.io", "NetworkPolicy"),
+];
+
+/// Who runs the pods.
+const NODE: &str = "wasmspawner-faults";
+
+/// A service on a cluster, with a proxy between them.
+pub(crate) struct Setup {
+    pub(crate) service: Service,
+    pub(crate) proxy: Proxy,
+    /// A client that does not go through the proxy.
+    pub(crate) cluster: Client,
+    /// The service's own namespace.
+    home: String,
+    /// What the names of labs' namespaces begin with.
+    prefix: String,
+    /// Namespaces stay when labs go.
+    retains: bool,
+    kubelet: (DropGuard, JoinHandle<()>),
+}
+
+impl Setup {
+    /// Starts all of them, on a one-machine cluster in this process.
+    pub(crate) async fn start(change: impl FnOnce(&mut Value)) -> Self {
+        let cluster = ApiServer::open(Options::default()).unwrap().client();
+        make::<Namespace>(Api::all(cluster.clone()), json!({ "metadata": { "name": "wasmspawner" } })).await;
+        Self::on(cluster, "wasmspawner".to_owned(), "nublado-".to_owned(), change).await
+    }
+
+    /// The same on the Kubernetes that `TEST_KUBECONFIG` leads to.
+    pub(crate) async fn start_on(cluster: &Cluster) -> Self {
+        let (home, prefix) = (cluster.namespace.clone(), format!("{}-", cluster.namespace));
+        let names = json!({ "namespace": format!("{prefix}{{user_server}}") });
+        Self::on(cluster.client.clone(), home, prefix, |config| config["names"] = names).await
+    }
+
+    async fn on(cluster: Client, home: String, prefix: String, change: impl FnOnce(&mut Value)) -> Self {
+        make::<CustomResourceDefinition>(Api::all(cluster.clone()), record::definition()).await;
+        let pods = SimulatedOptions { ready: Duration::from_millis(100), ..SimulatedOptions::default() };
+        let pods = KubeletOptions::new(NODE, Runtime::Simulated(pods));
+        let stop = CancellationToken::new();
+        let kubelet = tokio::spawn(Kubelet::new(cluster.clone(), pods).unwrap().run(stop.clone()));
+        let proxy = Proxy::start(cluster.clone()).await.unwrap();
+
+        let service = Service::prepare(BINARY, |_| {}).unwrap();
+        let mut retains = false;
+        let kubeconfig = service.folder().join("kubeconfig");
+        std::fs::write(&kubeconfig, proxy.kubeconfig()).unwrap();
+        service
+            .reconfigure(|config| {
+                config.as_object_mut().unwrap().remove("embedded");
+                config["kubernetes"] =
+                    json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
+                change(config);
+                retains = config["kubernetes"]["namespaces"] == "retain";
+            })
+            .unwrap();
+        let kubelet = (stop.drop_guard(), kubelet);
+        let mut setup = Self { service, proxy, cluster, home, prefix, retains, kubelet };
+        eventually("records are served", async || setup.records().list(&ListParams::default()).await.ok())
+            .await;
+        setup.service.run().await.unwrap();
+        setup
+    }
+
+    /// Takes away what was made in a cluster that others use after this test.
+    pub(crate) async fn leave(self) {
+        drop(self.service);
+        drop(self.kubelet.0);
+        self.kubelet.1.await.unwrap();
+        let how = DeleteParams::default();
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.clone());
+        definitions.delete(&format!("{}.{}", record::PLURAL, record::GROUP), &how).await.unwrap();
+        Api::<Node>::all(self.cluster).delete(NODE, &how).await.unwrap();
+    }
+
+    /// The namespace of a user's lab.
+    pub(crate) fn namespace_of(&self, user: &str) -> String {
+        format!("{}{user}", self.prefix)
+    }
+
+    pub(crate) fn records(&self) -> Api<DynamicObject> {
+        let kind =
+            ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND));
+        Api::namespaced_with(self.cluster.clone(), &self.home, &kind)
+    }
+
+    pub(crate) fn namespaces(&self) -> Api<Namespace> {
+        Api::all(self.cluster.clone())
+    }
+
+    /// The pods of a user's lab.
+    pub(crate) fn pods_of(&self, user: &str) -> Api<Pod> {
+        Api::namespaced(self.cluster.clone(), &self.namespace_of(user))
+    }
+
+    /// What is left of labs whose users' names begin so: records, the labs' objects, and their namespaces unless those
+    /// stay.
+    pub(crate) async fn left(&self, of: &str) -> Vec<String> {
+        let name = |kind: &str, name: Option<String>| format!("{kind} {}", name.unwrap_or_default());
+        let records = self.records().list(&ListParams::default()).await.unwrap();
+        let mut left: Vec<String> =
+            records.into_iter().map(|record| name("Spawn", record.metadata.name)).collect();
+        for kind in OBJECTS {
+            let objects = self.objects(None, kind).await.into_iter();
+            left.extend(objects.map(|object| name(&format!("{kind:?} in"), object.metadata.namespace)));
+        }
+        if !self.retains {
+            let namespaces = self.namespaces().list(&ListParams::default()).await.unwrap();
+            left.extend(namespaces.into_iter().map(|namespace| name("Namespace", namespace.metadata.name)));
+        }
+        left.retain(|name| name.contains(&format!("-{of}")));
+        left
+    }
+
+    /// How many objects the lab of a user has, its namespace included.
+    pub(crate) async fn count_objects(&self, user: &str) -> usize {
+        let namespace = self.namespace_of(user);
+        let mut objects = 1;
+        for kind in OBJECTS {
+            objects += self.objects(Some(&namespace), kind).await.len();
+        }
+        objects
+    }
+
+    /// The objects of a kind that belong to labs.
+    async fn objects(&self, namespace: Option<&str>, (group, kind): (&str, &str)) -> Vec<DynamicObject> {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.cluster.clone(), namespace, &kind),
+            None => Api::all_with(self.cluster.clone(), &kind),
+        };
+        api.list(&ListParams::default().labels(SPAWN_LABEL)).await.unwrap().items
+    }
+}
+
+async fn make<K>(api: Api<K>, object: Value)
+where
+    K: Clone + DeserializeOwned + Serialize + Debug,
+{
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+/// Asks until the answer is something.
+pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let asking = async {
+        loop {
+            again.tick().await;
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+        }
+    };
+    let answer = tokio::time::timeout(BOUND, asking).await;
+    assert!(answer.is_ok(), "it did not come about: {what}");
+    answer.unwrap()
+}
+
+/// The lab as the API shows it; null when there is none.
+pub(crate) async fn lab(client: &api::Client, lab: &str) -> Value {
+    let answer = client.lab(lab).await.unwrap();
+    if answer.status == 404 { Value::Null } else { answer.json().unwrap() }
+}
+
+/// Starts a lab, as soon as the service has noticed that its cluster is back, and waits until it is ready.
+pub(crate) async fn start(client: &api::Client, name: &str) {
+    eventually(&format!("the spawn of {name} is accepted"), async || {
+        let answer = client.spawn(name).await.unwrap();
+        assert!(matches!(answer.status, 303 | 503), "{name}: {answer:?}");
+        (answer.status == 303).then_some(())
+    })
+    .await;
+    let events = client.events(name).await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{name}: {events:#?}");
+}
+
+/// Stops a lab and waits until there is none. A refusal that says "try again" is followed.
+pub(crate) async fn stop(client: &api::Client, name: &str) {
+    eventually(&format!("the stop of {name} is accepted"), async || {
+        let status = client.stop(name).await.unwrap().status;
+        assert!(matches!(status, 202 | 404 | 503), "{name}: {status}");
+        (status != 503).then_some(())
+    })
+    .await;
+    eventually(&format!("{name} is gone"), async || lab(client, name).await.is_null().then_some(())).await;
+}

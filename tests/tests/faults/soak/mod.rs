@@ -1,0 +1,69 @@
+//! Random schedules: people start and stop labs, others interfere, the API server fails, and the service is killed. At
+//! the end everything works again and is stopped; then nothing is left, and nothing is left open.
+//!
+//! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` says how many there are. Without either there are as many as fit in a
+//! minute, 50 at most.
+
+mod run;
+mod schedule;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::setup::Setup;
+use schedule::Schedule;
+
+/// Schedules in a test run, where nobody says how many.
+const RUNS: u64 = 50;
+/// No schedule begins later, where nobody says how many.
+const TIME: Duration = Duration::from_mins(1);
+/// Schedules that go on at once, each with a cluster and a service of its own. In every other one
+/// namespaces stay when labs go.
+const LANES: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_happens_nothing_is_left_in_the_end() {
+    let asked = number("SOAK_RUNS");
+    let first = number("SOAK_SEED").unwrap_or_else(|| {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+        since.as_secs() % 1_000_000 * 1000
+    });
+    let runs = asked.unwrap_or(RUNS);
+    println!("soak: at most {runs} schedules from SOAK_SEED={first}");
+    let (next, began) = (Arc::new(AtomicU64::new(0)), Instant::now());
+    let lanes = (0..LANES.min(usize::try_from(runs).unwrap())).map(|lane| {
+        let next = Arc::clone(&next);
+        async move {
+            let mut setup = Setup::start(|config| {
+                config["limits"] = json!({ "spawn": "20s", "delete": "40s", "reconcile_every": "2s" });
+                config["kubernetes"]["request_timeout"] = json!("2s");
+                config["kubernetes"]["namespaces"] = json!(if lane % 2 == 0 { "delete" } else { "retain" });
+            })
+            .await;
+            let mut done = 0;
+            while asked.is_some() || began.elapsed() < TIME {
+                let number = next.fetch_add(1, Ordering::SeqCst);
+                if number >= runs {
+                    break;
+                }
+                let schedule = Schedule::of(first + number);
+                println!("soak: lane {lane}: {schedule:?}");
+                run::run(&mut setup, &schedule).await;
+                done += 1;
+            }
+            done
+        }
+    });
+    let mut done = 0;
+    for lane in futures::future::join_all(lanes).await {
+        done += lane;
+    }
+    println!("soak: {done} schedules in {:?}", began.elapsed());
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap())
+}

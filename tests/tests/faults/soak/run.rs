@@ -1,0 +1,127 @@
+//! One run: a schedule is carried out, and what is left at the end is judged.
+
+use std::time::Duration;
+
+use kube::api::DeleteParams;
+use serde_json::Value;
+use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::proxy::Rule;
+
+use super::schedule::{Schedule, Step, USERS};
+use crate::setup::{Setup, eventually, lab, stop};
+
+/// How long somebody waits for an answer before they give up; the service may go on with what they asked for.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How long a moment is.
+const MOMENT: Duration = Duration::from_millis(400);
+
+/// Somebody who starts and stops a lab.
+struct Person {
+    name: String,
+    client: Client,
+    /// A stop was accepted, and no spawn was asked for since.
+    stopped: bool,
+}
+
+/// Carries a schedule out and judges what is left.
+pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
+    let mut people: Vec<Person> = (0..USERS)
+        .map(|number| {
+            let name = schedule.user(number);
+            let client = setup.service.user(&name).unwrap();
+            Person { name, client, stopped: false }
+        })
+        .collect();
+    for step in &schedule.steps {
+        take(setup, &mut people, step).await;
+    }
+    heal(setup).await;
+    let seed = schedule.seed;
+    for person in &people {
+        let name = &person.name;
+        eventually(&format!("SOAK_SEED={seed}: the lab of {name} comes to rest"), async || {
+            let lab = lab(&person.client, name).await;
+            let rests = if person.stopped { lab.is_null() } else { is_at_rest(&lab) };
+            rests.then_some(())
+        })
+        .await;
+        stop(&person.client, name).await;
+    }
+    for person in &people {
+        let name = &person.name;
+        eventually(&format!("SOAK_SEED={seed}: nothing is left of {name}"), async || {
+            setup.left(name).await.is_empty().then_some(())
+        })
+        .await;
+        nothing_is_open(person, seed).await;
+    }
+    assert!(!setup.service.log().contains("panicked"), "SOAK_SEED={seed}: {}", setup.service.log());
+}
+
+async fn take(setup: &mut Setup, people: &mut [Person], step: &Step) {
+    match step {
+        Step::Spawn(user) => {
+            let person = &mut people[*user];
+            let answer = tokio::time::timeout(ANSWER, person.client.spawn(&person.name)).await;
+            let refused = matches!(&answer, Ok(Ok(answer)) if answer.status == 409);
+            person.stopped &= refused;
+        }
+        Step::Stop(user) => {
+            let person = &mut people[*user];
+            let answer = tokio::time::timeout(ANSWER, person.client.stop(&person.name)).await;
+            person.stopped |= matches!(&answer, Ok(Ok(answer)) if answer.status == 202);
+        }
+        Step::Crash => {
+            // It is not ready again before it can reach its cluster.
+            heal(setup).await;
+            setup.service.crash_and_restart().await.unwrap();
+        }
+        Step::DeleteRecord(user) => {
+            let name = format!("lab-{}", people[*user].name);
+            let _ = setup.records().delete(&name, &DeleteParams::default()).await;
+        }
+        Step::DeletePod(user) => {
+            let name = &people[*user].name;
+            let _ = setup.pods_of(name).delete(&format!("nb-{name}"), &DeleteParams::default()).await;
+        }
+        Step::DeleteNamespace(user) => {
+            let name = setup.namespace_of(&people[*user].name);
+            let _ = setup.namespaces().delete(&name, &DeleteParams::default()).await;
+        }
+        Step::Fault(pattern, fault, times) => {
+            setup.proxy.add(Rule::new(pattern, fault.clone()).times(*times));
+        }
+        Step::Outage => setup.proxy.set_outage(true).await.unwrap(),
+        Step::Heal => heal(setup).await,
+        Step::Await(user) => {
+            let person = &people[*user];
+            let rest = eventually("rest", async || {
+                is_at_rest(&lab(&person.client, &person.name).await).then_some(())
+            });
+            let _ = tokio::time::timeout(MOMENT, rest).await;
+        }
+    }
+}
+
+async fn heal(setup: &Setup) {
+    setup.proxy.clear();
+    setup.proxy.set_outage(false).await.unwrap();
+}
+
+fn is_at_rest(lab: &Value) -> bool {
+    matches!(lab["status"].as_str(), None | Some("running" | "failed"))
+}
+
+/// No operation of this user's goes on, and each stop that was begun has ended.
+async fn nothing_is_open(person: &Person, seed: u64) {
+    let path = format!("{PREFIX}/labs/{}/history", person.name);
+    let answer = person.client.get(&path).await.unwrap();
+    if answer.status == 404 {
+        return;
+    }
+    let history = answer.json().unwrap();
+    for operation in history.as_array().unwrap() {
+        let closed = operation["ended_at"].is_string() && !operation["outcome"].is_null();
+        assert!(closed, "SOAK_SEED={seed}: {}: {operation:#}", person.name);
+    }
+}

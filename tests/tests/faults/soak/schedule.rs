@@ -1,0 +1,116 @@
+//! What happens in a run, drawn from a seed.
+
+use std::time::Duration;
+
+use wasmspawner_tests::proxy::Fault;
+
+/// How many people there are in a run.
+pub(crate) const USERS: usize = 3;
+
+/// What happens, in this order.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    pub(crate) seed: u64,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Something that happens. Users are numbered.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Spawn(usize),
+    Stop(usize),
+    /// The service is killed and started again.
+    Crash,
+    DeleteRecord(usize),
+    DeletePod(usize),
+    DeleteNamespace(usize),
+    /// A fault for requests like these, so many times.
+    Fault(&'static str, Fault, usize),
+    /// The API server cannot be reached.
+    Outage,
+    /// The API server works again.
+    Heal,
+    /// The user's lab comes to rest, or a moment passes.
+    Await(usize),
+}
+
+const PATTERNS: [&str; 14] = [
+    "",
+    "create",
+    "delete",
+    "read",
+    "list",
+    "watch",
+    "update spawns",
+    "create spawns",
+    "delete spawns",
+    "patch",
+    "pods",
+    "namespaces",
+    "spawns",
+    "create pods",
+];
+
+impl Schedule {
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let steps = (0..10 + random.below(20)).map(|_| random.step()).collect();
+        Self { seed, steps }
+    }
+
+    /// The name of a user; no other run has one of the same name.
+    pub(crate) fn user(&self, number: usize) -> String {
+        format!("s{}n{number}x", self.seed)
+    }
+}
+
+/// A generator of numbers that need not be good ones: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap()
+    }
+
+    fn step(&mut self) -> Step {
+        let user = self.below(USERS);
+        match self.below(100) {
+            0..30 => Step::Spawn(user),
+            30..45 => Step::Stop(user),
+            45..50 => Step::Crash,
+            50..54 => Step::DeleteRecord(user),
+            54..58 => Step::DeletePod(user),
+            58..62 => Step::DeleteNamespace(user),
+            62..76 => Step::Fault(PATTERNS[self.below(PATTERNS.len())], self.fault(), 1 + self.below(4)),
+            76..79 => Step::Outage,
+            79..86 => Step::Heal,
+            _ => Step::Await(user),
+        }
+    }
+
+    fn fault(&mut self) -> Fault {
+        match self.below(13) {
+            0 => Fault::Drop,
+            1 => Fault::LoseAnswer,
+            2 => Fault::Truncate,
+            3 => Fault::Delay(Duration::from_millis(300)),
+            4 => Fault::INTERNAL_ERROR,
+            5 => Fault::TOO_MANY_REQUESTS,
+            6 => Fault::CONFLICT,
+            7 => Fault::UNAUTHORIZED,
+            8 => Fault::UNAVAILABLE,
+            9 => Fault::Reset,
+            10 => Fault::Silence,
+            11 => Fault::Stall,
+            _ => Fault::Expire,
+        }
+    }
+}
