@@ -26,7 +26,7 @@ const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
 /// How many cases go on at once.
-const AT_ONCE: usize = 24;
+const AT_ONCE: usize = 40;
 
 /// What a fault of one request may come to.
 struct Expected {
