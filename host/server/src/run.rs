@@ -25,8 +25,9 @@ use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 
-/// A connection on which nothing comes for so long is taken for dead; watches are ended before that.
-const SILENCE: Duration = Duration::from_mins(5);
+/// A connection on which nothing comes for so long is taken for dead. The API server ends watches before that, after 70 s;
+/// a list that stalls keeps the service from seeing anything for so long.
+const SILENCE: Duration = Duration::from_secs(90);
 
 /// Runs the service until `stop`.
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {

@@ -63,7 +63,7 @@ pub(crate) async fn stops_through_an_outage(setup: &Setup) {
     setup.proxy.set_outage(false).await.unwrap();
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("ada", "nothing is left").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +95,7 @@ async fn a_refusing_load_balancer_is_an_outage_too() {
     // What the watches missed meanwhile comes soon after.
     start(&grace, "grace").await;
     stop(&ada, "ada").await;
-    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("ada", "nothing is left").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,14 +104,15 @@ async fn an_api_server_that_does_not_answer_is_an_outage_too() {
         let setup = Setup::start(|_| {}).await;
         let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
         ada.spawn_to_end("ada").await.unwrap();
-        setup.proxy.add(Rule::new("", fault));
-        setup.proxy.add(Rule::new("watch", Fault::Reset));
+        for verb in ["create", "read", "update", "patch", "delete"] {
+            setup.proxy.add(Rule::new(&format!("{verb} "), fault.clone()));
+        }
         refused_in_time(&grace, "grace").await;
         assert_eq!(lab(&ada, "ada").await["status"], "running");
         setup.proxy.clear();
         start(&grace, "grace").await;
         stop(&ada, "ada").await;
-        eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+        setup.nothing_is_left("ada", "nothing is left").await;
     }
 }
 
@@ -156,7 +157,7 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
         } else {
             // Nobody asks again: it goes all the same, once the API server answers.
             setup.proxy.add(Rule::new("watch spawns", Fault::Reset).times(1));
-            eventually("the record is gone", async || setup.left(name).await.is_empty().then_some(())).await;
+            setup.nothing_is_left(name, "the record is gone").await;
             assert!(lab(&user, name).await.is_null());
         }
     }

@@ -26,7 +26,7 @@ const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
 /// How many cases go on at once.
-const AT_ONCE: usize = 24;
+const AT_ONCE: usize = 40;
 
 /// What a fault of one request may come to.
 struct Expected {
@@ -77,7 +77,7 @@ async fn cases(setup: &Setup, requests: &[&str]) {
         .map(|(number, (request, expected, times))| one_case(setup, number, request, expected, times))
         .buffer_unordered(AT_ONCE);
     while running.next().await.is_some() {}
-    eventually("nothing is left", async || setup.left("case").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("case", "nothing is left").await;
     assert!(!setup.service.log().contains("panicked"), "{}", setup.service.log());
 }
 
@@ -108,10 +108,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
         assert_eq!(answer.status, 503, "{case}: {answer:?}");
     }
     stop(&user, &name).await;
-    eventually(&format!("{case}: nothing is left"), async || {
-        setup.left(&name).await.is_empty().then_some(())
-    })
-    .await;
+    setup.nothing_is_left(&name, &format!("{case}: nothing is left")).await;
     assert!(rule.hits() > 0, "{case}: no such request was made");
     setup.proxy.remove(&rule);
 
@@ -130,7 +127,7 @@ pub(crate) async fn costs_objects_and_two(setup: &Setup) {
     // Of the first lab of a user the service also writes down that there was one.
     ada.spawn_to_end("ada").await.unwrap();
     stop(&ada, "ada").await;
-    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("ada", "nothing is left").await;
 
     setup.proxy.take_counts();
     ada.spawn_to_end("ada").await.unwrap();

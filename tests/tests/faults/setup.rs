@@ -151,6 +151,23 @@ impl Setup {
         left
     }
 
+    /// Waits until nothing is left of labs whose users' names begin so.
+    pub(crate) async fn nothing_is_left(&self, of: &str, case: &str) {
+        let mut left = Vec::new();
+        let mut again = tokio::time::interval(Duration::from_millis(50));
+        let waiting = async {
+            loop {
+                again.tick().await;
+                left = self.left(of).await;
+                if left.is_empty() {
+                    return;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(BOUND, waiting).await;
+        assert!(waited.is_ok(), "{case}: {left:?}");
+    }
+
     /// How many objects the lab of a user has, its namespace included.
     pub(crate) async fn count_objects(&self, user: &str) -> usize {
         let namespace = self.namespace_of(user);

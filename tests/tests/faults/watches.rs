@@ -27,7 +27,7 @@ pub(crate) async fn stops_without_watches(setup: &Setup) {
     assert_eq!(ada.stop("ada").await.unwrap().status, 202);
     let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("ada", "nothing is left").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,9 +44,8 @@ async fn a_spawn_without_watches_is_decided_by_a_read() {
     assert_eq!(lab(&user, name).await["reason"], "SpawnTimeout");
     stop(&ada, "ada").await;
     stop(&user, name).await;
-    eventually("nothing is left of the failure", async || setup.left("fault").await.is_empty().then_some(()))
-        .await;
-    eventually("nothing is left", async || setup.left("ada").await.is_empty().then_some(())).await;
+    setup.nothing_is_left("fault", "nothing is left of the failure").await;
+    setup.nothing_is_left("ada", "nothing is left").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

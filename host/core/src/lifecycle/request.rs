@@ -70,7 +70,15 @@ impl InFlight {
         self.requests.insert(request, State::Answered { tries, again_at: after(now, pause) });
     }
 
-    /// What was asked for has come about, or is not wanted any more: the next time is the first again.
+    /// What was asked for has come about: the next time is the first again. A request whose answer is awaited stays
+    /// known, so that it can be ended before the next lab's objects are there.
+    pub fn come_about(&mut self, request: Request) {
+        if !self.awaits(request) {
+            self.forget(request);
+        }
+    }
+
+    /// It is not wanted any more, and nobody waits for its answer: the next time is the first again.
     pub fn forget(&mut self, request: Request) {
         self.requests.remove(&request);
     }

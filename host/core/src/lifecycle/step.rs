@@ -43,10 +43,10 @@ impl Lab {
         let before = (self.observed.pod, self.observed.rest);
         self.observed = observed;
         if self.observed.pod.is_missing() {
-            self.in_flight.forget(Request::DeletePod);
+            self.in_flight.come_about(Request::DeletePod);
         }
         if self.observed.rest.is_missing() {
-            self.in_flight.forget(Request::DeleteRest);
+            self.in_flight.come_about(Request::DeleteRest);
         }
         let analysis = self.observed.analysis.clone();
         self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));

@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
-/// The same client, whose requests fail when no answer begins within a time. The time that a request waits for its turn
-/// does not count: this is the innermost layer.
+/// The same client, whose requests fail when their answer has not come within a time, to the end of its body: an API
+/// server or a proxy that stalls in the middle of an answer is asked again like one that gives none. Not for watches. The
+/// time that a request waits for its turn does not count: this is the innermost layer.
 pub(super) fn timed(client: Client, limit: Duration) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {
         let client = client.clone();
         async move {
-            match tokio::time::timeout(limit, client.send(request)).await {
-                Ok(answer) => answer.map_err(tower::BoxError::from),
+            let answer = async {
+                let (head, body) = client.send(request).await?.into_parts();
+                Ok(Response::from_parts(head, Body::from(body.collect_bytes().await?)))
+            };
+            match tokio::time::timeout(limit, answer).await {
+                Ok(answer) => answer.map_err(|error: kube::Error| tower::BoxError::from(error)),
                 Err(elapsed) => Err(elapsed.into()),
             }
         }

@@ -49,10 +49,7 @@ pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
     }
     for person in &people {
         let name = &person.name;
-        eventually(&format!("SOAK_SEED={seed}: nothing is left of {name}"), async || {
-            setup.left(name).await.is_empty().then_some(())
-        })
-        .await;
+        setup.nothing_is_left(name, &format!("SOAK_SEED={seed}: nothing is left of {name}")).await;
         nothing_is_open(person, seed).await;
     }
     assert!(!setup.service.log().contains("panicked"), "SOAK_SEED={seed}: {}", setup.service.log());
