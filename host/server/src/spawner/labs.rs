@@ -1,12 +1,9 @@
 //! All labs: who asks for one finds its driver here.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use futures::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
@@ -18,13 +15,11 @@ use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
-use super::driver::Driver;
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
 use super::message::Message;
 use super::policy_report::PolicyReport;
-use super::recover;
 use super::registry::{Handle, Registry};
 use super::site::Site;
 use super::snapshot::LabSnapshot;
@@ -33,10 +28,6 @@ use super::turns::Turns;
 use super::view::View;
 use crate::records::StoredSpawn;
 use crate::wasm::LoadError;
-
-/// How long a driver that panicked waits for its replacement: the first, and one that panics again and again.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// All labs. Cheap to clone; reads come from memory and never wait.
 #[derive(Clone)]
@@ -276,25 +267,6 @@ impl Labs {
         self.site.policies.reload().await
     }
 
-    /// Takes over a lab of which a restart found the record, unless it has a driver.
-    pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
-        if self.registry().get(key).is_some() {
-            return;
-        }
-        let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            let (handle, driver) = self.driver(key);
-            // What it publishes here is known before the service says that it is ready.
-            (handle, recover::recover(driver, stored, env))
-        }));
-        if let Ok((handle, driver)) = recovered {
-            self.registry().insert(key.clone(), handle);
-            tokio::spawn(self.clone().run(key.clone(), driver));
-        } else {
-            self.site.metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, "a lab could not be taken over from its record, and is left alone");
-        }
-    }
-
     /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.
     pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
@@ -323,48 +295,6 @@ impl Labs {
         }
     }
 
-    /// Runs a driver to its end. One that panics is replaced from the lab's record.
-    async fn run(self, key: LabKey, driver: Driver) {
-        let mut next = Some(driver);
-        let mut pause = FIRST_PAUSE;
-        loop {
-            let life = async {
-                let driver = match next.take() {
-                    Some(driver) => Some(driver),
-                    None => self.replacement(&key).await,
-                };
-                if let Some(driver) = driver {
-                    driver.run().await;
-                }
-            };
-            if AssertUnwindSafe(life).catch_unwind().await.is_ok() {
-                return;
-            }
-            self.site.metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 4).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
-    /// the operation goes on reading, or learns that it has ended.
-    async fn replacement(&self, key: &LabKey) -> Option<Driver> {
-        let found = recover::read_again(&self.site, key).await;
-        let log = self.view(key).and_then(|view| view.log);
-        let Some((stored, env)) = found else {
-            self.registry().remove(key);
-            self.note_change(key, None);
-            log.inspect(|log| log.close());
-            return None;
-        };
-        let (handle, driver) = self.driver(key);
-        let mut driver = recover::recover(driver, stored, env);
-        driver.go_on_with(log);
-        self.registry().insert(key.clone(), handle);
-        Some(driver)
-    }
-
     /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none
     /// is lost.
     pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Message>) -> bool {
@@ -390,24 +320,15 @@ impl Labs {
         tokio::spawn(self.clone().run(key.clone(), driver));
     }
 
-    fn driver(&self, key: &LabKey) -> (Handle, Driver) {
-        let (inbox, messages) = mpsc::unbounded_channel();
-        let (publish, view) = watch::channel(View::default());
-        (
-            Handle { inbox, view },
-            Driver::new(key.clone(), Arc::clone(&self.site), self.clone(), messages, publish),
-        )
-    }
-
     fn known(&self) -> Result<(), SpawnError> {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
-    fn view(&self, key: &LabKey) -> Option<View> {
+    pub(super) fn view(&self, key: &LabKey) -> Option<View> {
         self.registry().get(key).map(|handle| handle.view.borrow().clone())
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry> {
+    pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

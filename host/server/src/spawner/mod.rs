@@ -6,6 +6,7 @@
 
 mod clock;
 mod driver;
+mod drivers;
 mod errors;
 mod evaluate;
 mod labs;

@@ -1,0 +1,92 @@
+//! Starting drivers, and replacing those that panic.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{mpsc, watch};
+use wasmspawner_core::lab::LabKey;
+
+use super::driver::Driver;
+use super::labs::Labs;
+use super::recover;
+use super::registry::Handle;
+use super::view::View;
+use crate::records::StoredSpawn;
+
+/// How long a driver that panicked waits for its replacement: the first, and one that panics again and again.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+impl Labs {
+    /// Takes over a lab of which a restart found the record, unless it has a driver.
+    pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
+        if self.registry().get(key).is_some() {
+            return;
+        }
+        let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let (handle, driver) = self.driver(key);
+            // What it publishes here is known before the service says that it is ready.
+            (handle, recover::recover(driver, stored, env))
+        }));
+        if let Ok((handle, driver)) = recovered {
+            self.registry().insert(key.clone(), handle);
+            tokio::spawn(self.clone().run(key.clone(), driver));
+        } else {
+            self.site().metrics.panicked();
+            tracing::error!(user = %key.user, server = %key.server, "a lab could not be taken over from its record, and is left alone");
+        }
+    }
+
+    /// Runs a driver to its end. One that panics is replaced from the lab's record.
+    pub(super) async fn run(self, key: LabKey, driver: Driver) {
+        let mut next = Some(driver);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let life = async {
+                let driver = match next.take() {
+                    Some(driver) => Some(driver),
+                    None => self.replacement(&key).await,
+                };
+                if let Some(driver) = driver {
+                    driver.run().await;
+                }
+            };
+            if AssertUnwindSafe(life).catch_unwind().await.is_ok() {
+                return;
+            }
+            self.site().metrics.panicked();
+            tracing::error!(user = %key.user, server = %key.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 4).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
+    /// the operation goes on reading, or learns that it has ended.
+    async fn replacement(&self, key: &LabKey) -> Option<Driver> {
+        let found = recover::read_again(self.site(), key).await;
+        let log = self.view(key).and_then(|view| view.log);
+        let Some((stored, env)) = found else {
+            self.registry().remove(key);
+            self.note_change(key, None);
+            log.inspect(|log| log.close());
+            return None;
+        };
+        let (handle, driver) = self.driver(key);
+        let mut driver = recover::recover(driver, stored, env);
+        driver.go_on_with(log);
+        self.registry().insert(key.clone(), handle);
+        Some(driver)
+    }
+
+    pub(super) fn driver(&self, key: &LabKey) -> (Handle, Driver) {
+        let (inbox, messages) = mpsc::unbounded_channel();
+        let (publish, view) = watch::channel(View::default());
+        (
+            Handle { inbox, view },
+            Driver::new(key.clone(), Arc::clone(self.site()), self.clone(), messages, publish),
+        )
+    }
+}
