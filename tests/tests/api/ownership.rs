@@ -1,6 +1,6 @@
 //! What is not the service's own is left alone, whatever its labels say.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
@@ -127,4 +127,41 @@ async fn two_installations_do_not_touch_each_others_labs() {
         json!(["ada"])
     );
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+}
+
+/// Where labs share a namespace with others, no object of theirs is taken over because of its name.
+#[tokio::test]
+async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
+    let shared = |config: &mut Value| {
+        config["kubernetes"] = json!({ "namespaces": "retain" });
+        config["names"] = json!({ "namespace": "labs" });
+    };
+    for kind in ["ConfigMap", "Secret"] {
+        let service = Service::start_with(BINARY, shared).await.unwrap();
+        let client = service.cluster().await.unwrap();
+        make(&Api::<Namespace>::all(client.clone()), json!({ "metadata": { "name": "labs" } })).await;
+        let (maps, secrets) =
+            (Api::<ConfigMap>::namespaced(client.clone(), "labs"), Api::<Secret>::namespaced(client, "labs"));
+        let version = async || match kind {
+            "ConfigMap" => maps.get("nb-ada-env").await.unwrap().metadata.resource_version,
+            _ => secrets.get("nb-ada").await.unwrap().metadata.resource_version,
+        };
+        match kind {
+            "ConfigMap" => {
+                make(&maps, json!({ "metadata": { "name": "nb-ada-env" }, "data": { "a": "b" } })).await
+            }
+            _ => {
+                make(&secrets, json!({ "metadata": { "name": "nb-ada" }, "stringData": { "a": "b" } })).await
+            }
+        }
+        let before = version().await;
+        let ada = service.user("ada").unwrap();
+        let events = ada.spawn_to_end("ada").await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "failed", "{kind}: {events:#?}");
+        let lab = ada.lab("ada").await.unwrap().json().unwrap();
+        assert_eq!(lab["reason"], "NameTaken", "{kind}: {lab:#}");
+        assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+        until(&ada, "ada", Value::is_null).await;
+        assert_eq!(version().await, before, "{kind}");
+    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::after;
 use super::{Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Restarts, TimeLimits};
-use crate::stage::Stage;
+use crate::stage::{Analysis, Stage};
 
 /// The state of one lab, owned by its driver.
 #[derive(Debug, Clone)]
@@ -159,7 +159,9 @@ impl Lab {
         limits: TimeLimits,
         usual: TimeLimits,
     ) -> Self {
-        Self { phase, operation: Some(operation), observed, limits, ..Self::absent(usual) }
+        let Analysis { stage, reason, message, .. } = &observed.analysis;
+        let stage = Some((*stage, reason.clone(), message.clone()));
+        Self { phase, operation: Some(operation), observed, stage, limits, ..Self::absent(usual) }
     }
 
     /// The status, or nothing when there is no lab.

@@ -14,7 +14,14 @@ pub(super) fn with_detail(text: &str, detail: &str) -> String {
 }
 
 pub(super) fn image_pull(image: &str, detail: &str) -> String {
+    let detail = pull_error(detail);
     with_detail(&format!("The image {image} could not be downloaded: {}", pull_cause(detail)), detail)
+}
+
+/// The runtime's own words: the event has them behind `Failed to pull image "NAME": `, the container's state alone.
+fn pull_error(detail: &str) -> &str {
+    let event = detail.strip_prefix("Failed to pull image \"").and_then(|rest| rest.split_once("\": "));
+    event.map_or(detail, |(_, error)| error)
 }
 
 /// What a registry's or runtime's words mean. Their texts are no interface, so that this may miss, never mislead.

@@ -9,6 +9,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest::{JOB_ID_LABEL, LabObject, LabObjects, SPAWN_LABEL};
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Who owns the fields that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
-/// Creates the objects of labs, by server-side apply: a retry finds what the try before it did.
+/// Creates the objects of labs, and never changes one that is there: a retry finds what the try before it made.
 #[derive(Clone)]
 pub struct Applier {
     client: Client,
@@ -80,10 +81,7 @@ impl Applier {
             LabObject::PersistentVolumeClaim(_) => {
                 create_or_keep(&api, &dynamic(value)?, &action, patience).await
             }
-            _ => {
-                let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(&value));
-                retrying(patience, &action, || api.patch(object.name(), &how, &patch)).await
-            }
+            _ => create_own_unread(&api, &dynamic(value)?, object.kind(), spawn, &action, patience).await,
         }
     }
 }
@@ -107,27 +105,42 @@ async fn create_own(
     action: &str,
     patience: &Patience,
 ) -> Result<DynamicObject, KubernetesError> {
-    let name = object.metadata.name.clone().unwrap_or_default();
-    let deadline = Instant::now() + patience.total;
-    loop {
-        if let Some(created) = create(api, object, action, patience).await? {
-            return Ok(created);
+    let judge = |found: &DynamicObject| {
+        if !belongs_to(&found.metadata, spawn) {
+            return Err(taken(kind, object));
         }
-        match retrying(patience, action, || api.get_opt(&name)).await? {
-            Some(found) if !belongs_to(&found.metadata, spawn) => {
-                return Err(KubernetesError::Taken { kind, name });
-            }
-            // One of an earlier spawn of the lab has to go first, and is on its way.
-            Some(found) if found.metadata.deletion_timestamp.is_none() && same_job(&found, object) => {
-                return Ok(found);
-            }
-            Some(_) if Instant::now() >= deadline => {
-                return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
-            }
-            _ => {}
-        }
-        patience.pause(PAUSE).await?;
+        // One of an earlier spawn of the lab has to go first, and is on its way.
+        Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, object))
+    };
+    create_or(api, object, action, patience, judge).await
+}
+
+/// The same of kinds that the service may not read, Secrets above all: whether one that is there is its own, it asks
+/// with a patch that tests the label and changes nothing.
+async fn create_own_unread(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+    kind: &'static str,
+    spawn: &str,
+    action: &str,
+    patience: &Patience,
+) -> Result<DynamicObject, KubernetesError> {
+    if let Some(created) = create(api, object, action, patience).await? {
+        return Ok(created);
     }
+    let path = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
+    let test = serde_json::from_value(json!([{ "op": "test", "path": path, "value": spawn }]));
+    let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+    let (how, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
+    let name = object.metadata.name.clone().unwrap_or_default();
+    match retrying(patience, action, || api.patch(&name, &how, &patch)).await {
+        Err(KubernetesError::Refused { reason, .. }) if reason == "Invalid" => Err(taken(kind, object)),
+        answer => answer,
+    }
+}
+
+fn taken(kind: &'static str, object: &DynamicObject) -> KubernetesError {
+    KubernetesError::Taken { kind, name: object.metadata.name.clone().unwrap_or_default() }
 }
 
 /// True if an object says that it belongs to the spawn whose record has this uid.
@@ -167,18 +180,30 @@ async fn create_or_keep(
     action: &str,
     patience: &Patience,
 ) -> Result<DynamicObject, KubernetesError> {
+    create_or(api, object, action, patience, |found| Ok(found.metadata.deletion_timestamp.is_none())).await
+}
+
+/// Creates an object. Of one that is there already, `judge` says whether that will do; otherwise its end is waited for.
+async fn create_or(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+    action: &str,
+    patience: &Patience,
+    judge: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
+) -> Result<DynamicObject, KubernetesError> {
     let name = object.metadata.name.clone().unwrap_or_default();
     let deadline = Instant::now() + patience.total;
     loop {
         if let Some(created) = create(api, object, action, patience).await? {
             return Ok(created);
         }
-        match retrying(patience, action, || api.get_opt(&name)).await? {
-            Some(existing) if existing.metadata.deletion_timestamp.is_none() => return Ok(existing),
-            Some(_) if Instant::now() >= deadline => {
+        if let Some(found) = retrying(patience, action, || api.get_opt(&name)).await? {
+            if judge(&found)? {
+                return Ok(found);
+            }
+            if Instant::now() >= deadline {
                 return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
             }
-            _ => {}
         }
         patience.pause(PAUSE).await?;
     }

@@ -86,7 +86,7 @@ impl Driver {
             log: self.log.clone(),
             creating: self.is_creating(),
             job_id: self.job_id(),
-            record: self.sight.as_ref().map(|sight| sight.spawn().to_owned()),
+            record: self.record.as_ref().map(|record| record.uid.clone()),
         };
         self.labs.note_change(&self.key, view.snapshot.as_deref());
         self.view.send_replace(view);

@@ -216,6 +216,7 @@ impl Driver {
             Answer::RecordDeleted(Ok(())) => {
                 self.record = None;
                 self.lab.in_flight.forget(Request::DeleteRecord);
+                self.publish();
             }
             Answer::RecordDeleted(Err(_)) => {}
         }
