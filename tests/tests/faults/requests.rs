@@ -12,8 +12,8 @@ use crate::setup::{Setup, eventually, lab, start, stop};
 const REQUESTS: [&str; 9] = [
     "create spawns",
     "create namespaces",
-    "patch secrets",
-    "patch configmaps",
+    "create secrets",
+    "create configmaps",
     "create pods",
     "update spawns",
     "delete pods",

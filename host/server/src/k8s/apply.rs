@@ -128,8 +128,8 @@ async fn create_own_unread(
     if let Some(created) = create(api, object, action, patience).await? {
         return Ok(created);
     }
-    let path = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
-    let test = serde_json::from_value(json!([{ "op": "test", "path": path, "value": spawn }]));
+    let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
+    let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn }]));
     let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
     let (how, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
     let name = object.metadata.name.clone().unwrap_or_default();
