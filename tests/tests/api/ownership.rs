@@ -148,10 +148,10 @@ async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
         };
         match kind {
             "ConfigMap" => {
-                make(&maps, json!({ "metadata": { "name": "nb-ada-env" }, "data": { "a": "b" } })).await
+                make(&maps, json!({ "metadata": { "name": "nb-ada-env" }, "data": { "a": "b" } })).await;
             }
             _ => {
-                make(&secrets, json!({ "metadata": { "name": "nb-ada" }, "stringData": { "a": "b" } })).await
+                make(&secrets, json!({ "metadata": { "name": "nb-ada" }, "stringData": { "a": "b" } })).await;
             }
         }
         let before = version().await;
