@@ -218,7 +218,7 @@ impl Lab {
         }
     }
 
-    /// True while an earlier lab's remains are in the way of a spawn, or a failure's.
+    /// True when no operation is under way and nothing is left in the cluster.
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
     }

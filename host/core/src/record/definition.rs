@@ -18,8 +18,6 @@ pub const KIND: &str = "Spawn";
 pub const PLURAL: &str = "spawns";
 /// The finalizer that makes of `kubectl delete spawn` a stop.
 pub const FINALIZER: &str = "wasmspawner.io/stop";
-/// Label of a record: which installation of the service wrote it.
-pub const INSTANCE_LABEL: &str = "wasmspawner.io/instance";
 
 /// The definition, as it is created in a cluster.
 ///

@@ -13,7 +13,9 @@ mod recover;
 mod spec;
 mod status;
 
-pub use definition::{API_VERSION, FINALIZER, GROUP, INSTANCE_LABEL, KIND, PLURAL, VERSION, definition};
+/// The label that says which installation of the service wrote a record, as it does on every other object.
+pub use crate::manifest::INSTANCE_LABEL;
+pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
 pub use description::{LabDescription, PolicyRef, Quotas, Share};
 pub use key::{SpawnKey, SpawnKind};
 pub use place::Place;

@@ -35,7 +35,6 @@ impl Driver {
         let event = Event::SpawnAccepted(operation);
         let effects = next.step(event, self.site.restart_policy(), self.site.now());
         let spec = SpawnSpec {
-            place: place.clone(),
             remains: remains.clone(),
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
