@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e soak control-plane bench lint fmt clean
+.PHONY: help run serve test unit e2e soak control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -44,11 +44,19 @@ soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEE
 control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
 	@$(PYTHON) tests/control-plane/run.py programs
 
-bench: ## what things cost: policy calls, the embedded cluster, many spawns and readers, a real Hub
+bench: ## what things cost: policy calls, the embedded cluster, many readers, the spawner class
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
-	$(CARGO) bench --locked -p wasmspawner-tests --bench policy_call --bench spawn_load
+	$(CARGO) bench --locked --workspace --bench policy_call
+	$(CARGO) bench --locked --workspace --bench scale -- readers
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(VENV)/python tests/bench/hub_load.py
+
+scale: ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) bench --locked --workspace --bench scale --no-run
+	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \
+		--program $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')/release/wasmspawner-under-test sleeper service
 
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check

@@ -1,11 +1,12 @@
-"""What a spawn costs JupyterHub: many users at once, pods that take a second.
+"""What a spawn and a stop cost JupyterHub: many users at once, pods that take a second.
 
-    python tests/bench/hub_load.py [--users 100] [--rounds 3] [--progress] [floor] [stub] [service]
+    python tests/bench/hub_load.py [--users 100] [--rounds 3] [--progress] [--program FILE] [sleeper] [stub] [service]
 
-`floor` is a spawner that only sleeps; `stub` is WasmSpawner against a stand-in that only sleeps, so what is left is
-the spawner's own cost; `service` is the real thing with the simulated runtime. Each runs in a Hub of its own, with the
-same proxy. Reported are wall time from the first request to the last lab ready, and the Hub's CPU per spawn.
-Needs the environment of `make test`; `service` needs a built program.
+`sleeper` is a spawner that only sleeps, the reference; `stub` is WasmSpawner against a stand-in that only sleeps, so
+what is left is the spawner's own cost; `service` is the real thing with simulated pods, on the control plane of
+TEST_KUBECONFIG where that is set (`make scale`), else on the one-machine cluster. Each runs in a Hub of its own, with
+the same proxy. Reported are the wall times from the first request to the last lab ready and to the last lab stopped,
+the Hub's CPU time for each lab, and the memory of the service. Needs the environment of `make test`.
 """
 
 import argparse
@@ -62,11 +63,19 @@ def serve_stub(port):
     async def state(request):
         return web.json_response({"status": "running", "url": f"http://127.0.0.1:{port}"})
 
+    accepted = set()
+
     async def accept(request):
         await request.read()
+        accepted.add(request.match_info["user"])
         return web.Response(status=303)
 
+    async def all_states(request):
+        labs = [{"username": user, "server": "", "status": "running"} for user in accepted]
+        return web.json_response({"revision": "1", "complete": True, "labs": labs})
+
     app = web.Application()
+    app.router.add_get("/spawner/v1/lab-status", all_states)
     app.router.add_post("/spawner/v1/labs/{user}/spawn", accept)
     app.router.add_get("/spawner/v1/labs/{user}/events", an_event_stream)
     app.router.add_get("/spawner/v1/labs/{user}", state)
@@ -87,7 +96,7 @@ load_subconfig(os.environ["BASE_CONFIG"])
 
 LABS = "http://127.0.0.1:" + os.environ["BENCH_LABS_PORT"]
 
-class Floor(Spawner):
+class Sleeper(Spawner):
     running = False
     async def start(self):
         self.running = True
@@ -103,7 +112,7 @@ class Measured(WasmSpawner):
         await super().start()
         return LABS  # simulated pods listen nowhere
 
-c.JupyterHub.spawner_class = Floor if os.environ["BENCH"] == "floor" else Measured
+c.JupyterHub.spawner_class = Sleeper if os.environ["BENCH"] == "sleeper" else Measured
 c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 60}}
 c.JupyterHub.concurrent_spawn_limit = 0
 c.JupyterHub.log_level = "WARN"
@@ -112,38 +121,66 @@ c.JupyterHub.load_roles = [{{"name": "bench", "services": ["bench"], "scopes": [
 """
 
 
+class Node:
+    """The node of the control plane that TEST_KUBECONFIG leads to, and a namespace there for the service."""
+
+    def __init__(self, folder):
+        command = ["cargo", "bench", "--locked", "--quiet", "--workspace", "--bench", "scale", "--", "kubelet"]
+        self.log = folder / "kubelet.log"
+        self.process = stack.Process("kubelet", self.log, command, ROOT, dict(os.environ))
+        self.process.wait_until(lambda: self._last_line().startswith("scale-"), 60)
+        self.namespace = self._last_line()
+
+    def _last_line(self):
+        return (self.log.read_text().splitlines() or [""])[-1]
+
+    def adapt(self, config):
+        """The service works on that cluster. Its own limit of requests is not what is measured."""
+        del config["embedded"]
+        config["kubernetes"] = {
+            "kubeconfig": os.environ["TEST_KUBECONFIG"],
+            "namespace": self.namespace,
+            "instance": self.namespace,
+            "requests_per_second": None,
+        }
+        config["names"] = {"namespace": self.namespace + "-{user_server}"}
+
+
 @contextmanager
-def running(kind, venv, folder):
-    """A Hub of that kind; its settings and process."""
+def running(kind, venv, folder, program):
+    """A Hub of that kind; its settings and process, and that of the service."""
     port, hub_port = (free_port() for _ in range(2))
     stub = stack.Process(
         "stub", folder / "stub.log", [sys.executable, __file__, "serve-stub", str(port)], folder, dict(os.environ)
     )
     config = folder / "config.py"
     config.write_text(HUB_CONFIG.format(seconds=POD_SECONDS, token=TOKEN))
-    settings = stack.Settings(
-        state=folder / "state", program=toolchain.target_dir() / "debug/wasmspawner", venv=venv, hub_port=hub_port
-    )
+    settings = stack.Settings(state=folder / "state", program=program, venv=venv, hub_port=hub_port)
     settings.state.mkdir(mode=0o700)
     settings.hub_config = config
     settings.runtime = "simulated"
     os.environ.update(BENCH=kind, BENCH_LABS_PORT=str(port), BASE_CONFIG=str(toolchain.LOCAL / "jupyterhub_config.py"))
-    service = None
+    service = node = None
     try:
         stub.wait_until(lambda: stack.answers(f"http://127.0.0.1:{port}/"), 10)
         if kind == "service":
             settings.spawner_port = free_port()
+            if "TEST_KUBECONFIG" in os.environ:
+                node = Node(folder)
+                settings.adapt = node.adapt
             service = stack.start_service(settings)
         else:
             settings.spawner_port = port
         hub = stack.start_hub(settings, "" if service else "stub")
         try:
-            yield settings, hub
+            yield settings, hub, service
         finally:
             hub.stop(20)
     finally:
         if service:
             service.stop(10)
+        if node:
+            node.process.stop(5)
         stub.stop(5)
 
 
@@ -156,7 +193,7 @@ def free_port():
 
 
 async def measure(settings, hub, users, rounds, progress):
-    """(wall seconds, Hub CPU milliseconds a spawn) of each round; one more round goes first, to warm up."""
+    """(start seconds, stop seconds, Hub CPU milliseconds a lab to start, to stop); a round more goes first, to warm up."""
     # Straight to the Hub: the proxy is the same for all and not what is measured.
     api = f"http://127.0.0.1:{(settings.state / 'hub/internal.port').read_text()}/hub/api"
     process = psutil.Process(hub.child.pid)
@@ -190,40 +227,53 @@ async def measure(settings, hub, users, rounds, progress):
             await asyncio.gather(*watchers, return_exceptions=True)
             after = process.cpu_times()
             assert set(codes) == {201}, f"not every lab was ready in time: {codes}"
-            if number:
-                results.append((wall, (after.user + after.system - before.user - before.system) * 1000 / users))
+            begun = time.perf_counter()
             await asyncio.gather(*(ask("DELETE", f"/users/{name}/server") for name in names))
-            while any(await asyncio.gather(*(is_active(session, api, name) for name in names))):
-                await asyncio.sleep(0.5)
+            while await active(session, api):
+                await asyncio.sleep(0.1)
+            stop, end = time.perf_counter() - begun, process.cpu_times()
+            if number:
+                results.append((wall, stop, milliseconds(before, after) / users, milliseconds(after, end) / users))
     return results
 
 
-async def is_active(session, api, name):
-    async with session.get(f"{api}/users/{name}") as answer:
-        user = await answer.json()
-        return bool(user["servers"] or user["pending"])
+def milliseconds(before, after):
+    return (after.user + after.system - before.user - before.system) * 1000
+
+
+async def active(session, api):
+    """Whether any server runs, or is on its way."""
+    async with session.get(f"{api}/users?state=active&limit=1") as answer:
+        return bool(await answer.json())
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("kinds", nargs="*", default=["floor", "stub", "service"])
+    arguments.add_argument("kinds", nargs="*", default=["sleeper", "stub", "service"])
     arguments.add_argument("--users", type=int, default=100)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--progress", action="store_true", help="every user watches the progress page")
+    program = toolchain.target_dir() / "debug/wasmspawner"
+    arguments.add_argument("--program", type=Path, default=program, help="the service (default: %(default)s)")
     wanted = arguments.parse_args()
     venv = Path(sys.executable).parent
-    floor = None
+    sleeper = None
     for kind in wanted.kinds:
-        with tempfile.TemporaryDirectory(prefix="hub-load-") as folder, running(kind, venv, Path(folder)) as (s, hub):
+        with (
+            tempfile.TemporaryDirectory(prefix="hub-load-") as folder,
+            running(kind, venv, Path(folder), wanted.program) as (settings, hub, service),
+        ):
             try:
-                results = asyncio.run(measure(s, hub, wanted.users, wanted.rounds, wanted.progress))
+                results = asyncio.run(measure(settings, hub, wanted.users, wanted.rounds, wanted.progress))
             except RuntimeError as error:
                 raise SystemExit(f"error: {error}\n{hub.tail()}") from None
-        wall, cpu = (statistics.median(column) for column in zip(*results, strict=True))
-        floor = floor or (wall, cpu)
+            memory = psutil.Process(service.child.pid).memory_info().rss if service else 0
+        start, stop, start_cpu, stop_cpu = (statistics.median(column) for column in zip(*results, strict=True))
+        sleeper = sleeper or (start, start_cpu)
         print(
-            f"{kind:8} wall {wall:5.2f} s ({wall / floor[0]:4.2f}x)   Hub CPU {cpu:5.1f} ms a spawn ({cpu - floor[1]:+5.1f} ms)"
-            f"   all rounds: {', '.join(f'{w:.2f} s {c:.1f} ms' for w, c in results)}",
+            f"{kind:8} start {start:5.2f} s ({start / sleeper[0]:4.2f}x)   stop {stop:5.2f} s"
+            f"   Hub CPU {start_cpu:5.1f} ms a start ({start_cpu - sleeper[1]:+5.1f} ms), {stop_cpu:5.1f} ms a stop"
+            + (f"   service {memory / 2**20:.0f} MiB" if service else ""),
             flush=True,
         )
 

@@ -1,11 +1,16 @@
 //! The Kubernetes that `TEST_KUBECONFIG` leads to: `make test` starts a control plane for it.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
+use wasmspawner_core::record;
 
 /// What a test says that finds no cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
@@ -46,6 +51,28 @@ impl Cluster {
         Ok(serde_json::to_string(&config)?)
     }
 
+    /// Installs the kind `Spawn`, and waits until it is served.
+    pub async fn install_definition(&self) -> anyhow::Result<()> {
+        let definition = record::definition();
+        let name = definition["metadata"]["name"].as_str().context("a kind without a name")?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let how = PatchParams::apply("wasmspawner-tests").force();
+        definitions.patch(name, &how, &Patch::Apply(&definition)).await?;
+        let mut again = tokio::time::interval(Duration::from_millis(100));
+        let served = async {
+            while !definitions.get(name).await?.status.is_some_and(|status| {
+                let conditions = status.conditions.unwrap_or_default();
+                conditions
+                    .iter()
+                    .any(|condition| condition.type_ == "Established" && condition.status == "True")
+            }) {
+                again.tick().await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_mins(1), served).await.context("the kind Spawn is not served")?
+    }
+
     /// Deletes the namespace.
     pub async fn leave(self) -> anyhow::Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client);
@@ -54,7 +81,11 @@ impl Cluster {
     }
 }
 
+/// The file that `TEST_KUBECONFIG` names.
+pub fn kubeconfig_file() -> Option<PathBuf> {
+    std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from)
+}
+
 fn kubeconfig() -> anyhow::Result<Option<Kubeconfig>> {
-    let file = std::env::var_os("TEST_KUBECONFIG");
-    Ok(file.map(Kubeconfig::read_from).transpose()?)
+    Ok(kubeconfig_file().map(Kubeconfig::read_from).transpose()?)
 }

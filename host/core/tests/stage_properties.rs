@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use wasmspawner_core::stage::{Severity, Stage, StagePolicy, analyze};
+use wasmspawner_core::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -177,7 +177,7 @@ proptest! {
     #[test]
     fn every_pod_has_an_answer_that_makes_sense(pod in pod(), events in prop::collection::vec(event(), 0..6)) {
         let policy = StagePolicy::default();
-        let analysis = analyze(Some(&pod), &events, &policy, NOW);
+        let analysis = analyze(Some(&ObservedPod::from(&pod)), &events, &policy, NOW);
         prop_assert!(!analysis.reason.is_empty());
         prop_assert!(analysis.message.ends_with('.'), "{}", analysis.message);
         prop_assert!(analysis.recheck_at.is_none_or(|at| at > NOW));
@@ -192,8 +192,8 @@ proptest! {
         // The same twice is the same, and the order in which events come means nothing for the stage.
         let mut reversed = events.clone();
         reversed.reverse();
-        prop_assert_eq!(analyze(Some(&pod), &events, &policy, NOW), analysis.clone());
-        prop_assert_eq!(analyze(Some(&pod), &reversed, &policy, NOW).stage, analysis.stage);
+        prop_assert_eq!(analyze(Some(&ObservedPod::from(&pod)), &events, &policy, NOW), analysis.clone());
+        prop_assert_eq!(analyze(Some(&ObservedPod::from(&pod)), &reversed, &policy, NOW).stage, analysis.stage);
     }
 
     #[test]
@@ -203,7 +203,7 @@ proptest! {
         let policy = StagePolicy::default();
         let mut now = NOW;
         for _ in 0..20 {
-            let Some(next) = analyze(Some(&pod), &events, &policy, now).recheck_at else { return Ok(()) };
+            let Some(next) = analyze(Some(&ObservedPod::from(&pod)), &events, &policy, now).recheck_at else { return Ok(()) };
             prop_assert!(next > now);
             now = next;
         }
@@ -212,7 +212,7 @@ proptest! {
 
     #[test]
     fn repeats_are_counted_and_not_repeated(event in event(), times in 1..30_usize, pod in pod()) {
-        let analysis = analyze(Some(&pod), &vec![event; times], &StagePolicy::default(), NOW);
+        let analysis = analyze(Some(&ObservedPod::from(&pod)), &vec![event; times], &StagePolicy::default(), NOW);
         prop_assert!(analysis.findings.len() <= 1 + 6, "{analysis:#?}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use serde::Deserialize;
-use wasmspawner_core::stage::{Severity, Stage, StagePolicy, analyze};
+use wasmspawner_core::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +58,8 @@ fn check(name: &str, fixture: &Fixture) {
         policy.image_pull_failures = failures;
     }
     for case in &fixture.cases {
-        let analysis = analyze(fixture.pod.as_ref(), &fixture.events, &policy, case.now);
+        let analysis =
+            analyze(fixture.pod.as_ref().map(ObservedPod::from).as_ref(), &fixture.events, &policy, case.now);
         assert_eq!(
             (analysis.stage, analysis.reason.as_str()),
             (case.stage, case.reason.as_str()),

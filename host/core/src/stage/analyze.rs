@@ -1,13 +1,13 @@
 //! The questions, in their order.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Event;
 
 use super::container::Container;
 use super::event::{self, EventView};
 use super::notes::Notes;
+use super::pod::{ConditionKind, ObservedPod};
 use super::pull::Pulls;
-use super::view::PodView;
 use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 
 /// Reads the stage of a lab from its pod, if there is one, and the events about the pod and its volume claims; events
@@ -15,27 +15,31 @@ use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 ///
 /// Total: every pod that can be written down has an answer. `now` is only compared with the times in pod and events;
 /// where the answer would change by waiting alone, `recheck_at` says when.
-pub fn analyze(pod: Option<&Pod>, events: &[Event], policy: &StagePolicy, now: Timestamp) -> Analysis {
+pub fn analyze(
+    pod: Option<&ObservedPod>,
+    events: &[Event],
+    policy: &StagePolicy,
+    now: Timestamp,
+) -> Analysis {
     let Some(pod) = pod else { return Analysis::unknown() };
-    let pod = PodView::new(pod);
-    let events = event::about(&pod, events);
+    let events = event::about(pod, events);
     let mut notes = Notes::new(now);
     // Containers that were killed with their pod have no fault of their own.
     if !pod.was_taken_down() {
-        state_fault::note(&pod, &events, policy, &mut notes);
+        state_fault::note(pod, &events, policy, &mut notes);
     }
-    event_fault::note(&pod, &events, policy, &mut notes);
-    let verdict = deletion(&pod)
-        .or_else(|| end(&pod, &notes))
+    event_fault::note(pod, &events, policy, &mut notes);
+    let verdict = deletion(pod)
+        .or_else(|| end(pod, &notes))
         .or_else(|| fault(&notes))
-        .or_else(|| scheduling(&pod))
-        .or_else(|| pulling(&pod, &events, policy, &mut notes))
-        .or_else(|| initializing(&pod))
-        .or_else(|| starting(&pod))
+        .or_else(|| scheduling(pod))
+        .or_else(|| pulling(pod, &events, policy, &mut notes))
+        .or_else(|| initializing(pod))
+        .or_else(|| starting(pod))
         .unwrap_or_else(|| Verdict::new(Stage::Running, "Ready", "Your lab is running."));
     Analysis {
         restarts: pod.main_containers().map(Container::restarts).sum(),
-        last_end: state_fault::last_end(&pod),
+        last_end: state_fault::last_end(pod),
         ..verdict.with(notes)
     }
 }
@@ -61,31 +65,34 @@ impl Verdict {
     }
 }
 
-fn deletion(pod: &PodView<'_>) -> Option<Verdict> {
-    pod.meta.deletion_timestamp.as_ref()?;
-    if !pod.condition_is("DisruptionTarget", "True") {
+fn deletion(pod: &ObservedPod) -> Option<Verdict> {
+    pod.deletion?;
+    if !pod.condition_is(ConditionKind::DisruptionTarget, "True") {
         return Some(Verdict::new(Stage::Terminating, "Deleted", "Your lab is being stopped."));
     }
-    let reason = pod.condition_reason("DisruptionTarget", "True").unwrap_or("DisruptionTarget");
-    let detail = pod.condition("DisruptionTarget").and_then(|condition| condition.message.as_deref());
+    let reason = pod.condition_reason(ConditionKind::DisruptionTarget, "True").unwrap_or("DisruptionTarget");
+    let detail =
+        pod.condition(ConditionKind::DisruptionTarget).and_then(|condition| condition.message.as_deref());
     Some(Verdict::new(Stage::Terminating, reason, message::evicted(detail.unwrap_or_default())))
 }
 
-fn end(pod: &PodView<'_>, notes: &Notes) -> Option<Verdict> {
-    match pod.phase() {
+fn end(pod: &ObservedPod, notes: &Notes) -> Option<Verdict> {
+    match pod.phase.as_str() {
         "Succeeded" => Some(Verdict::new(Stage::Stopped, "Completed", "Your lab has ended.")),
         "Failed" => Some(failure(pod, notes)),
-        "Unknown" => {
-            Some(Verdict::new(Stage::Unknown, pod.reason().unwrap_or("NodeLost"), message::node_not_ready()))
-        }
+        "Unknown" => Some(Verdict::new(
+            Stage::Unknown,
+            pod.reason.as_deref().unwrap_or("NodeLost"),
+            message::node_not_ready(),
+        )),
         _ => None,
     }
 }
 
 /// The pod's own reason counts most: the containers of an evicted pod were merely killed.
-fn failure(pod: &PodView<'_>, notes: &Notes) -> Verdict {
-    let detail = pod.message().unwrap_or_default();
-    match pod.reason() {
+fn failure(pod: &ObservedPod, notes: &Notes) -> Verdict {
+    let detail = pod.message.as_deref().unwrap_or_default();
+    match pod.reason.as_deref() {
         Some("Evicted") => Verdict::new(Stage::Failed, "Evicted", message::evicted(detail)),
         Some("DeadlineExceeded") => {
             Verdict::new(Stage::Failed, "DeadlineExceeded", message::deadline_exceeded())
@@ -104,13 +111,14 @@ fn fault(notes: &Notes) -> Option<Verdict> {
     Some(Verdict::new(Stage::Failed, fault.reason.clone(), fault.message.clone()))
 }
 
-fn scheduling(pod: &PodView<'_>) -> Option<Verdict> {
-    if pod.has_node() {
+fn scheduling(pod: &ObservedPod) -> Option<Verdict> {
+    if pod.has_node {
         return None;
     }
-    Some(match pod.condition_reason("PodScheduled", "False") {
+    Some(match pod.condition_reason(ConditionKind::PodScheduled, "False") {
         Some("Unschedulable") => {
-            let detail = pod.condition("PodScheduled").and_then(|condition| condition.message.as_deref());
+            let detail =
+                pod.condition(ConditionKind::PodScheduled).and_then(|condition| condition.message.as_deref());
             Verdict::new(
                 Stage::Scheduling,
                 "Unschedulable",
@@ -125,25 +133,25 @@ fn scheduling(pod: &PodView<'_>) -> Option<Verdict> {
 }
 
 fn pulling(
-    pod: &PodView<'_>,
+    pod: &ObservedPod,
     events: &[EventView<'_>],
     policy: &StagePolicy,
     notes: &mut Notes,
 ) -> Option<Verdict> {
     let waiting = pod.containers.iter().filter(|container| !container.is_running() && !container.is_done());
     // Every download is asked, so that the earliest moment to look again is known.
-    let late: Vec<&Container<'_>> = waiting
+    let late: Vec<&Container> = waiting
         .filter(|container| {
-            let pulls = Pulls::of(container.name, events);
+            let pulls = Pulls::of(&container.name, events);
             pulls.is_open() && notes.has_passed(policy.pulling_delay, pulls.last_begun)
         })
         .collect();
     let container = late.first()?;
-    let message = format!("Downloading the image {}. This may take some minutes.", container.image());
+    let message = format!("Downloading the image {}. This may take some minutes.", container.image);
     Some(Verdict::new(Stage::Pulling, "Pulling", message))
 }
 
-fn initializing(pod: &PodView<'_>) -> Option<Verdict> {
+fn initializing(pod: &ObservedPod) -> Option<Verdict> {
     // Once a main container ran, the init containers are past, whatever a sidecar does later.
     if pod.main_containers().any(Container::has_run) {
         return None;
@@ -152,12 +160,12 @@ fn initializing(pod: &PodView<'_>) -> Option<Verdict> {
     Some(Verdict::new(Stage::Initializing, "PodInitializing", format!("Preparing your lab: {}.", step.name)))
 }
 
-fn starting(pod: &PodView<'_>) -> Option<Verdict> {
-    if pod.condition_is("Ready", "True") {
+fn starting(pod: &ObservedPod) -> Option<Verdict> {
+    if pod.condition_is(ConditionKind::Ready, "True") {
         return None;
     }
     let waiting = pod.main_containers().map(Container::waiting_reason).find(|reason| !reason.is_empty());
-    let unready = pod.condition_reason("Ready", "False");
+    let unready = pod.condition_reason(ConditionKind::Ready, "False");
     let reason = waiting.or(unready).unwrap_or("ContainersNotReady");
     let message = if pod.main_containers().any(Container::is_running) {
         "Your lab has started and is getting ready."

@@ -1,9 +1,10 @@
 //! A container of the pod: what was asked for and what became of it.
 
 use k8s_openapi::api::core::v1::{
-    Container as ContainerSpec, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, PodSpec,
-    PodStatus,
+    Container as ContainerSpec, ContainerState, ContainerStateTerminated, ContainerStatus, PodSpec, PodStatus,
 };
+
+use super::pod::not_empty;
 
 /// What a container is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +18,49 @@ pub(super) enum Role {
 }
 
 /// One container, from the pod's spec, its status, or both.
-pub(super) struct Container<'a> {
-    pub(super) name: &'a str,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Container {
+    pub(super) name: String,
     pub(super) role: Role,
-    image: &'a str,
-    status: Option<&'a ContainerStatus>,
+    /// The image as it was asked for; the status may know it by another name.
+    pub(super) image: String,
+    state: State,
+    /// How it ended last, if it is not ended now.
+    previous_end: Option<Box<End>>,
+    ready: bool,
+    started: bool,
+    restarts: u32,
 }
 
-impl<'a> Container<'a> {
+/// What a container is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum State {
+    /// The kubelet has not said anything.
+    #[default]
+    Unknown,
+    Waiting(Waiting),
+    Running,
+    Ended(Box<End>),
+}
+
+/// Why a container is not running yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Waiting {
+    reason: String,
+    pub(super) message: Option<String>,
+}
+
+/// How a container ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) exit_code: i32,
+    pub(super) signal: Option<i32>,
+    pub(super) reason: Option<String>,
+}
+
+impl Container {
     /// Init containers first. Containers that only the status knows come after those of the spec.
-    pub(super) fn all(spec: Option<&'a PodSpec>, status: Option<&'a PodStatus>) -> Vec<Self> {
+    pub(super) fn all(spec: Option<&PodSpec>, status: Option<&PodStatus>) -> Vec<Self> {
         let init_specs = spec.and_then(|spec| spec.init_containers.as_deref()).unwrap_or_default();
         let main_specs = spec.map(|spec| spec.containers.as_slice()).unwrap_or_default();
         let init = status.and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default();
@@ -36,74 +70,104 @@ impl<'a> Container<'a> {
         all
     }
 
-    fn of_group(specs: &'a [ContainerSpec], statuses: &'a [ContainerStatus], role: Role) -> Vec<Self> {
-        let specified = specs.iter().map(|spec| Self {
-            name: &spec.name,
-            role: if role == Role::Init && spec.restart_policy.as_deref() == Some("Always") {
-                Role::Sidecar
-            } else {
-                role
-            },
-            image: spec.image.as_deref().unwrap_or_default(),
-            status: statuses.iter().find(|status| status.name == spec.name),
+    fn of_group(specs: &[ContainerSpec], statuses: &[ContainerStatus], role: Role) -> Vec<Self> {
+        let specified = specs.iter().map(|spec| {
+            let stays = role == Role::Init && spec.restart_policy.as_deref() == Some("Always");
+            let role = if stays { Role::Sidecar } else { role };
+            let status = statuses.iter().find(|status| status.name == spec.name);
+            let image = spec.image.as_deref().filter(|image| !image.is_empty());
+            let image = image.or_else(|| status.map(|status| status.image.as_str())).unwrap_or_default();
+            Self::new(&spec.name, role, image, status)
         });
         let unspecified = statuses
             .iter()
             .filter(|status| !specs.iter().any(|spec| spec.name == status.name))
-            .map(|status| Self { name: &status.name, role, image: &status.image, status: Some(status) });
+            .map(|status| Self::new(&status.name, role, &status.image, Some(status)));
         specified.chain(unspecified).collect()
     }
 
-    /// The image as it was asked for; the status may know it by another name.
-    pub(super) fn image(&self) -> &'a str {
-        if self.image.is_empty() {
-            self.status.map_or("", |status| status.image.as_str())
-        } else {
-            self.image
+    fn new(name: &str, role: Role, image: &str, status: Option<&ContainerStatus>) -> Self {
+        let last = status.and_then(|status| status.last_state.as_ref()?.terminated.as_ref());
+        Self {
+            name: name.to_owned(),
+            role,
+            image: image.to_owned(),
+            state: status.and_then(|status| status.state.as_ref()).map(State::from).unwrap_or_default(),
+            previous_end: last.map(|end| Box::new(End::from(end))),
+            ready: status.is_some_and(|status| status.ready),
+            started: status.is_some_and(|status| status.started == Some(true)),
+            restarts: status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0)),
         }
     }
 
-    pub(super) fn waiting(&self) -> Option<&'a ContainerStateWaiting> {
-        self.status?.state.as_ref()?.waiting.as_ref()
+    pub(super) fn waiting(&self) -> Option<&Waiting> {
+        match &self.state {
+            State::Waiting(waiting) => Some(waiting),
+            _ => None,
+        }
     }
 
-    pub(super) fn waiting_reason(&self) -> &'a str {
-        self.waiting().and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default()
+    pub(super) fn waiting_reason(&self) -> &str {
+        self.waiting().map_or("", |waiting| waiting.reason.as_str())
     }
 
     /// How it ended, if it is not running again.
-    pub(super) fn terminated(&self) -> Option<&'a ContainerStateTerminated> {
-        self.status?.state.as_ref()?.terminated.as_ref()
+    pub(super) fn ended(&self) -> Option<&End> {
+        match &self.state {
+            State::Ended(end) => Some(end),
+            _ => None,
+        }
     }
 
     /// How it ended last, whether or not it is running again.
-    pub(super) fn last_end(&self) -> Option<&'a ContainerStateTerminated> {
-        self.terminated().or_else(|| self.status?.last_state.as_ref()?.terminated.as_ref())
+    pub(super) fn last_end(&self) -> Option<&End> {
+        self.ended().or(self.previous_end.as_deref())
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.status.and_then(|status| status.state.as_ref()).is_some_and(|state| state.running.is_some())
+        self.state == State::Running
     }
 
     /// True once a process of it ran, even if it ended since.
     pub(super) fn has_run(&self) -> bool {
-        self.is_running() || self.last_end().is_some() || self.restarts() > 0
+        self.is_running() || self.last_end().is_some() || self.restarts > 0
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.status.is_some_and(|status| status.ready)
+        self.ready
     }
 
     pub(super) fn restarts(&self) -> u32 {
-        self.status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0))
+        self.restarts
     }
 
     /// True if nothing waits for this container any more.
     pub(super) fn is_done(&self) -> bool {
         match self.role {
-            Role::Init => self.terminated().is_some_and(|end| end.exit_code == 0),
-            Role::Sidecar => self.status.is_some_and(|status| status.started == Some(true)),
+            Role::Init => self.ended().is_some_and(|end| end.exit_code == 0),
+            Role::Sidecar => self.started,
             Role::Main => self.is_ready(),
         }
+    }
+}
+
+impl From<&ContainerState> for State {
+    fn from(state: &ContainerState) -> Self {
+        if let Some(end) = &state.terminated {
+            Self::Ended(Box::new(end.into()))
+        } else if state.running.is_some() {
+            Self::Running
+        } else if let Some(waiting) = &state.waiting {
+            let reason = waiting.reason.clone().unwrap_or_default();
+            Self::Waiting(Waiting { reason, message: waiting.message.clone() })
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+impl From<&ContainerStateTerminated> for End {
+    fn from(end: &ContainerStateTerminated) -> Self {
+        Self { exit_code: end.exit_code, signal: end.signal, reason: not_empty(end.reason.as_ref()) }
     }
 }

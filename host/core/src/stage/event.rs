@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 
-use super::view::PodView;
+use super::pod::ObservedPod;
 
 /// Events about a volume claim that are older than the pod by more than this belong to an earlier lab. Claims are
 /// created shortly before the pod, and event times are whole seconds.
@@ -32,30 +32,33 @@ pub(super) enum About<'a> {
 }
 
 /// The events about this pod and the claims it mounts, oldest first. An earlier pod of the same name has another uid.
-pub(super) fn about<'a>(pod: &PodView<'_>, events: &'a [Event]) -> Vec<EventView<'a>> {
+pub(super) fn about<'a>(pod: &ObservedPod, events: &'a [Event]) -> Vec<EventView<'a>> {
     let mut views: Vec<_> = events.iter().filter_map(|event| EventView::new(pod, event)).collect();
     views.sort_by_key(|event| event.last);
     views
 }
 
 impl<'a> EventView<'a> {
-    fn new(pod: &PodView<'_>, event: &'a Event) -> Option<Self> {
+    fn new(pod: &ObservedPod, event: &'a Event) -> Option<Self> {
         let object = &event.involved_object;
         let reason = event.reason.as_deref().filter(|reason| !reason.is_empty())?;
         let message = event.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
         let last = last_seen(event);
         let about = match object.kind.as_deref()? {
             "Pod" => {
-                let other = |mine: &Option<String>, theirs: &Option<String>| matches!((mine, theirs), (Some(mine), Some(theirs)) if mine != theirs);
-                if other(&pod.meta.uid, &object.uid) || other(&pod.meta.name, &object.name) {
+                if pod.uid.as_ref().is_some_and(|uid| object.uid.as_ref().is_some_and(|theirs| theirs != uid))
+                    || object.name.as_ref().is_some_and(|name| !pod.name.is_empty() && *name != pod.name)
+                {
                     return None;
                 }
                 object.field_path.as_deref().and_then(container_in).map_or(About::Pod, About::Container)
             }
             "PersistentVolumeClaim" => {
-                let claim = object.name.as_deref().filter(|claim| pod.claims(claim))?;
-                let created = pod.meta.creation_timestamp.as_ref().map(|time| time.0);
-                let stale = matches!((last, created), (Some(last), Some(created)) if last.duration_until(created) > CLAIM_LEAD);
+                let claim = object
+                    .name
+                    .as_deref()
+                    .filter(|claim| pod.claims.iter().any(|mounted| mounted == claim))?;
+                let stale = matches!((last, pod.created), (Some(last), Some(created)) if last.duration_until(created) > CLAIM_LEAD);
                 (!stale).then_some(About::Claim(claim))?
             }
             _ => return None,

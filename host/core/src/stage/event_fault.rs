@@ -3,11 +3,11 @@
 use super::container::Container;
 use super::event::{About, EventView};
 use super::notes::Notes;
-use super::view::PodView;
+use super::pod::{ConditionKind, ObservedPod};
 use super::{Finding, Severity, StagePolicy, message};
 
 /// Notes every event about the pod and its volume claims.
-pub(super) fn note(pod: &PodView<'_>, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
+pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
     for event in events {
         if let Some((severity, message)) = reading(pod, event, policy, notes) {
             let (reason, count, source) = (event.reason.to_owned(), event.count, event.source());
@@ -18,13 +18,13 @@ pub(super) fn note(pod: &PodView<'_>, events: &[EventView<'_>], policy: &StagePo
 
 /// How bad it is and what to say; none while it is too early to say anything.
 fn reading(
-    pod: &PodView<'_>,
+    pod: &ObservedPod,
     event: &EventView<'_>,
     policy: &StagePolicy,
     notes: &mut Notes,
 ) -> Option<(Severity, String)> {
-    let bound = pod.has_node();
-    let ready = pod.condition_is("Ready", "True");
+    let bound = pod.has_node;
+    let ready = pod.condition_is(ConditionKind::Ready, "True");
     let started = pod.main_containers().any(Container::has_run);
     let warn_unless = |over: bool| if over { Severity::Info } else { Severity::Warning };
     Some(match (event.about, event.reason) {
@@ -50,7 +50,7 @@ fn reading(
         // What the container's state says of the same fault is told instead.
         (About::Container(name), "Failed" | "BackOff" | "InspectFailed" | "ErrImageNeverPull") => {
             let over =
-                ready || pod.container(name).is_some_and(|container| notes.has_fault_of(container.name));
+                ready || pod.container(name).is_some_and(|container| notes.has_fault_of(&container.name));
             (warn_unless(over || started), event.message.to_owned())
         }
         (

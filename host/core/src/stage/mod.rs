@@ -12,12 +12,13 @@ mod event_fault;
 mod kind;
 mod message;
 mod notes;
+mod pod;
 mod policy;
 mod pull;
 mod state_fault;
-mod view;
 
 pub use analysis::{Analysis, Finding, Severity};
 pub use analyze::analyze;
 pub use kind::Stage;
+pub use pod::ObservedPod;
 pub use policy::StagePolicy;

@@ -1,17 +1,16 @@
 //! Faults that a container's state tells. Most have no event of their own name.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ContainerStateTerminated;
 
-use super::container::{Container, Role};
+use super::container::{Container, End, Role};
 use super::event::{About, EventView};
 use super::notes::Notes;
+use super::pod::ObservedPod;
 use super::pull::{Pulls, is_pull_failure};
-use super::view::PodView;
 use super::{Finding, Severity, StagePolicy, message};
 
 /// Notes at most one fault for each container.
-pub(super) fn note(pod: &PodView<'_>, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
+pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
     for container in &pod.containers {
         let fault = image_fault(container, events, policy)
             .or_else(|| create_fault(pod, container, events, policy, notes))
@@ -46,13 +45,13 @@ impl<'a> Fault<'a> {
 
 /// The image: its name, or its download.
 fn image_fault<'a>(
-    container: &Container<'a>,
+    container: &'a Container,
     events: &[EventView<'_>],
     policy: &StagePolicy,
 ) -> Option<Fault<'a>> {
-    let image = container.image();
+    let image = container.image.as_str();
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref());
-    let pulls = Pulls::of(container.name, events);
+    let pulls = Pulls::of(&container.name, events);
     let reason = match container.waiting_reason() {
         "InvalidImageName" => {
             return Some(Fault::critical("InvalidImageName", message::invalid_image(image)));
@@ -76,8 +75,8 @@ fn image_fault<'a>(
 
 /// The container cannot be made: something it refers to is missing, or the runtime refuses it.
 fn create_fault<'a>(
-    pod: &PodView<'_>,
-    container: &Container<'a>,
+    pod: &ObservedPod,
+    container: &'a Container,
     events: &[EventView<'_>],
     policy: &StagePolicy,
     notes: &mut Notes,
@@ -88,7 +87,7 @@ fn create_fault<'a>(
     }
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref()).unwrap_or_default();
     let message = message::config_error(detail);
-    let since = failing_since(container.name, events).or_else(|| pod.began_at());
+    let since = failing_since(&container.name, events).or_else(|| pod.began_at());
     let patience_is_over = notes.has_passed(policy.config_error_grace, since);
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
 }
@@ -105,7 +104,7 @@ fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp>
 }
 
 /// The container ran and ended as it should not have.
-fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePolicy) -> Option<Fault<'a>> {
+fn run_fault<'a>(pod: &ObservedPod, container: &'a Container, policy: &StagePolicy) -> Option<Fault<'a>> {
     if container.is_done() {
         return None;
     }
@@ -126,7 +125,7 @@ fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePol
         let reason = if container.role == Role::Main { "ContainerFailed" } else { "InitContainerFailed" };
         return Some(Fault::critical(reason, message::ended_badly(&what, &ending)));
     }
-    let ended_badly = container.terminated().is_some_and(|end| end.exit_code != 0);
+    let ended_badly = container.ended().is_some_and(|end| end.exit_code != 0);
     if restarts > 0 {
         Some(Fault::warning(
             "CrashLoopBackOff",
@@ -140,14 +139,14 @@ fn run_fault<'a>(pod: &PodView<'_>, container: &Container<'a>, policy: &StagePol
 }
 
 /// True if a container ended badly and is not started again.
-fn ended_for_good(pod: &PodView<'_>, container: &Container<'_>) -> bool {
-    let stays_down = pod.restarts_never() || pod.phase() == "Failed";
-    stays_down && container.terminated().is_some_and(|end| end.exit_code != 0)
+fn ended_for_good(pod: &ObservedPod, container: &Container) -> bool {
+    let stays_down = pod.restarts_never || pod.phase == "Failed";
+    stays_down && container.ended().is_some_and(|end| end.exit_code != 0)
 }
 
 /// How a main container ended that the kubelet has started again, in a sentence. Of several, the one that was restarted
 /// most often.
-pub(super) fn last_end(pod: &PodView<'_>) -> Option<String> {
+pub(super) fn last_end(pod: &ObservedPod) -> Option<String> {
     let restarted = pod.main_containers().filter(|container| container.restarts() > 0);
     let container = restarted.max_by_key(|container| container.restarts())?;
     let (what, end) = (called(container), container.last_end());
@@ -158,11 +157,11 @@ pub(super) fn last_end(pod: &PodView<'_>) -> Option<String> {
     })
 }
 
-fn ran_out_of_memory(end: &ContainerStateTerminated) -> bool {
+fn ran_out_of_memory(end: &End) -> bool {
     end.reason.as_deref() == Some("OOMKilled")
 }
 
-fn ending(end: Option<&ContainerStateTerminated>) -> String {
+fn ending(end: Option<&End>) -> String {
     match end {
         Some(end) if end.signal.unwrap_or(0) != 0 => format!("signal {}", end.signal.unwrap_or(0)),
         Some(end) => format!("exit code {}", end.exit_code),
@@ -171,7 +170,7 @@ fn ending(end: Option<&ContainerStateTerminated>) -> String {
 }
 
 /// How the user knows the container.
-fn called(container: &Container<'_>) -> String {
+fn called(container: &Container) -> String {
     match container.role {
         Role::Main if container.name == "notebook" => "Your lab".to_owned(),
         Role::Main | Role::Sidecar => format!("Your lab's part {:?}", container.name),

@@ -20,7 +20,7 @@ pub(super) async fn list_orphans(
     caller: Caller,
 ) -> Result<Json<Vec<wire::Orphan>>, Problem> {
     caller.may(Action::ManageOrphans)?;
-    Ok(Json(labs.orphans()?.into_iter().map(wire::Orphan::from).collect()))
+    Ok(Json(labs.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }
 
 /// Deletes them. Volume claims in a namespace go with it.

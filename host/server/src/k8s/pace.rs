@@ -1,6 +1,5 @@
 //! Not more requests than a control plane puts up with, the urgent ones first.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,6 +11,8 @@ use kube::client::Body;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tower::service_fn;
+
+use super::fair_queue::FairQueue;
 
 /// The same client, with at most so many requests a second, and as many at once after a quiet while.
 pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
@@ -86,8 +87,8 @@ struct Bucket {
     full_at: Instant,
     /// Nobody goes before.
     held_until: Instant,
-    /// By urgency; one task lets them go.
-    waiting: [VecDeque<oneshot::Sender<()>>; 5],
+    /// By urgency, users in turn; one task lets them go.
+    waiting: [FairQueue; 5],
     served: bool,
     turns: u32,
 }
@@ -119,7 +120,7 @@ impl Pace {
                 return;
             }
             let (go, turn) = oneshot::channel();
-            bucket.waiting[urgency as usize].push_back(go);
+            bucket.waiting[urgency as usize].push(go);
             if !std::mem::replace(&mut bucket.served, true) {
                 tokio::spawn(self.clone().serve());
             }
@@ -134,7 +135,7 @@ impl Pace {
         loop {
             let ready_at = {
                 let mut bucket = self.bucket();
-                if bucket.waiting.iter().all(VecDeque::is_empty) {
+                if bucket.waiting.iter().all(FairQueue::is_empty) {
                     bucket.served = false;
                     return;
                 }
@@ -177,11 +178,8 @@ impl Bucket {
         let least_first = self.turns.is_multiple_of(SHARE);
         let count = self.waiting.len();
         for index in 0..count {
-            let queue = &mut self.waiting[if least_first { count - 1 - index } else { index }];
-            while let Some(go) = queue.pop_front() {
-                if go.send(()).is_ok() {
-                    return;
-                }
+            if self.waiting[if least_first { count - 1 - index } else { index }].let_one_go() {
+                return;
             }
         }
     }

@@ -13,6 +13,7 @@ use super::labs::Labs;
 use super::recover;
 use super::registry::Handle;
 use super::view::View;
+use crate::k8s::on_behalf_of;
 use crate::records::StoredSpawn;
 
 /// How long a driver that panicked waits for its replacement: the first, and one that panics again and again.
@@ -47,10 +48,10 @@ impl Labs {
             let life = async {
                 let driver = match next.take() {
                     Some(driver) => Some(driver),
-                    None => self.replacement(&key).await,
+                    None => Box::pin(self.replacement(&key)).await,
                 };
                 if let Some(driver) = driver {
-                    driver.run().await;
+                    on_behalf_of(key.user.clone(), driver.run()).await;
                 }
             };
             if AssertUnwindSafe(life).catch_unwind().await.is_ok() {

@@ -9,7 +9,7 @@ use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects};
-use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
+use wasmspawner_core::names::{KeptNames, LabNames, LabelValue, NamespaceName};
 use wasmspawner_core::policy::compose::{
     self, Answer, Ledger, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
@@ -18,12 +18,12 @@ use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::errors::SpawnError;
 use super::pod_note::PodNote;
 use super::rules::Rules;
-use super::sight;
 use super::site::Site;
 use super::snapshot::About;
 use super::volumes::OwnClaim;
@@ -268,7 +268,9 @@ impl Decided {
 
     /// The volume claims that its pod mounts.
     pub(super) fn claims(&self) -> Vec<Claim> {
-        sight::claims(&self.objects.pod)
+        let pod = ObservedPod::from(&self.objects.pod);
+        let Ok(namespace) = NamespaceName::parse(pod.namespace) else { return Vec::new() };
+        pod.claims.into_iter().map(|claim| (namespace.clone(), claim)).collect()
     }
 }
 

@@ -144,9 +144,10 @@ impl Labs {
     }
 
     /// What belongs to no record, although its labels say that it is this service's.
-    pub fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
+    pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.known()?;
-        Ok(sweep::orphans(self))
+        let orphans = sweep::orphans(self).await;
+        orphans.map_err(|error| SpawnError::Cluster(super::requests::failure(&error)))
     }
 
     /// Deletes that; answers what was asked to go.
@@ -272,6 +273,11 @@ impl Labs {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Message::Record(Box::new(stored)));
         }
+    }
+
+    /// True while a driver looks after the lab.
+    pub(super) fn has_driver(&self, key: &LabKey) -> bool {
+        self.registry().get(key).is_some()
     }
 
     /// The cluster's API has gone away, or is back.

@@ -40,5 +40,5 @@ pub use rules::Rules;
 pub use service::run;
 pub use site::Site;
 pub use snapshot::{About, LabSnapshot};
-pub use sweep::Orphan;
+pub use sweep::{Orphan, OrphanKind};
 pub use volumes::Volumes;

@@ -52,7 +52,7 @@ pub(super) async fn complete(site: &Site, mut stored: StoredSpawn) -> Result<Sto
         note.complete(&mut stored.spec);
     }
     if let Some(pod) = pod {
-        site.store.learn_pod(pod);
+        site.store.learn_pod(&pod);
     }
     Ok(stored)
 }

@@ -152,7 +152,7 @@ pub(super) async fn read(
     let (pod_uid, namespace_uid) = known;
     let read = site.deleter.read(&place, within).await.map(|(pod, namespace)| {
         match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
-            Some(pod) => site.store.learn_pod(pod),
+            Some(pod) => site.store.learn_pod(&pod),
             None => site.store.learn_pod_gone(&place, pod_uid.as_deref()),
         }
         match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {

@@ -95,6 +95,24 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
     }
 }
 
+/// Takes over what a record tells of that nobody knows here: the request that wrote it came through after its answer
+/// was given up.
+async fn adopt_unknown(labs: &Labs) {
+    let site = labs.site();
+    let records = match site.records.list().await {
+        Ok(records) => records,
+        Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
+    };
+    for key in records.iter().filter_map(|stored| stored.spec.lab_key()) {
+        if !labs.has_driver(&key)
+            && let Some((stored, env)) = recover::read_again(site, &key).await
+        {
+            tracing::info!(user = %key.user, server = %key.server, "the record of a lab that nobody knew is taken over");
+            labs.adopt(&key, stored, env);
+        }
+    }
+}
+
 /// What is done now and then: old history goes, failures that were kept for long enough go, and what belongs to no
 /// record is reported.
 async fn look_after(labs: &Labs, stop: &CancellationToken) {
@@ -105,6 +123,10 @@ async fn look_after(labs: &Labs, stop: &CancellationToken) {
         pause = every;
         labs.site().history.expire(Timestamp::now());
         labs.housekeeping();
-        sweep(labs);
+        let looking = async {
+            Box::pin(sweep(labs)).await;
+            Box::pin(adopt_unknown(labs)).await;
+        };
+        stop.run_until_cancelled(looking).await;
     }
 }

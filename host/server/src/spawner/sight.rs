@@ -1,14 +1,12 @@
 //! What is known of a lab's place in the cluster.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Event;
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Observed, Presence};
-use wasmspawner_core::manifest::{JOB_ID_LABEL, SPAWN_LABEL};
-use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
-use wasmspawner_core::stage::{self, StagePolicy};
+use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 
 use crate::store::{Claim, Follower, NamespaceState, Store};
 
@@ -71,11 +69,8 @@ impl Sight {
     }
 
     /// The lab's pod.
-    pub(super) fn pod(&self) -> Option<std::sync::Arc<Pod>> {
-        self.follower.pod().filter(|pod| {
-            let label = pod.metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
-            label.is_some_and(|spawn| *spawn == self.spawn)
-        })
+    pub(super) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
+        self.follower.pod().filter(|pod| pod.spawn.as_ref() == Some(&self.spawn))
     }
 
     /// The lab's own namespace; nothing where namespaces stay.
@@ -96,8 +91,7 @@ impl Sight {
 
     /// True if the pod of this operation was seen; one of an earlier spawn of the lab is not meant.
     pub(super) fn has_pod_of(&self, operation: JobId) -> bool {
-        let job_id = |pod: &Pod| pod.metadata.labels.as_ref()?.get(JOB_ID_LABEL)?.parse().ok();
-        self.pod().and_then(|pod| job_id(&pod)) == Some(operation)
+        self.pod().and_then(|pod| pod.operation) == Some(operation)
     }
 
     /// Objects may appear from now on.
@@ -134,13 +128,18 @@ impl Sight {
 
     /// Keeps what is said about the pod that is there and its claims from now on.
     pub(super) fn keep_events_of_pod(&mut self) {
-        let claims = self.pod().map(|pod| claims(&pod)).unwrap_or_default();
+        let claims = self.pod().map(|pod| self.claims(&pod.claims)).unwrap_or_default();
         self.keep_events(claims);
     }
 
     /// Follows these claims as well.
     pub(super) fn set_claims(&mut self, claims: Vec<Claim>) {
         self.follower.set_claims(claims);
+    }
+
+    /// These claims of the lab's namespace.
+    fn claims(&self, names: &[String]) -> Vec<Claim> {
+        names.iter().map(|name| (self.place().namespace.clone(), name.clone())).collect()
     }
 
     /// What is said does not matter any more.
@@ -165,27 +164,11 @@ impl Sight {
             (false, asked) => Presence::of(asked),
         };
         Observed {
-            pod: presence(
-                pod.as_ref().map(|pod| pod.metadata.deletion_timestamp.is_some()),
-                self.pod_unknown,
-            ),
-            pod_uid: pod.as_ref().and_then(|pod| pod.metadata.uid.clone()),
+            pod: presence(pod.as_ref().map(|pod| pod.is_deleting()), self.pod_unknown),
+            pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere),
             stuck: namespace.and_then(|namespace| namespace.stuck),
             analysis: stage::analyze(pod.as_deref(), &events, policy, now),
         }
     }
-}
-
-/// The volume claims that a pod mounts, generic ephemeral volumes included.
-pub(super) fn claims(pod: &Pod) -> Vec<Claim> {
-    let meta = &pod.metadata;
-    let Some(Ok(namespace)) = meta.namespace.clone().map(NamespaceName::parse) else { return Vec::new() };
-    let name = meta.name.as_deref().unwrap_or_default();
-    let volumes = pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten();
-    let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
-        Some(claim) => Some(claim.claim_name.clone()),
-        None => volume.ephemeral.as_ref().map(|_| format!("{name}-{}", volume.name)),
-    });
-    claims.map(|claim| (namespace.clone(), claim)).collect()
 }

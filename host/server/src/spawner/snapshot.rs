@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use wasmspawner_core::config::lab::LabConfig;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::record::LabDescription;
-use wasmspawner_core::stage::Stage;
+use wasmspawner_core::stage::{ObservedPod, Stage};
 
 /// A lab at one moment. Credentials in `env` are already redacted.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,8 +49,8 @@ pub struct About {
 }
 
 /// Where the Hub reaches the lab of this pod, once it has an address.
-pub(super) fn url(pod: &Pod, config: &LabConfig) -> Option<String> {
-    let ip = pod.status.as_ref()?.pod_ip.as_deref().filter(|ip| !ip.is_empty())?;
+pub(super) fn url(pod: &ObservedPod, config: &LabConfig) -> Option<String> {
+    let ip = pod.ip.as_deref()?;
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     Some(format!("http://{host}:{}", config.port))
 }

@@ -2,21 +2,26 @@
 
 use std::collections::HashSet;
 
-use wasmspawner_core::manifest::SPAWN_LABEL;
-use wasmspawner_core::names::{NamespaceName, ObjectName};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
+use kube::core::PartialObjectMeta;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::manifest::{self, SPAWN_LABEL};
+use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 
 use super::labs::Labs;
 use super::requests::TRY_FOR;
-use crate::k8s::{KubernetesError, Own};
+use super::site::Site;
+use crate::k8s::{Causes, KubernetesError, Own, list};
 
 /// An object of this service's that no record names: somebody has interfered. It is reported, and never deleted by the
 /// service on its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Orphan {
-    /// `Namespace` or `Pod`.
-    pub kind: &'static str,
-    /// Where a pod is; nothing for a namespace.
+    /// What it is.
+    pub kind: OrphanKind,
+    /// Where it is; nothing for a namespace.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
@@ -26,13 +31,30 @@ pub struct Orphan {
     pub uid: Option<String>,
 }
 
+/// What an orphan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OrphanKind {
+    /// The environment of a lab in a namespace that stays. What else a lab has there cannot be listed (the service may
+    /// not read Secrets), but goes with it.
+    ConfigMap,
+    /// A lab's namespace, with all that is in it.
+    Namespace,
+    /// A lab.
+    Pod,
+}
+
 /// Reports what belongs to no record.
-pub(super) fn sweep(labs: &Labs) {
-    let orphans = orphans(labs);
+pub(super) async fn sweep(labs: &Labs) {
+    let orphans = match orphans(labs).await {
+        Ok(orphans) => orphans,
+        Err(error) => {
+            return tracing::warn!(error = %Causes(&error), "what belongs to no lab cannot be listed now");
+        }
+    };
     labs.site().metrics.set_orphans(orphans.len());
     for Orphan { kind, namespace, name, spawn, .. } in orphans {
         tracing::warn!(
-            kind,
+            ?kind,
             namespace,
             name,
             spawn,
@@ -42,57 +64,66 @@ pub(super) fn sweep(labs: &Labs) {
 }
 
 /// What belongs to no record, sorted.
-pub(super) fn orphans(labs: &Labs) -> Vec<Orphan> {
+pub(super) async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let store = &labs.site().store;
     // What is listed before the records are asked for cannot be of a lab that is accepted meanwhile.
     let (pods, namespaces) = (store.pods(), store.namespaces());
+    let environments = environments(labs).await?;
     let known: HashSet<String> = labs.records().into_iter().collect();
     let unknown = |spawn: Option<&String>| spawn.is_none_or(|spawn| !known.contains(spawn));
-    let pods = pods.iter().filter_map(|pod| {
-        let spawn = pod.metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
-        unknown(spawn).then(|| Orphan {
-            kind: "Pod",
-            namespace: pod.metadata.namespace.clone(),
-            name: pod.metadata.name.clone().unwrap_or_default(),
-            spawn: spawn.cloned(),
-            uid: pod.metadata.uid.clone(),
-        })
+    let pods = pods.iter().filter(|pod| unknown(pod.spawn.as_ref())).map(|pod| Orphan {
+        kind: OrphanKind::Pod,
+        namespace: Some(pod.namespace.clone()),
+        name: pod.name.clone(),
+        spawn: pod.spawn.clone(),
+        uid: pod.uid.clone(),
     });
     // A namespace without the label is one that stays.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
     let namespaces = namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| {
-        Orphan { kind: "Namespace", namespace: None, name, spawn: state.spawn, uid: Some(state.uid) }
+        Orphan {
+            kind: OrphanKind::Namespace,
+            namespace: None,
+            name,
+            spawn: state.spawn,
+            uid: Some(state.uid),
+        }
     });
-    let mut orphans: Vec<Orphan> = pods.chain(namespaces).collect();
+    let environments = environments.into_iter().filter(|environment| unknown(environment.spawn.as_ref()));
+    let mut orphans: Vec<Orphan> = pods.chain(namespaces).chain(environments).collect();
     orphans.sort();
-    orphans
+    Ok(orphans)
+}
+
+/// The environments of labs in namespaces that stay. Elsewhere they go with their namespace.
+async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
+    let site = labs.site();
+    if site.config.kubernetes.namespaces == NamespaceReclaim::Delete {
+        return Ok(Vec::new());
+    }
+    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(site.client.clone());
+    let selector = manifest::environment_selector(&site.config.kubernetes.instance);
+    let found = list(&maps, &selector, "list the environments of labs").await?;
+    let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
+        kind: OrphanKind::ConfigMap,
+        namespace: metadata.namespace,
+        name: metadata.name.unwrap_or_default(),
+        spawn: metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL)).cloned(),
+        uid: metadata.uid,
+    });
+    Ok(environments.collect())
 }
 
 /// Deletes what belongs to no record, because an administrator wants it gone. Answers what was asked to go.
 pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let site = labs.site();
     let mut deleted = Vec::new();
-    for orphan in orphans(labs) {
-        let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: orphan.uid.clone() };
-        if own.uid.is_none() {
+    for orphan in orphans(labs).await? {
+        if !delete(site, &orphan).await? {
             continue;
         }
-        match &orphan.namespace {
-            Some(namespace) => {
-                let (Ok(namespace), Ok(pod)) =
-                    (NamespaceName::parse(namespace.as_str()), ObjectName::parse(orphan.name.as_str()))
-                else {
-                    continue;
-                };
-                let grace = site.config.lab.config.termination_grace_period_seconds;
-                site.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
-            }
-            None => {
-                site.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
-            }
-        }
         tracing::info!(
-            kind = orphan.kind,
+            kind = ?orphan.kind,
             namespace = orphan.namespace,
             name = orphan.name,
             "an object that belongs to no lab is deleted, as an administrator wants"
@@ -100,4 +131,31 @@ pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, Kubernete
         deleted.push(orphan);
     }
     Ok(deleted)
+}
+
+/// Asks one to go; false for something that this service cannot have made.
+async fn delete(site: &Site, orphan: &Orphan) -> Result<bool, KubernetesError> {
+    let Some(uid) = &orphan.uid else { return Ok(false) };
+    let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };
+    let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
+    match orphan.kind {
+        OrphanKind::Namespace => {
+            site.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
+        }
+        OrphanKind::Pod => {
+            let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
+                return Ok(false);
+            };
+            let grace = site.config.lab.config.termination_grace_period_seconds;
+            site.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+        }
+        OrphanKind::ConfigMap => {
+            let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
+                return Ok(false);
+            };
+            let selector = manifest::spawn_selector(&site.config.kubernetes.instance, &spawn);
+            site.deleter.lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
+        }
+    }
+    Ok(true)
 }

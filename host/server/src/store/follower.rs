@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Event;
 use tokio::sync::Notify;
 use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
+use wasmspawner_core::stage::ObservedPod;
 
 use super::{NamespaceState, Store};
 
@@ -50,7 +51,7 @@ impl Follower {
     }
 
     /// The pod there.
-    pub fn pod(&self) -> Option<Arc<Pod>> {
+    pub fn pod(&self) -> Option<Arc<ObservedPod>> {
         self.store.pod(&self.place)
     }
 

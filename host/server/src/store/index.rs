@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::stage::ObservedPod;
 
 use super::follower::Interest;
 
@@ -15,7 +16,7 @@ pub(super) type Key = (String, String);
 /// The objects, and who follows each.
 #[derive(Default)]
 pub(super) struct Index {
-    pods: HashMap<Key, Arc<Pod>>,
+    pods: HashMap<Key, Arc<ObservedPod>>,
     namespaces: HashMap<String, NamespaceState>,
     pod_followers: HashMap<Key, Vec<Arc<Interest>>>,
     namespace_followers: HashMap<String, Vec<Arc<Interest>>>,
@@ -70,7 +71,7 @@ fn stuck(namespace: &Namespace) -> Option<String> {
 }
 
 impl Index {
-    pub(super) fn pod(&self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
+    pub(super) fn pod(&self, namespace: &str, name: &str) -> Option<Arc<ObservedPod>> {
         self.pods.get(&key(namespace, name)).cloned()
     }
 
@@ -78,7 +79,7 @@ impl Index {
         self.namespaces.get(name).cloned()
     }
 
-    pub(super) fn pods(&self) -> Vec<Arc<Pod>> {
+    pub(super) fn pods(&self) -> Vec<Arc<ObservedPod>> {
         self.pods.values().cloned().collect()
     }
 
@@ -87,9 +88,9 @@ impl Index {
     }
 
     /// The pod is as given, unless something newer of its name is known.
-    pub(super) fn put_pod(&mut self, pod: Pod) {
-        let key = key_of(&pod.metadata);
-        if self.pods.get(&key).is_some_and(|known| version(&known.metadata) > version(&pod.metadata)) {
+    pub(super) fn put_pod(&mut self, pod: ObservedPod) {
+        let key = key(&pod.namespace, &pod.name);
+        if self.pods.get(&key).is_some_and(|known| known.version > pod.version) {
             return;
         }
         wake(self.pod_followers.get(&key));
@@ -99,7 +100,7 @@ impl Index {
     /// The pod is gone; with a uid, only that pod of its name.
     pub(super) fn remove_pod(&mut self, namespace: &str, name: &str, uid: Option<&str>) {
         let key = key(namespace, name);
-        let same = |known: &Arc<Pod>| uid.is_none() || known.metadata.uid.as_deref() == uid;
+        let same = |known: &Arc<ObservedPod>| uid.is_none() || known.uid.as_deref() == uid;
         if self.pods.get(&key).is_some_and(same) {
             self.pods.remove(&key);
             wake(self.pod_followers.get(&key));
@@ -142,13 +143,13 @@ impl Index {
 
     /// The pods that are known at this moment, with their uids: what a list that begins now can tell to be gone.
     pub(super) fn known_pods(&self) -> Vec<(Key, Option<String>)> {
-        self.pods.iter().map(|(key, pod)| (key.clone(), pod.metadata.uid.clone())).collect()
+        self.pods.iter().map(|(key, pod)| (key.clone(), pod.uid.clone())).collect()
     }
 
     /// A list of pods is complete: what was known before it began and is not in it is gone. What was learned
     /// meanwhile may be newer than the list.
-    pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<Pod>) {
-        let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.metadata.uid.clone()).collect();
+    pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<ObservedPod>) {
+        let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.uid.clone()).collect();
         for pod in listed {
             self.put_pod(pod);
         }
@@ -214,10 +215,6 @@ fn key(namespace: &str, name: &str) -> Key {
     (namespace.to_owned(), name.to_owned())
 }
 
-fn key_of(meta: &ObjectMeta) -> Key {
-    key(meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
-}
-
 /// Resource versions of one kind can be compared as numbers (KEP-5504). One that is no number is taken as new.
 fn version(meta: &ObjectMeta) -> u64 {
     meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(u64::MAX)
@@ -227,17 +224,15 @@ fn version(meta: &ObjectMeta) -> u64 {
 mod tests {
     use super::*;
 
-    fn pod(name: &str, uid: &str, version: u64) -> Pod {
-        let mut pod = Pod::default();
-        pod.metadata.namespace = Some("n".to_owned());
-        pod.metadata.name = Some(name.to_owned());
-        pod.metadata.uid = Some(uid.to_owned());
-        pod.metadata.resource_version = Some(version.to_string());
+    fn pod(name: &str, uid: &str, version: u64) -> ObservedPod {
+        let mut pod = ObservedPod::default();
+        (pod.namespace, pod.name) = ("n".to_owned(), name.to_owned());
+        (pod.uid, pod.version) = (Some(uid.to_owned()), version);
         pod
     }
 
     fn uid(index: &Index, name: &str) -> Option<String> {
-        index.pod("n", name)?.metadata.uid.clone()
+        index.pod("n", name)?.uid.clone()
     }
 
     #[test]

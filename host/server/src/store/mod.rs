@@ -20,6 +20,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use wasmspawner_core::record::Place;
+use wasmspawner_core::stage::ObservedPod;
 
 use index::Index;
 
@@ -57,7 +58,7 @@ impl Store {
     }
 
     /// The pod at a place.
-    pub fn pod(&self, place: &Place) -> Option<Arc<Pod>> {
+    pub fn pod(&self, place: &Place) -> Option<Arc<ObservedPod>> {
         self.read().pod(place.namespace.as_str(), place.pod.as_str())
     }
 
@@ -67,7 +68,7 @@ impl Store {
     }
 
     /// Every pod, with its namespace and name.
-    pub fn pods(&self) -> Vec<Arc<Pod>> {
+    pub fn pods(&self) -> Vec<Arc<ObservedPod>> {
         self.read().pods()
     }
 
@@ -77,8 +78,8 @@ impl Store {
     }
 
     /// A request was answered with this pod; a watch may have shown something newer of it already.
-    pub fn learn_pod(&self, pod: Pod) {
-        self.write().put_pod(slim::pod(pod));
+    pub fn learn_pod(&self, pod: &Pod) {
+        self.write().put_pod(pod.into());
     }
 
     /// A request was answered with this namespace.

@@ -10,6 +10,7 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
 use super::{Store, slim};
@@ -55,13 +56,13 @@ impl Store {
     fn on_pod(&self, change: watcher::Event<Pod>, list: &mut PodList) {
         match change {
             watcher::Event::Init => *list = PodList { before: self.read().known_pods(), listed: Vec::new() },
-            watcher::Event::InitApply(pod) => list.listed.push(slim::pod(pod)),
+            watcher::Event::InitApply(pod) => list.listed.push((&pod).into()),
             watcher::Event::InitDone => {
                 let PodList { before, listed } = std::mem::take(list);
                 self.write().replace_pods(before, listed);
                 self.synced.send_modify(|synced| synced.pods = true);
             }
-            watcher::Event::Apply(pod) => self.write().put_pod(slim::pod(pod)),
+            watcher::Event::Apply(pod) => self.write().put_pod((&pod).into()),
             watcher::Event::Delete(Pod { metadata, .. }) => {
                 let (namespace, name) =
                     (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
@@ -97,7 +98,7 @@ impl Store {
 #[derive(Default)]
 struct PodList {
     before: Vec<(Key, Option<String>)>,
-    listed: Vec<Pod>,
+    listed: Vec<ObservedPod>,
 }
 
 /// A list of namespaces while it is read.

@@ -126,7 +126,8 @@ impl Driver {
             let wake = self.wake_in();
             tokio::select! {
                 message = self.inbox.recv() => match message {
-                    Some(message) => self.receive(message).await,
+                    // On the heap, as long as it lasts: there are as many of these tasks as labs.
+                    Some(message) => Box::pin(self.receive(message)).await,
                     None => return,
                 },
                 Some(done) = self.tasks.join_next_with_id() => self.on_task_done(done),

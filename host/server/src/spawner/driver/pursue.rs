@@ -12,6 +12,7 @@ use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
 use super::{Driver, Material};
+use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::requests::{self, Answer, RestToDelete};
 
@@ -67,7 +68,7 @@ impl Driver {
             }
             Request::DeletePod => {
                 let Some(sight) = &self.sight else { return };
-                let own = requests::own(sight, sight.pod().and_then(|pod| pod.metadata.uid.clone()));
+                let own = requests::own(sight, sight.pod().and_then(|pod| pod.uid.clone()));
                 let force = self.is_long_overdue();
                 self.ask(request, requests::delete_pod(site, sight.place().clone(), own, force, within));
             }
@@ -83,7 +84,7 @@ impl Driver {
             Request::Read => {
                 let Some(sight) = &self.sight else { return };
                 let known = (
-                    sight.pod().and_then(|pod| pod.metadata.uid.clone()),
+                    sight.pod().and_then(|pod| pod.uid.clone()),
                     sight.namespace().map(|namespace| namespace.uid),
                 );
                 let (place, spawn) = (sight.place().clone(), sight.spawn().to_owned());
@@ -105,7 +106,7 @@ impl Driver {
     fn ask(&mut self, request: Request, task: impl Future<Output = Answer> + Send + 'static) {
         let job_id = self.job_id().map(|job_id| job_id.to_string());
         let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
-        let handle = self.tasks.spawn(task.instrument(span));
+        let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task.instrument(span)));
         self.asked.insert(handle.id(), (request, handle));
         self.lab.in_flight.begin(request);
     }
@@ -161,7 +162,7 @@ impl Driver {
                 if let Some(sight) = &mut self.sight {
                     if let Ok(created) = &result {
                         self.site.store.learn_namespace(&created.namespace);
-                        self.site.store.learn_pod(created.pod.clone());
+                        self.site.store.learn_pod(&created.pod);
                         sight.created();
                     } else {
                         // Whatever was read meanwhile: objects may have come after that.
@@ -175,7 +176,7 @@ impl Driver {
                 if let (true, Some(sight)) = (gone, &mut self.sight) {
                     sight.pod_is_gone();
                     if sight.pod().is_some() {
-                        let uid = sight.pod().and_then(|pod| pod.metadata.uid.clone());
+                        let uid = sight.pod().and_then(|pod| pod.uid.clone());
                         self.site.store.learn_pod_gone(sight.place(), uid.as_deref());
                     }
                 }
@@ -248,9 +249,9 @@ impl Driver {
 
     /// True if the pod should have been gone for so long that the site wants it deleted by force.
     fn is_long_overdue(&self) -> bool {
-        let deadline = self.sight.as_ref().and_then(|sight| sight.pod()?.metadata.deletion_timestamp.clone());
+        let deadline = self.sight.as_ref().and_then(|sight| sight.pod()?.deletion);
         let after = self.site.config.limits.force_delete_after;
-        let due = deadline.zip(after).and_then(|(deadline, after)| deadline.0.checked_add(after).ok());
+        let due = deadline.zip(after).and_then(|(deadline, after)| deadline.checked_add(after).ok());
         due.is_some_and(|due| Timestamp::now() >= due)
     }
 

@@ -9,7 +9,7 @@ use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::events::{Event, Events};
 use wasmspawner_tests::guests;
 
-use crate::service;
+use crate::site;
 use crate::usage::Usage;
 
 /// Few readers, to compare with.
@@ -36,7 +36,7 @@ struct Reading {
 /// Lets few and then many read, and prints what that took.
 pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
     let stagehand = json!({ "name": "stagehand", "path": guests::component("guest-stagehand") });
-    let service = service(stagehand).await?;
+    let service = site::one_machine(stagehand).await?;
     let pid = service.pid().context("the service has no process")?;
     let admin = service.admin()?;
     println!("readers of one starting lab; from `complete` until it was read, in milliseconds");

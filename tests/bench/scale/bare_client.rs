@@ -1,4 +1,4 @@
-//! The floor: a client that creates the objects of labs, knows nothing of labs, and waits for their pods.
+//! The reference: a client that creates the objects of labs, knows nothing of labs, and waits for their pods.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -17,19 +17,19 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Marks the floor's objects, so that the service takes none of them for its own.
-const OURS: &str = "app.kubernetes.io/managed-by=floor";
+/// Marks this client's objects, so that the service takes none of them for its own.
+const OURS: &str = "app.kubernetes.io/managed-by=bare-client";
 
 /// Creates copies of a lab's objects.
-pub(crate) struct Floor {
+pub(crate) struct BareClient {
     client: Client,
     user: String,
     /// In the order in which the service creates them: the namespace first, the pod last.
     shape: Vec<(ApiResource, Value)>,
 }
 
-impl Floor {
-    /// Learns the objects from a lab that runs. Its user's name stands nowhere else in them.
+impl BareClient {
+    /// Copies the objects of a lab that runs. Its user's name stands nowhere else in them.
     pub(crate) async fn like(client: Client, user: &str) -> anyhow::Result<Self> {
         let selector = format!("wasmspawner.io/user={user}");
         let mut shape = Vec::new();
@@ -69,23 +69,38 @@ impl Floor {
         Ok(begun.elapsed())
     }
 
-    /// Deletes everything again.
-    pub(crate) async fn clear(&self) -> anyhow::Result<()> {
+    /// Deletes pods and namespaces, and waits until no pod is left; answers how long that took.
+    pub(crate) async fn stop(&self) -> anyhow::Result<Duration> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let pods: Api<Pod> = Api::all(self.client.clone());
         let ours = ListParams::default().labels(OURS);
-        let names: Vec<String> = namespaces.list(&ours).await?.iter().map(Namespace::name_any).collect();
-        let how = DeleteParams::background();
-        try_join_all(names.iter().map(|name| namespaces.delete(name, &how))).await?;
-        let mut again = tokio::time::interval(Duration::from_millis(50));
+        let listed = pods.list(&ours).await?;
+        let version = listed.metadata.resource_version.unwrap_or_default();
+        let places: Vec<(String, String)> = listed
+            .items
+            .iter()
+            .map(|pod| Ok((pod.namespace().context("a pod without namespace")?, pod.name_any())))
+            .collect::<anyhow::Result<_>>()?;
+        let begun = std::time::Instant::now();
+        let gone = tokio::spawn(all_gone(pods, version, places.len()));
+        try_join_all(places.iter().map(async |(namespace, name)| {
+            let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+            pods.delete(name, &DeleteParams::default()).await.map(drop)?;
+            namespaces.delete(namespace, &DeleteParams::background()).await.map(drop)
+        }))
+        .await?;
+        gone.await??;
+        let took = begun.elapsed();
+        let mut again = tokio::time::interval(Duration::from_millis(100));
         while !namespaces.list(&ours).await?.items.is_empty() {
             again.tick().await;
         }
-        Ok(())
+        Ok(took)
     }
 
     fn copy(&self, number: usize) -> anyhow::Result<Vec<(ApiResource, DynamicObject)>> {
         let renamed = |(kind, object): &(ApiResource, Value)| {
-            let text = object.to_string().replace(&self.user, &format!("floor{number}"));
+            let text = object.to_string().replace(&self.user, &format!("bare{number}"));
             Ok((kind.clone(), serde_json::from_str(&text)?))
         };
         self.shape.iter().map(renamed).collect()
@@ -95,7 +110,7 @@ impl Floor {
 /// An object as its creator wrote it, without what the cluster added.
 fn as_written(kind: &ApiResource, mut object: Value) -> Value {
     let mut labels = object["metadata"]["labels"].take();
-    labels[MANAGED_BY] = json!("floor");
+    labels[MANAGED_BY] = json!("bare-client");
     object["metadata"] = json!({
         "name": object["metadata"]["name"],
         "namespace": object["metadata"]["namespace"],
@@ -140,6 +155,20 @@ async fn all_ready(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Resu
             WatchEvent::Added(pod) | WatchEvent::Modified(pod) if is_ready(&pod) => {
                 ready.insert(pod.namespace());
             }
+            WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Watches until so many pods are gone.
+async fn all_gone(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
+    let mut changes = pin!(pods.watch(&WatchParams::default().labels(OURS), &version).await?);
+    let mut left = labs;
+    while left > 0 {
+        match changes.try_next().await?.context("the watch ended")? {
+            WatchEvent::Deleted(_) => left -= 1,
             WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
             _ => {}
         }

@@ -35,10 +35,6 @@ impl Usage {
             peak_kib: kib("VmHWM:")?,
         })
     }
-
-    pub(crate) fn of_this() -> anyhow::Result<Self> {
-        Self::of(std::process::id())
-    }
 }
 
 /// How busy the machine is: over 1, 5 and 15 minutes, and its cores.

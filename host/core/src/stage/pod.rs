@@ -1,0 +1,169 @@
+//! What is kept of a pod: what a lab's stage is read from, and whose pod it is. A pod of the API server is several times
+//! as large, and a service has ten thousand of them.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
+
+use super::container::{Container, Role};
+use crate::lab::JobId;
+use crate::manifest::{JOB_ID_LABEL, SPAWN_LABEL};
+
+/// What is kept of a pod. Ephemeral containers are left out: they never decide anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ObservedPod {
+    /// Where it is.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Which one of that name.
+    pub uid: Option<String>,
+    /// Its resource version as a number: of two states of one pod the newer one has the larger (KEP-5504). One that is
+    /// no number counts as the newest.
+    pub version: u64,
+    /// The uid of the record that it says to belong to.
+    pub spawn: Option<String>,
+    /// The operation that created it.
+    pub operation: Option<JobId>,
+    /// When it will be gone at the latest, if it is being deleted.
+    pub deletion: Option<Timestamp>,
+    /// Its address, once it has one.
+    pub ip: Option<String>,
+    /// The volume claims that it mounts, generic ephemeral volumes included.
+    pub claims: Vec<String>,
+    pub(super) created: Option<Timestamp>,
+    pub(super) started: Option<Timestamp>,
+    pub(super) phase: String,
+    /// The pod's own reason: `Evicted`, `DeadlineExceeded`, `NodeLost`.
+    pub(super) reason: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) has_node: bool,
+    pub(super) restarts_never: bool,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) containers: Vec<Container>,
+}
+
+/// A condition of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Condition {
+    kind: ConditionKind,
+    status: String,
+    reason: Option<String>,
+    pub(super) message: Option<String>,
+}
+
+/// The conditions that a stage is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConditionKind {
+    /// It is taken away for a reason outside it: `DisruptionTarget`.
+    DisruptionTarget,
+    /// It has a node: `PodScheduled`.
+    PodScheduled,
+    /// All its containers are ready: `Ready`.
+    Ready,
+}
+
+impl From<&Pod> for ObservedPod {
+    fn from(pod: &Pod) -> Self {
+        let (meta, spec, status) = (&pod.metadata, pod.spec.as_ref(), pod.status.as_ref());
+        let label = |name: &str| meta.labels.as_ref().and_then(|labels| labels.get(name)).cloned();
+        let name = meta.name.clone().unwrap_or_default();
+        let text = |read: fn(&PodStatus) -> Option<&String>| not_empty(status.and_then(read));
+        let version = meta.resource_version.as_deref().and_then(|version| version.parse().ok());
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            uid: meta.uid.clone(),
+            version: version.unwrap_or(u64::MAX),
+            spawn: label(SPAWN_LABEL),
+            operation: label(JOB_ID_LABEL).and_then(|id| id.parse().ok()),
+            deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
+            ip: text(|status| status.pod_ip.as_ref()),
+            claims: spec.map(|spec| claims(&name, spec)).unwrap_or_default(),
+            created: meta.creation_timestamp.as_ref().map(|time| time.0),
+            started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
+            phase: text(|status| status.phase.as_ref()).unwrap_or_default(),
+            reason: text(|status| status.reason.as_ref()),
+            message: text(|status| status.message.as_ref()),
+            has_node: spec.and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty()),
+            restarts_never: spec.and_then(|spec| spec.restart_policy.as_deref()) == Some("Never"),
+            conditions: status.map(conditions).unwrap_or_default(),
+            containers: Container::all(spec, status),
+            name,
+        }
+    }
+}
+
+/// A claim is mounted by its name, or made for the pod alone and called after it.
+fn claims(pod: &str, spec: &PodSpec) -> Vec<String> {
+    let volumes = spec.volumes.iter().flatten();
+    let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
+        Some(claim) => Some(claim.claim_name.clone()),
+        None => volume.ephemeral.as_ref().map(|_| format!("{pod}-{}", volume.name)),
+    });
+    claims.collect()
+}
+
+fn conditions(status: &PodStatus) -> Vec<Condition> {
+    let known = status.conditions.iter().flatten().filter_map(|condition| {
+        let kind = match condition.type_.as_str() {
+            "DisruptionTarget" => ConditionKind::DisruptionTarget,
+            "PodScheduled" => ConditionKind::PodScheduled,
+            "Ready" => ConditionKind::Ready,
+            _ => return None,
+        };
+        Some(Condition {
+            kind,
+            status: condition.status.clone(),
+            reason: not_empty(condition.reason.as_ref()),
+            message: condition.message.clone(),
+        })
+    });
+    known.collect()
+}
+
+/// Kubernetes leaves a text out or empty when there is none.
+pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+impl ObservedPod {
+    /// True if it is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.deletion.is_some()
+    }
+
+    /// True if the pod is being deleted, or was ended for a reason outside its containers.
+    pub(super) fn was_taken_down(&self) -> bool {
+        self.is_deleting() || (self.phase == "Failed" && self.reason.is_some())
+    }
+
+    pub(super) fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    pub(super) fn condition_is(&self, kind: ConditionKind, status: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == status)
+    }
+
+    /// The reason of a condition that has this status.
+    pub(super) fn condition_reason(&self, kind: ConditionKind, status: &str) -> Option<&str> {
+        let condition = self.condition(kind).filter(|condition| condition.status == status)?;
+        condition.reason.as_deref()
+    }
+
+    /// When the pod began, as far as its status says.
+    pub(super) fn began_at(&self) -> Option<Timestamp> {
+        self.started.or(self.created)
+    }
+
+    pub(super) fn init_containers(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().filter(|container| container.role != Role::Main)
+    }
+
+    pub(super) fn main_containers(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().filter(|container| container.role == Role::Main)
+    }
+
+    pub(super) fn container(&self, name: &str) -> Option<&Container> {
+        self.containers.iter().find(|container| container.name == name)
+    }
+}

@@ -1,0 +1,71 @@
+//! The real control plane, with a node whose pods take no time.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file};
+
+/// A namespace of a real cluster, and a node; both go when it ends.
+pub(crate) struct RealCluster {
+    pub(crate) cluster: Cluster,
+    node: Node,
+}
+
+struct Node {
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+impl RealCluster {
+    pub(crate) async fn enter() -> anyhow::Result<Self> {
+        let cluster = Cluster::enter("scale").await?.context(
+            "TEST_KUBECONFIG is not set: run it with `python3 tests/control-plane/run.py with`, or by `make scale`",
+        )?;
+        cluster.install_definition().await?;
+        let node = Node::start(cluster.client.clone())?;
+        Ok(Self { cluster, node })
+    }
+
+    pub(crate) async fn leave(self) -> anyhow::Result<()> {
+        self.node.stop.cancel();
+        self.node.running.await?;
+        self.cluster.leave().await
+    }
+}
+
+/// A kubeconfig of somebody who may do everything.
+pub(crate) fn kubeconfig() -> anyhow::Result<String> {
+    Ok(std::fs::read_to_string(kubeconfig_file().context("TEST_KUBECONFIG is not set")?)?)
+}
+
+impl Node {
+    fn start(client: kube::Client) -> anyhow::Result<Self> {
+        let kubelet = kubelet(client, Duration::ZERO)?;
+        let stop = CancellationToken::new();
+        Ok(Self { stop: stop.clone(), running: tokio::spawn(kubelet.run(stop)) })
+    }
+}
+
+/// Runs the node alone, with pods that take a second, until this process is killed. Prints the namespace that may be
+/// used for the service.
+pub(crate) async fn run_kubelet() -> anyhow::Result<()> {
+    let cluster = Cluster::enter("scale").await?.context("TEST_KUBECONFIG is not set")?;
+    cluster.install_definition().await?;
+    println!("{}", cluster.namespace);
+    kubelet(cluster.client, Duration::from_secs(1))?.run(CancellationToken::new()).await;
+    Ok(())
+}
+
+fn kubelet(client: kube::Client, ready: Duration) -> anyhow::Result<Kubelet> {
+    let pods = SimulatedOptions {
+        schedule: Duration::ZERO,
+        pull: Duration::ZERO,
+        init: Duration::ZERO,
+        ready,
+        stop: Duration::ZERO,
+    };
+    Ok(Kubelet::new(client, KubeletOptions::new("scale", Runtime::Simulated(pods)))?)
+}

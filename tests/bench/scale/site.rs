@@ -1,0 +1,55 @@
+//! The sites that are measured.
+
+use serde_json::{Value, json};
+use wasmspawner_tests::guests;
+use wasmspawner_tests::service::Service;
+
+use crate::BINARY;
+
+/// A running service on the one-machine cluster, whose pods take no time unless their user's name says so.
+pub(crate) async fn one_machine(policy: Value) -> anyhow::Result<Service> {
+    Service::start_with(BINARY, |config| {
+        config["embedded"]["simulated"] = json!({ "ready": "0s" });
+        // The certificate of the one-machine cluster is for this address.
+        config["embedded"]["listen"] = json!("127.0.0.1:0");
+        config["telemetry"] = json!({});
+        config["policies"] = json!([policy]);
+    })
+    .await
+}
+
+/// A service that is not running yet, for the cluster of a kubeconfig. It asks as often as it likes: what is measured
+/// is not the limit that an administrator sets.
+pub(crate) fn on_cluster(kubeconfig: &str, namespace: &str, instance: &str) -> anyhow::Result<Service> {
+    let service = Service::prepare(BINARY, |_| {})?;
+    let file = service.folder().join("kubeconfig");
+    std::fs::write(&file, kubeconfig)?;
+    service.reconfigure(|config| {
+        config.as_object_mut().map(|config| config.remove("embedded"));
+        config["kubernetes"] = json!({
+            "kubeconfig": file,
+            "namespace": namespace,
+            "instance": instance,
+            "requests_per_second": null,
+        });
+        config["names"] = json!({ "namespace": format!("{instance}-{{user_server}}") });
+        config["telemetry"] = json!({});
+        config["policies"] = json!([ordinary()]);
+    })?;
+    Ok(service)
+}
+
+/// The policy of the repository, with what an ordinary site has.
+pub(crate) fn ordinary() -> Value {
+    json!({
+        "name": "site",
+        "path": guests::component("policy-default"),
+        "config": {
+            "images": [{ "name": "minimal", "reference": "lab:1" }, { "name": "scipy", "reference": "lab:2" }],
+            "sizes": [{ "name": "small", "cpu": 1, "memory": "2Gi" }, { "name": "large", "cpu": 4, "memory": "8Gi" }],
+            "env": { "DOCS_URL": "https://docs.example.org" },
+            "volumes": [{ "name": "home", "nfs": { "server": "nfs.example.org", "path": "/export/home" } }],
+            "mounts": [{ "volume": "home", "path": "/home/jovyan", "sub_path": "{username}" }],
+        },
+    })
+}
