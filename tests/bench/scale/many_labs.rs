@@ -47,8 +47,7 @@ pub(crate) async fn measure(numbers: &[usize]) -> anyhow::Result<()> {
 impl Row {
     async fn of(templates: Templates, labs: usize) -> anyhow::Result<Self> {
         let cluster = SimulatedCluster::start(templates, labs).await?;
-        let mut service = site::on_cluster(&cluster.kubeconfig(), "default", "wasmspawner")?;
-        service.reconfigure(|config| {
+        let mut service = site::on_cluster(&cluster.kubeconfig(), "default", "wasmspawner", |config| {
             config["limits"]["reconcile_every"] = format!("{}s", RECONCILE_EVERY.as_secs()).into();
             // The copied lab is of the one-machine cluster.
             config.as_object_mut().map(|config| config.remove("names"));
@@ -59,7 +58,7 @@ impl Row {
         let pid = service.pid().context("the service has no process")?;
         let start_cpu = Usage::of(pid)?.cpu_millis;
         let hub = service.hub()?;
-        known(&hub, labs).await?;
+        known(&hub, labs).await.with_context(|| service.log())?;
         let asked = Instant::now();
         let answer = hub.get(&format!("{PREFIX}/lab-status")).await?;
         let status = asked.elapsed();

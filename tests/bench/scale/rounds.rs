@@ -30,7 +30,8 @@ struct Column {
 /// Alternates between the bare client and the service, and prints what they took.
 pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     let real = RealCluster::enter().await?;
-    let mut service = site::on_cluster(&kubeconfig()?, &real.cluster.namespace, &real.cluster.namespace)?;
+    let namespace = &real.cluster.namespace;
+    let mut service = site::on_cluster(&kubeconfig()?, namespace, namespace, |_| {})?;
     service.run().await?;
     let pid = service.pid().context("the service has no process")?;
     let admin = service.admin()?;
@@ -105,13 +106,13 @@ pub(crate) async fn shared_namespace(labs: usize) -> anyhow::Result<()> {
     let mut first = None;
     for (name, shared) in [("a namespace each", false), ("one namespace", true)] {
         let namespace = &real.cluster.namespace;
-        let mut service = site::on_cluster(&kubeconfig()?, namespace, &format!("{namespace}-{shared}"))?;
-        if shared {
-            service.reconfigure(|config| {
+        let instance = format!("{namespace}-{shared}");
+        let mut service = site::on_cluster(&kubeconfig()?, namespace, &instance, |config| {
+            if shared {
                 config["kubernetes"]["namespaces"] = "retain".into();
                 config["names"]["namespace"] = format!("{namespace}-labs").into();
-            })?;
-        }
+            }
+        })?;
         service.run().await?;
         let pid = service.pid().context("the service has no process")?;
         let admin = service.admin()?;

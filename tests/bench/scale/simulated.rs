@@ -60,7 +60,13 @@ impl Templates {
         let service = site::one_machine(site::ordinary()).await?;
         spawns::start(service.admin()?, MODEL.to_owned()).await?;
         let spawn = GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", "Spawn");
-        let spawn = one(&service, &ApiResource::from_gvk(&spawn), "").await?;
+        let spawn = ApiResource::from_gvk(&spawn);
+        // That the lab is ready is written down a moment after it is told.
+        let mut again = tokio::time::interval(Duration::from_millis(50));
+        while one(&service, &spawn, "").await?.pointer("/status/readyAt").is_none() {
+            again.tick().await;
+        }
+        let spawn = one(&service, &spawn, "").await?;
         let pod = one(&service, &ApiResource::erase::<Pod>(&()), "wasmspawner.io/user").await?;
         let namespace = one(&service, &ApiResource::erase::<Namespace>(&()), "wasmspawner.io/user").await?;
         let environment =

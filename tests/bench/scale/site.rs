@@ -20,7 +20,12 @@ pub(crate) async fn one_machine(policy: Value) -> anyhow::Result<Service> {
 
 /// A service that is not running yet, for the cluster of a kubeconfig. It asks as often as it likes: what is measured
 /// is not the limit that an administrator sets.
-pub(crate) fn on_cluster(kubeconfig: &str, namespace: &str, instance: &str) -> anyhow::Result<Service> {
+pub(crate) fn on_cluster(
+    kubeconfig: &str,
+    namespace: &str,
+    instance: &str,
+    change: impl FnOnce(&mut Value),
+) -> anyhow::Result<Service> {
     let service = Service::prepare(BINARY, |_| {})?;
     let file = service.folder().join("kubeconfig");
     std::fs::write(&file, kubeconfig)?;
@@ -35,6 +40,7 @@ pub(crate) fn on_cluster(kubeconfig: &str, namespace: &str, instance: &str) -> a
         config["names"] = json!({ "namespace": format!("{instance}-{{user_server}}") });
         config["telemetry"] = json!({});
         config["policies"] = json!([ordinary()]);
+        change(config);
     })?;
     Ok(service)
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
-use kube::api::{Api, PostParams};
+use kube::Client;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
@@ -17,6 +18,20 @@ where
     K: Clone + serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug,
 {
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+/// Looks until there is something.
+async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
+    let mut again = tokio::time::interval(Duration::from_millis(50));
+    let looking = async {
+        loop {
+            again.tick().await;
+            if let Some(found) = look().await {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
 }
 
 #[tokio::test]
@@ -96,18 +111,13 @@ async fn forged_labels_change_nothing() {
         assert!(left.metadata.deletion_timestamp.is_none(), "{name} is left alone");
     }
     // The record of ada's lab goes last; what names it belongs to nobody from then on.
-    let delete_orphans = async {
-        let mut again = tokio::time::interval(Duration::from_millis(50));
-        let mut deleted = Vec::new();
-        while !deleted.contains(&"evil".to_owned()) {
-            again.tick().await;
-            let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));
-            let answer = admin.send(deletion).await.unwrap();
-            assert_eq!(answer.status, 200, "{answer:?}");
-            deleted.extend(named(&answer.json().unwrap()));
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), delete_orphans).await.unwrap();
+    until_some(async || {
+        let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));
+        let answer = admin.send(deletion).await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        named(&answer.json().unwrap()).contains(&"evil".to_owned()).then_some(())
+    })
+    .await;
     for name in ["evil", "nobody"] {
         gone(&namespaces, name).await;
     }
@@ -175,4 +185,78 @@ async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
         until(&ada, "ada", Value::is_null).await;
         assert_eq!(version().await, before, "{kind}");
     }
+}
+
+/// The names of a site may change while something of a failed lab is left that will not go.
+#[tokio::test]
+async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
+    let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
+    let mut service = Service::start_with(BINARY, keeping).await.unwrap();
+    let name = "fault.pull-failure";
+    let user = service.user(name).unwrap();
+    let client = service.cluster().await.unwrap();
+    assert_eq!(user.spawn(name).await.unwrap().status, 303);
+    let ours = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
+    let places = async |client: Client| -> Vec<String> {
+        let listed = Api::<Namespace>::all(client).list(&ours).await.unwrap();
+        listed.into_iter().filter_map(|namespace| namespace.metadata.name).collect()
+    };
+    until_some(async || places(client.clone()).await.pop()).await;
+    let first = places(client.clone()).await.pop().unwrap();
+    let held = json!({ "metadata": { "name": "held", "finalizers": ["example.org/held"] } });
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &first);
+    make(&maps, held).await;
+    let events = user.events(name).await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+
+    service
+        .reconfigure(|config| config["names"] = json!({ "namespace": "elsewhere-{user_server}" }))
+        .unwrap();
+    service.crash_and_restart().await.unwrap();
+    let client = service.cluster().await.unwrap();
+    assert_eq!(user.spawn(name).await.unwrap().status, 303);
+    let second = until_some(async || {
+        places(client.clone()).await.into_iter().find(|place| place.starts_with("elsewhere-"))
+    });
+    second.await;
+    assert!(places(client.clone()).await.contains(&first), "it is held");
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &first);
+    let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    maps.patch("held", &PatchParams::default(), &free).await.unwrap();
+    user.events(name).await.unwrap().to_end().await.unwrap();
+    assert_eq!(user.stop(name).await.unwrap().status, 202);
+    until_some(async || places(client.clone()).await.is_empty().then_some(())).await;
+}
+
+/// In a namespace that stays nobody cleans up after what has no record. The service may not read Secrets: the lab's
+/// environment tells of them.
+#[tokio::test]
+async fn objects_without_a_record_in_a_namespace_that_stays_are_reported() {
+    let shared = |config: &mut Value| {
+        config["kubernetes"] = json!({ "namespaces": "retain" });
+        config["names"] = json!({ "namespace": "labs" });
+    };
+    let service = Service::start_with(BINARY, shared).await.unwrap();
+    let (ada, admin) = (service.user("ada").unwrap(), service.admin().unwrap());
+    ada.spawn_to_end("ada").await.unwrap();
+    let client = service.cluster().await.unwrap();
+    let (maps, secrets): (Api<ConfigMap>, Api<Secret>) =
+        (Api::namespaced(client.clone(), "labs"), Api::namespaced(client, "labs"));
+    let mut labels = maps.get("nb-ada-env").await.unwrap().metadata.labels.unwrap();
+    labels.insert("wasmspawner.io/spawn".to_owned(), "11111111-1111-4111-8111-111111111111".to_owned());
+    make(&maps, json!({ "metadata": { "name": "nb-grace-env", "labels": labels } })).await;
+    make(&secrets, json!({ "metadata": { "name": "nb-grace", "labels": labels } })).await;
+
+    let orphans = admin.get(&format!("{PREFIX}/orphans")).await.unwrap().json().unwrap();
+    let spawn = "11111111-1111-4111-8111-111111111111";
+    assert_eq!(
+        orphans,
+        json!([{ "kind": "ConfigMap", "namespace": "labs", "name": "nb-grace-env", "spawn": spawn }])
+    );
+    assert!(secrets.get_opt("nb-grace").await.unwrap().is_some(), "it is only reported");
+    let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));
+    assert_eq!(admin.send(deletion).await.unwrap().status, 200);
+    gone(&maps, "nb-grace-env").await;
+    gone(&secrets, "nb-grace").await;
+    assert!(secrets.get_opt("nb-ada").await.unwrap().is_some(), "what has a record is not touched");
 }

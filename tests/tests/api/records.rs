@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
@@ -236,4 +237,31 @@ async fn kubectl_lists_records_and_stops_labs() {
     kubectl(&["wait", "--for=condition=Ready", "spawn/lab-ada--gpu", "--timeout=10s"]);
     kubectl(&["delete", "spawn", "lab-ada--gpu", "--timeout=60s"]);
     assert_eq!(ada.lab("ada/servers/gpu").await.unwrap().status, 404);
+}
+
+/// The API server may carry out the creation of a record after the service has given up waiting for its answer.
+#[tokio::test]
+async fn a_record_that_nobody_knows_is_taken_over() {
+    let often = |config: &mut Value| config["limits"]["reconcile_every"] = "1s".into();
+    let service = Service::start_with(BINARY, often).await.unwrap();
+    let (turing, hopper) = (service.user("turing").unwrap(), service.user("hopper").unwrap());
+    turing.spawn_to_end("turing").await.unwrap();
+    let spawns = records(&service).await;
+    let text =
+        serde_json::to_string(&spawns.get("lab-turing").await.unwrap()).unwrap().replace("turing", "hopper");
+    let mut late: DynamicObject = serde_json::from_str(&text).unwrap();
+    late.metadata = ObjectMeta {
+        name: late.metadata.name,
+        labels: late.metadata.labels,
+        finalizers: late.metadata.finalizers,
+        ..ObjectMeta::default()
+    };
+    let status = late.data["status"].as_object_mut().unwrap();
+    status.remove("readyAt").unwrap();
+    status.insert("status".to_owned(), "starting".into());
+    spawns.create(&PostParams::default(), &late).await.unwrap();
+    let lab = until(&hopper, "hopper", |lab| lab["status"] == "failed").await;
+    assert_eq!(lab["reason"], "Interrupted", "{lab:#}");
+    let events = hopper.spawn_to_end("hopper").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
 }

@@ -80,15 +80,14 @@ pub(super) async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError>
     });
     // A namespace without the label is one that stays.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
-    let namespaces = namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| {
-        Orphan {
+    let namespaces =
+        namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| Orphan {
             kind: OrphanKind::Namespace,
             namespace: None,
             name,
             spawn: state.spawn,
             uid: Some(state.uid),
-        }
-    });
+        });
     let environments = environments.into_iter().filter(|environment| unknown(environment.spawn.as_ref()));
     let mut orphans: Vec<Orphan> = pods.chain(namespaces).chain(environments).collect();
     orphans.sort();
