@@ -9,6 +9,7 @@ mod auth_jupyterhub;
 mod bad_input;
 mod events;
 mod faults;
+mod forgotten;
 mod history;
 mod hostile;
 mod lab;

@@ -9,6 +9,7 @@ mod driver;
 mod drivers;
 mod errors;
 mod evaluate;
+mod forgotten;
 mod labs;
 mod live_log;
 mod message;
@@ -31,6 +32,7 @@ mod volumes;
 
 pub use clock::Clock;
 pub use errors::SpawnError;
+pub use forgotten::{ForgottenError, ForgottenReport, HubComparison};
 pub use labs::{LabChanges, Labs};
 pub use live_log::EventReader;
 pub use policy_report::PolicyReport;

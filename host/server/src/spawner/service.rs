@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
 
+use super::forgotten;
 use super::labs::Labs;
 use super::recover;
 use super::sweep::sweep;
@@ -28,6 +29,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
                 follow_records(&labs, watches.clone(), &stop),
                 look_after(&labs, &stop),
                 follow_health(&labs, &stop),
+                forgotten::follow(&labs, &stop),
             );
         }
     };
