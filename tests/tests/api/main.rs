@@ -18,6 +18,7 @@ mod labs;
 mod openapi;
 mod ownership;
 mod policies;
+mod previous_version;
 mod probes;
 mod records;
 mod restart;

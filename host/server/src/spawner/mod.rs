@@ -16,6 +16,7 @@ mod message;
 mod pod_note;
 mod policy_report;
 mod preview;
+mod previous_version;
 mod provisioned;
 mod recover;
 mod registry;

@@ -9,6 +9,7 @@ use wasmspawner_core::manifest;
 
 use super::forgotten;
 use super::labs::Labs;
+use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
 use crate::k8s::{Causes, KubernetesError};
@@ -59,6 +60,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     if let Some(volumes) = &site.volumes {
         volumes.load().await?;
     }
+    previous_version::take_over(site).await?;
     let (records, mut environments) = tokio::try_join!(site.records.list(), recover::environments(site))?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(site, stored));
