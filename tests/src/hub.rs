@@ -14,6 +14,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The token that it accepts.
 pub const TOKEN: &str = "the-service-at-the-hub";
@@ -24,6 +25,7 @@ pub struct FakeHub {
     address: SocketAddr,
     state: Arc<Mutex<Answers>>,
     lists: Arc<AtomicUsize>,
+    passes: Arc<Semaphore>,
 }
 
 /// How it answers.
@@ -52,6 +54,8 @@ pub enum Fault {
     Html,
     /// It never answers.
     Silent,
+    /// A list is answered when [`FakeHub::let_pass`] says so.
+    Slow,
 }
 
 impl FakeHub {
@@ -65,7 +69,12 @@ impl FakeHub {
         };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let hub = Self { address, state: Arc::new(Mutex::new(answers)), lists: Arc::default() };
+        let hub = Self {
+            address,
+            state: Arc::new(Mutex::new(answers)),
+            lists: Arc::default(),
+            passes: Arc::new(Semaphore::new(0)),
+        };
         let router = Router::new()
             .route("/hub/api/user", get(owner))
             .route("/hub/api/users", get(list))
@@ -92,6 +101,16 @@ impl FakeHub {
     /// From now on this is wrong.
     pub fn has(&self, fault: Fault) {
         self.change(|answers| answers.fault = fault);
+    }
+
+    /// True if it was made slow.
+    pub fn is_slow(&self) -> bool {
+        self.answers().fault == Fault::Slow
+    }
+
+    /// Lets one list of a slow Hub be answered.
+    pub fn let_pass(&self) {
+        self.passes.add_permits(1);
     }
 
     /// How often a first page was asked for.
@@ -125,6 +144,10 @@ async fn list(
     let offset: usize = query.get("offset").and_then(|offset| offset.parse().ok()).unwrap_or_default();
     if offset == 0 {
         hub.lists.fetch_add(1, Ordering::SeqCst);
+    }
+    if answers.fault == Fault::Slow {
+        // A permit is used up; the semaphore is never closed.
+        let _ = hub.passes.acquire().await.map(SemaphorePermit::forget);
     }
     if let Some(refused) = refuse(&answers, &headers).await {
         return refused;

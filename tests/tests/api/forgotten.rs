@@ -204,6 +204,43 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
     assert_eq!(client.get(&format!("{PREFIX}/labs")).await.unwrap().json().unwrap(), json!(names[6..]));
 }
 
+/// While the Hub thinks, the user comes back and starts another lab.
+#[tokio::test]
+async fn another_lab_in_the_place_of_the_forgotten_one_is_not_stopped() {
+    let hub = FakeHub::start(&[]).await.unwrap();
+    hub.has(Fault::Slow);
+    let service = service(&hub, Some("100ms")).await;
+    run(&service, &["ada"]).await;
+    // Each of these lists is asked for after the service has looked at its labs.
+    asked(&hub, 1).await;
+    for list in 2..=3 {
+        hub.let_pass();
+        asked(&hub, list).await;
+    }
+    let ada = service.user("ada").unwrap();
+    let before = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    until(&ada, "ada", Value::is_null).await;
+    run(&service, &["ada"]).await;
+    hub.let_pass();
+    asked(&hub, 4).await;
+    assert!(service.log().contains("another has taken its place"), "the lab was not due");
+    let lab = ada.lab("ada").await.unwrap().json().unwrap();
+    assert_eq!(lab["status"], "running", "{lab:#}");
+    assert_ne!(lab["job_id"], before["job_id"]);
+}
+
+/// Waits until the Hub was asked for that many lists.
+async fn asked(hub: &FakeHub, lists: usize) {
+    let mut again = tokio::time::interval(Duration::from_millis(20));
+    let waiting = async {
+        while hub.lists() < lists {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
     let hub = FakeHub::start(&[]).await.unwrap();
