@@ -244,7 +244,7 @@ async fn what_only_claims_to_be_such_a_lab_is_reported_and_left_alone() {
         "the namespace is not the lab's own",
         "its annotation cannot be read",
     ] {
-        assert!(service.log().contains(why), "{why}");
+        super::forgotten::logged(&service, why).await;
     }
     let orphans = service.admin().unwrap().get(&format!("{PREFIX}/orphans")).await.unwrap().json().unwrap();
     assert_eq!(orphans.as_array().unwrap().len(), 3, "the three pods: {orphans:#}");
