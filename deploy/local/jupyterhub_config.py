@@ -13,6 +13,14 @@ c.JupyterHub.spawner_class = "wasmspawner.WasmSpawner"
 c.WasmSpawner.api_url = os.environ["WASMSPAWNER_API_URL"]
 c.WasmSpawner.token_file = os.environ["WASMSPAWNER_TOKEN_FILE"]
 
+# The service asks this Hub which servers it knows (`wasmspawner labs forgotten`).
+c.JupyterHub.services = [
+    {"name": "wasmspawner", "api_token": Path(os.environ["SERVICE_TOKEN_FILE"]).read_text().strip()}
+]
+c.JupyterHub.load_roles = [
+    {"name": "wasmspawner", "services": ["wasmspawner"], "scopes": ["list:users", "read:servers"]}
+]
+
 c.JupyterHub.authenticator_class = "dummy"  # no password asked: loopback only
 c.Authenticator.allow_all = True
 c.JupyterHub.allow_named_servers = True

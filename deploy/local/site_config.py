@@ -41,7 +41,16 @@ OPTIONS = [
 
 
 def service_config(
-    *, state: Path, venv: Path, port: int, health_port: int, cluster_port: int, runtime: str, keep_labs: bool
+    *,
+    state: Path,
+    venv: Path,
+    port: int,
+    health_port: int,
+    cluster_port: int,
+    runtime: str,
+    keep_labs: bool,
+    hub_port: int,
+    service_token_file: Path,
 ) -> dict[str, Any]:
     """The configuration of the service on this machine."""
     homes = state / "homes"
@@ -52,6 +61,12 @@ def service_config(
             "static": {"tokens_file": str(state / "tokens.yaml")},
             # Labs run as whoever called `make`; the objects of the cluster never say root.
             "identities": {"default": {"uid": os.getuid() or 1000, "gid": os.getgid() or 1000}},
+        },
+        # For `wasmspawner labs forgotten`: labs that this Hub does not know.
+        "hub": {
+            "api_url": f"http://127.0.0.1:{hub_port}/hub/api",
+            "token_file": str(service_token_file),
+            "forgotten": {"min_age": "1m"},
         },
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -53,6 +54,11 @@ class Settings:
     def hub_token_file(self) -> Path:
         """The Hub's token for the service."""
         return self.state / "hub.token"
+
+    @property
+    def service_token_file(self) -> Path:
+        """The service's token for the Hub."""
+        return self.state / "service-at-hub.token"
 
 
 class Process:
@@ -122,6 +128,8 @@ def serve_command(settings: Settings) -> list[str | Path]:
         cluster_port=_remembered_port(settings.state / "cluster.port", near + 2),
         runtime=settings.runtime,
         keep_labs=settings.keep_labs,
+        hub_port=_hub_internal_port(settings),
+        service_token_file=_service_token(settings),
     )
     settings.adapt(config)
     (settings.state / "homes").mkdir(mode=0o700, exist_ok=True)
@@ -178,10 +186,11 @@ def launch_hub(settings: Settings, hub_token: str = "") -> Process:
         PATH=f"{settings.venv}:{env.get('PATH', os.defpath)}",
         PYTHONPATH=str(ROOT / "sdk/python/src"),
         HUB_PORT=str(settings.hub_port),
-        HUB_INTERNAL_PORT=str(_remembered_port(home / "internal.port")),
+        HUB_INTERNAL_PORT=str(_hub_internal_port(settings)),
         HUB_PROXY_PORT=str(_remembered_port(home / "proxy.port")),
         WASMSPAWNER_API_URL=settings.api_url,
         WASMSPAWNER_TOKEN_FILE=str(settings.hub_token_file),
+        SERVICE_TOKEN_FILE=str(_service_token(settings)),
         KEEP_LABS="1" if settings.keep_labs else "",
     )
     command = [settings.venv / "jupyterhub", "-f", settings.hub_config]
@@ -206,6 +215,24 @@ def _write_hub_token(settings: Settings, given: str) -> None:
         return  # that of the last time is as good
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
         output.write((given or token(settings, "--hub")) + "\n")
+
+
+def _service_token(settings: Settings) -> Path:
+    """The file with the service's token for the Hub, which both read; made once."""
+    file = settings.service_token_file
+    if not file.exists():
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
+            output.write(secrets.token_hex(32) + "\n")
+    return file
+
+
+def _hub_internal_port(settings: Settings) -> int:
+    """The Hub's own port, which the service has to know before there is a Hub."""
+    file = settings.state / "hub/internal.port"
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    if file.exists() and answers(f"http://127.0.0.1:{file.read_text()}/hub/health"):
+        return int(file.read_text())  # the service is started again beside a Hub that runs
+    return _remembered_port(file)
 
 
 def _remembered_port(file: Path, preferred: int = 0) -> int:

@@ -6,11 +6,15 @@ c = get_config()  # noqa: F821
 load_subconfig(os.environ["BASE_CONFIG"])  # noqa: F821
 
 c.Spawner.poll_interval = 1
-c.JupyterHub.services = [{"name": "e2e", "api_token": os.environ["E2E_TOKEN"]}]
-c.JupyterHub.load_roles = [
+c.JupyterHub.services += [
+    {"name": "e2e", "api_token": os.environ["E2E_TOKEN"]},
+    {"name": "limited", "api_token": os.environ["E2E_TOKEN"] + "limited"},
+]
+c.JupyterHub.load_roles += [
     {
         "name": "e2e",
         "services": ["e2e"],
         "scopes": ["admin:users", "admin:servers", "access:servers", "read:hub", "list:users"],
-    }
+    },
+    {"name": "limited", "services": ["limited"], "scopes": ["list:users!user=ada", "read:servers"]},
 ]

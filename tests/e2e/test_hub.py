@@ -183,3 +183,37 @@ def test_a_lab_that_its_user_shuts_down_is_gone(world):
     eventually(lambda: not world.servers(name), what="the Hub noticed")
     lab = world.lab(name)
     assert lab is None or lab["status"] == "failed"
+
+
+def test_a_server_that_the_hub_has_lost_is_listed_as_forgotten(world):
+    name = "frances"
+    visitor = Visitor(world, name)
+    for server in ("", "second"):
+        visitor.submit(server)
+        assert visitor.progress(server)[-1][1].get("ready") is True
+    eventually(lambda: world.forgotten()[1] == [], what="no lab is forgotten")
+    world.stop_hub()
+    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="nobody can be asked, and that is told")
+    world.delete_from_hub_database(name, "second")
+    world.start_hub()
+    eventually(lambda: world.servers(name).get("", {}).get("ready"), what="the Hub knows the other server")
+    eventually(lambda: world.forgotten()[1] == [(name, "second")], what="the lost server is listed, and no other")
+    assert world.lab(name, "second")["status"] == "running", "it is listed, and nothing else"
+    world.stop_lab(name, "second")
+    eventually(lambda: world.forgotten()[1] == [], what="it is gone")
+
+
+def test_the_hub_s_refusals_are_told_with_the_remedy(world):
+    file = world.settings.service_token_file
+    good = file.read_text()
+    try:
+        for token, said in (
+            ("unknown" * 8, "c.JupyterHub.services"),
+            (world.hub_token + "limited", "scopes list:users"),
+        ):
+            file.write_text(token)
+            refused = eventually(lambda said=said: (answer := world.forgotten())[0] and said in answer[2] and answer)
+            assert refused[1] is None
+    finally:
+        file.write_text(good)
+    eventually(lambda: world.forgotten()[0] == 0, what="the right token works again")

@@ -4,6 +4,8 @@ import base64
 import json
 import os
 import secrets
+import sqlite3
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -48,6 +50,7 @@ def adapt(config):
     )
     default = config["policies"][0]["config"]
     default["images"] = [*default["images"], {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE}]
+    config["hub"]["forgotten"] = {"min_age": "1s"}
     # A claim for each server, which goes with it.
     config["kubernetes"] = {"namespaces": "retain"}
     claim = {"name": "{pvc_name}", "create": {"storage": "1Gi", "on_server_deletion": "delete"}}
@@ -99,6 +102,33 @@ class World:
             self.stop_hub()
         if self.service:
             self.stop_service()
+
+    def forgotten(self):
+        """What `wasmspawner labs forgotten` answers: its exit code, what it lists, and what it complains about."""
+        command = [self.settings.program, "labs", "forgotten", "--json", "--state-dir", self.settings.state]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        report = json.loads(ended.stdout) if ended.returncode == 0 else None
+        names = [(lab["username"], lab["server"]) for lab in report["forgotten"]] if report else None
+        return ended.returncode, names, ended.stderr
+
+    def delete_from_hub_database(self, user, server):
+        """Take a server out of the Hub's database, as a restored backup would. The Hub must not run."""
+        database = sqlite3.connect(self.settings.state / "hub/jupyterhub.sqlite")
+        with database:
+            found = database.execute(
+                "SELECT spawners.id, server_id FROM spawners JOIN users ON users.id = user_id "
+                "WHERE users.name = ? AND spawners.name = ?",
+                (user, server),
+            ).fetchone()
+            database.execute("DELETE FROM spawners WHERE id = ?", found[:1])
+            database.execute("DELETE FROM servers WHERE id = ?", found[1:])
+        database.close()
+
+    def stop_lab(self, user, server=""):
+        """Stop a lab at the service, as an administrator."""
+        path = f"/labs/{quote(user, safe='')}" + (f"/servers/{quote(server, safe='')}" if server else "")
+        headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
+        requests.delete(self.settings.api_url + path, headers=headers, timeout=30).raise_for_status()
 
     def claims(self, user):
         """The names of a user's volume claims in the cluster, as its API server has them."""

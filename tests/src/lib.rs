@@ -3,6 +3,7 @@
 pub mod api;
 pub mod events;
 pub mod guests;
+pub mod hub;
 pub mod kubernetes;
 pub mod provider;
 pub mod proxy;

@@ -6,11 +6,13 @@ use super::tree::{Text, rust_in};
 const SERVER: &str = "host/server/src/";
 
 /// Each room and the rooms it may name. `run` puts everything together, and only `cli` starts it.
-const KNOWS: [(&str, &[&str]); 12] = [
+const KNOWS: [(&str, &[&str]); 14] = [
     ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
-    ("http", &["spawner", "telemetry"]),
-    ("spawner", &["history", "images", "k8s", "records", "store", "telemetry", "wasm"]),
+    ("http", &["outgoing", "spawner", "telemetry"]),
+    ("spawner", &["history", "hub", "images", "k8s", "records", "store", "telemetry", "wasm"]),
     ("history", &[]),
+    ("hub", &["outgoing"]),
+    ("outgoing", &[]),
     ("records", &["k8s"]),
     ("store", &[]),
     ("images", &["telemetry"]),
@@ -24,6 +26,7 @@ const KNOWS: [(&str, &[&str]); 12] = [
             "cli",
             "history",
             "http",
+            "hub",
             "images",
             "k8s",
             "one_machine",

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod config;
+pub mod forgotten;
 pub mod form;
 pub mod identity;
 pub mod lab;

@@ -3,8 +3,10 @@
 pub mod cli;
 pub mod history;
 pub mod http;
+pub mod hub;
 pub mod k8s;
 mod one_machine;
+mod outgoing;
 pub mod records;
 pub mod run;
 pub mod spawner;

@@ -17,10 +17,11 @@ use crate::cli::ADDRESS_FILE;
 use crate::history::History;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
+use crate::hub::HubApi;
 use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
-use crate::spawner::{self, Clock, Labs, Provisioned, Site, Volumes};
+use crate::spawner::{self, Clock, HubComparison, Labs, Provisioned, Site, Volumes};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
@@ -130,6 +131,13 @@ fn site(
         Some(state_dir) => History::open(&state_dir.join("history.redb"), config.limits.history)?,
         None => History::in_memory(config.limits.history),
     };
+    let hub = match &config.hub {
+        Some(hub) => {
+            let api = HubApi::new(hub.clone()).context("hub: cannot set up HTTPS")?;
+            Some(HubComparison::new(api, hub.forgotten.clone()))
+        }
+        None => None,
+    };
     let namespace = config.kubernetes.namespace.as_str();
     let records = |name| Records::new(client.clone(), namespace, name, request_timeout);
     let volumes =
@@ -150,6 +158,7 @@ fn site(
         health: connection.health.clone(),
         secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
+        hub,
         volumes: (config.kubernetes.namespaces == NamespaceReclaim::Retain).then(volumes),
         metrics,
         spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),

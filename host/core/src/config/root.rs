@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSite};
 use super::{
-    EmbeddedConfig, HttpConfig, InvalidSetting, KubernetesConfig, LimitsConfig, NamespaceReclaim,
-    PolicyConfig, TelemetryConfig,
+    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig,
+    NamespaceReclaim, PolicyConfig, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -23,6 +23,9 @@ pub struct ConfigFile {
     /// How callers are recognised. Required, but with `--local`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthConfig>,
+    /// JupyterHub, as the service asks it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hub: Option<HubConfig>,
     /// The cluster.
     #[serde(default)]
     pub kubernetes: KubernetesConfig,
@@ -57,6 +60,8 @@ pub struct Config {
     pub http: HttpConfig,
     /// How callers are recognised.
     pub auth: Auth,
+    /// JupyterHub, as the service asks it by itself.
+    pub hub: Option<Hub>,
     /// The cluster.
     pub kubernetes: KubernetesConfig,
     /// The one-machine cluster.
@@ -84,6 +89,8 @@ impl ConfigFile {
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.limits.check().err());
         problems.extend(duplicate_policy(&self.policies));
+        let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
+        let hub = hub.map_err(|problem| problems.push(problem)).ok().flatten();
         let auth = self
             .auth
             .ok_or_else(no_auth)
@@ -112,6 +119,7 @@ impl ConfigFile {
         Ok(Config {
             http: self.http,
             auth,
+            hub,
             kubernetes: self.kubernetes,
             embedded: self.embedded,
             names,

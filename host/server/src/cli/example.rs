@@ -48,6 +48,8 @@ fn every_value_is_the_default() {
     let everything = read(&everything());
     let embedded = serde_json::to_value(wasmspawner_core::config::EmbeddedConfig::default()).unwrap();
     assert_eq!(everything["embedded"], embedded);
+    let forgotten = serde_json::to_value(wasmspawner_core::config::ForgottenConfig::default()).unwrap();
+    assert_eq!(everything["hub"]["forgotten"], forgotten);
     let policy = read("policies: [{name: default, path: policies/default.wasm}]");
     assert_eq!(everything["policies"], policy["policies"]);
 }

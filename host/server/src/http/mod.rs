@@ -4,6 +4,7 @@ mod around;
 pub mod auth;
 mod body;
 mod events;
+mod forgotten;
 mod history;
 mod lab;
 mod lab_status;

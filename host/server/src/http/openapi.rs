@@ -27,10 +27,10 @@ use super::wire;
         super::labs::list_labs, super::lab_status::get_lab_status, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
-        super::orphans::list_orphans, super::orphans::delete_orphans,
+        super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, get_openapi, browse,
     ),
-    components(schemas(wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::SpawnBody, ErrorBody, Detail)),
+    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::SpawnBody, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors),
     tags((name = "labs", description = "Labs of users"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]

@@ -9,6 +9,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::around::{every_request, panicked};
 use super::events::follow_events;
+use super::forgotten::list_forgotten;
 use super::history::get_history;
 use super::lab::{get_lab, stop_lab};
 use super::lab_status::get_lab_status;
@@ -34,6 +35,7 @@ fn lab_routes() -> Vec<Route> {
     let single = [
         route("GET", "/labs", get(list_labs)),
         route("GET", "/lab-status", get(get_lab_status)),
+        route("GET", "/forgotten", get(list_forgotten)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/policies", get(list_policies)),

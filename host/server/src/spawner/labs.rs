@@ -18,7 +18,7 @@ use wasmspawner_core::volumes::{Release, VolumeRecord};
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
-use super::message::Message;
+use super::message::{Message, StopRequest};
 use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
 use super::site::Site;
@@ -228,7 +228,7 @@ impl Labs {
             return Err(Refusal::NoLab.into());
         }
         let (reply, answer) = oneshot::channel();
-        self.tell(key, Message::Stop(requested_by.to_owned(), reply));
+        self.tell(key, Message::Stop(StopRequest::by(requested_by), reply));
         answer.await.unwrap_or(Err(SpawnError::NotReady))
     }
 
@@ -313,7 +313,7 @@ impl Labs {
     }
 
     /// Writes to a lab's driver, which is started when there is none.
-    fn tell(&self, key: &LabKey, message: Message) {
+    pub(super) fn tell(&self, key: &LabKey, message: Message) {
         let mut registry = self.registry();
         if let Some(handle) = registry.get(key) {
             // One that panicked is about to be replaced; who asked is told to ask again.
@@ -326,7 +326,7 @@ impl Labs {
         tokio::spawn(self.clone().run(key.clone(), driver));
     }
 
-    fn known(&self) -> Result<(), SpawnError> {
+    pub(super) fn known(&self) -> Result<(), SpawnError> {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 

@@ -1,6 +1,7 @@
 //! What a driver is told from outside. What the cluster shows it reads from the store.
 
 use tokio::sync::oneshot;
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
 
 use super::errors::SpawnError;
@@ -11,8 +12,8 @@ use crate::records::StoredSpawn;
 pub(super) enum Message {
     /// Start a lab, if it may be.
     Spawn(Box<Approved>, oneshot::Sender<Result<(), SpawnError>>),
-    /// Stop it, if there is one. The name of who asks.
-    Stop(String, oneshot::Sender<Result<(), SpawnError>>),
+    /// Stop it, if there is one.
+    Stop(StopRequest, oneshot::Sender<Result<(), SpawnError>>),
     /// Delete its volumes, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The record is as given: somebody may want the lab stopped.
@@ -21,4 +22,21 @@ pub(super) enum Message {
     ClusterAway(bool),
     /// Time for what is done now and then.
     Housekeeping,
+}
+
+/// That a lab is to be stopped.
+pub(super) struct StopRequest {
+    /// The name of who asks.
+    pub(super) requested_by: String,
+    /// Why, for the events and the history, where nobody has asked.
+    pub(super) because: Option<String>,
+    /// Only the lab of this spawn is meant, while it starts or runs; not the next one of its name.
+    pub(super) only: Option<JobId>,
+}
+
+impl StopRequest {
+    /// Somebody asks for it.
+    pub(super) fn by(requested_by: impl Into<String>) -> Self {
+        Self { requested_by: requested_by.into(), because: None, only: None }
+    }
 }

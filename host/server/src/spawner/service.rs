@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
 
+use super::forgotten;
 use super::labs::Labs;
+use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
 use crate::k8s::{Causes, KubernetesError};
@@ -28,6 +30,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
                 follow_records(&labs, watches.clone(), &stop),
                 look_after(&labs, &stop),
                 follow_health(&labs, &stop),
+                forgotten::follow(&labs, &stop),
             );
         }
     };
@@ -57,6 +60,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     if let Some(volumes) = &site.volumes {
         volumes.load().await?;
     }
+    previous_version::take_over(site).await?;
     let (records, mut environments) = tokio::try_join!(site.records.list(), recover::environments(site))?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(site, stored));

@@ -13,6 +13,7 @@ use wasmspawner_core::policy::Grants;
 use wasmspawner_core::stage::StagePolicy;
 
 use super::clock::Clock;
+use super::forgotten::HubComparison;
 use super::provisioned::Provisioned;
 use super::rules::Rules;
 use super::volumes::Volumes;
@@ -49,6 +50,8 @@ pub struct Site {
     pub provisioned: Provisioned,
     /// Which server has which volume claims, where claims outlive labs.
     pub volumes: Option<Volumes>,
+    /// Which labs the Hub knows, where the service may ask it.
+    pub hub: Option<HubComparison>,
     /// Counters.
     pub metrics: Metrics,
     /// One permit a spawn under way.

@@ -30,6 +30,9 @@ pub struct Metrics {
     restarts: Counter,
     panics: Counter,
     orphans: Gauge,
+    forgotten: Gauge,
+    forgotten_stopped: Counter,
+    hub_checks: Family<HubCheckLabel, Counter>,
     watches: Family<WatchLabel, Gauge>,
     http: Family<HttpLabels, Counter>,
 }
@@ -56,6 +59,35 @@ impl SpawnOutcome {
             Self::Cancelled => "cancelled",
         }
     }
+}
+
+/// What came of comparing the labs with the Hub's servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HubCheck {
+    /// They were compared.
+    Compared,
+    /// So many labs look forgotten that it is not believed.
+    Withheld,
+    /// The Hub is away, or its answer was not complete.
+    NoAnswer,
+    /// The Hub does not accept the token, or a setting is wrong.
+    Refused,
+}
+
+impl HubCheck {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Compared => "compared",
+            Self::Withheld => "withheld",
+            Self::NoAnswer => "no_answer",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HubCheckLabel {
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -112,6 +144,8 @@ impl Metrics {
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
         let (restarts, panics, orphans) = <(Counter, Counter, Gauge)>::default();
+        let (forgotten, forgotten_stopped) = <(Gauge, Counter)>::default();
+        let hub_checks = Family::<HubCheckLabel, Counter>::default();
         let watches = Family::<WatchLabel, Gauge>::default();
         registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
         registry.register_with_unit(
@@ -136,6 +170,12 @@ impl Metrics {
         registry.register("driver_panics", help, Counter::clone(&panics));
         let help = "Objects with this service's labels that belong to no lab";
         registry.register("orphans", help, Gauge::clone(&orphans));
+        let help = "Labs that JupyterHub does not know, at the last comparison";
+        registry.register("forgotten_labs", help, Gauge::clone(&forgotten));
+        let help = "Labs that were stopped because JupyterHub did not know them for long enough";
+        registry.register("forgotten_labs_stopped", help, Counter::clone(&forgotten_stopped));
+        let help = "Comparisons of the labs with JupyterHub's servers, by what came of them";
+        registry.register("hub_checks", help, Family::clone(&hub_checks));
         let help = "Time since a watch of the Kubernetes API last brought something";
         registry.register_with_unit("watch_silence", help, Unit::Seconds, Family::clone(&watches));
         registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
@@ -151,6 +191,9 @@ impl Metrics {
             restarts,
             panics,
             orphans,
+            forgotten,
+            forgotten_stopped,
+            hub_checks,
             watches,
             http,
         }
@@ -175,6 +218,21 @@ impl Metrics {
     /// So many objects belong to no lab.
     pub fn set_orphans(&self, count: usize) {
         self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// So many labs are not known to the Hub.
+    pub fn set_forgotten(&self, count: usize) {
+        self.forgotten.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// A lab is stopped because the Hub has forgotten it.
+    pub fn forgotten_stopped(&self) {
+        self.forgotten_stopped.inc();
+    }
+
+    /// The labs were compared with the Hub's servers, or could not be.
+    pub fn hub_checked(&self, outcome: HubCheck) {
+        self.hub_checks.get_or_create(&HubCheckLabel { outcome: outcome.as_str() }).inc();
     }
 
     /// A spawn ended.

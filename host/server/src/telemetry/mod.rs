@@ -5,5 +5,5 @@ mod metrics;
 mod writer;
 
 pub use log::{LogError, init, init_tool, lab_span};
-pub use metrics::{Metrics, SpawnOutcome, SseReader};
+pub use metrics::{HubCheck, Metrics, SpawnOutcome, SseReader};
 pub use writer::LastLines;

@@ -3,6 +3,7 @@
 mod connection;
 mod event;
 mod follow;
+mod forgotten;
 mod lab;
 mod narrator;
 mod orphans;
@@ -59,6 +60,8 @@ enum LabsCommand {
     Stop(StopArgs),
     /// Show the volume claims that a server keeps while it has no lab, or delete them with it
     Volumes(volumes::VolumesArgs),
+    /// List labs that JupyterHub does not know any more, and when each is stopped for that
+    Forgotten(forgotten::ForgottenArgs),
     /// Show what carries this service's labels and belongs to no lab, or delete it
     Orphans(orphans::OrphansArgs),
 }
@@ -123,6 +126,9 @@ impl LabsArgs {
                 LabsCommand::Events(lab) => follow::follow(&service, &lab.key()?, out).await,
                 LabsCommand::Spawn(args) => spawn(&service, &args, out).await,
                 LabsCommand::Stop(args) => stop(&service, &args, out).await,
+                LabsCommand::Forgotten(args) => {
+                    forgotten::forgotten(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
+                }
                 LabsCommand::Orphans(args) => {
                     orphans::orphans(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }

@@ -66,6 +66,11 @@ impl Service {
         Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }
 
+    /// Labs that JupyterHub does not know.
+    pub(super) async fn forgotten(&self) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.url(&["forgotten"]))).await?.json().await?)
+    }
+
     /// What belongs to no lab; deleted where that is wanted.
     pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
         let method = if delete { Method::DELETE } else { Method::GET };

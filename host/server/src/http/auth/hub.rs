@@ -14,7 +14,8 @@ use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
 
 use super::lookups::Lookups;
-use super::{AuthError, AuthSetupError, Caller, asking};
+use super::{AuthError, AuthSetupError, Caller};
+use crate::outgoing;
 
 /// Asks the Hub who a token belongs to.
 pub(super) struct Hub {
@@ -57,7 +58,7 @@ struct AuthState {
 
 impl Hub {
     pub(super) fn new(config: JupyterHubAuth, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
-        let client = asking::client(&config.api_url, config.timeout.unsigned_abs())?;
+        let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
         let lookups = Lookups::new(config.cache.unsigned_abs().max(Duration::from_millis(1)));
         Ok(Self { client, config, identities, lookups })
     }

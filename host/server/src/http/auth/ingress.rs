@@ -15,7 +15,8 @@ use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
 
 use super::lookups::Lookups;
-use super::{AuthError, AuthSetupError, Caller, asking};
+use super::{AuthError, AuthSetupError, Caller};
+use crate::outgoing;
 
 /// Believes the headers of a trusted ingress, and asks Gafaelfawr for the rest.
 pub(super) struct Ingress {
@@ -57,7 +58,7 @@ struct TokenInfo {
 
 impl Ingress {
     pub(super) fn new(config: HeadersAuth, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
-        let client = asking::client(&config.url, config.timeout.unsigned_abs())?;
+        let client = outgoing::client(&config.url, config.timeout.unsigned_abs())?;
         let lookups = Lookups::new(config.cache.unsigned_abs());
         Ok(Self { client, config, identities, lookups })
     }

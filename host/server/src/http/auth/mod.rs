@@ -1,6 +1,5 @@
 //! Who is calling.
 
-mod asking;
 mod bearer;
 mod caller;
 mod error;

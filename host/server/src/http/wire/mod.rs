@@ -1,5 +1,6 @@
 //! Bodies as they travel. Nothing outside `http` knows them, so that the inside can change without the API.
 
+mod forgotten;
 mod lab;
 mod lab_status;
 mod operation;
@@ -8,6 +9,7 @@ mod policy;
 mod spawn;
 mod volumes;
 
+pub(super) use forgotten::ForgottenLabs;
 pub(super) use lab::Lab;
 pub(super) use lab_status::LabStatusReport;
 pub(super) use operation::Operation;

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
 };
+use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Material};
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
+use crate::spawner::message::StopRequest;
 use crate::spawner::requests;
 use crate::spawner::sight::Sight;
 
@@ -64,8 +67,12 @@ impl Driver {
     }
 
     /// Begins a stop, or joins the one under way.
-    pub(super) async fn accept_stop(&mut self, requested_by: String) -> Result<(), SpawnError> {
+    pub(super) async fn accept_stop(&mut self, request: StopRequest) -> Result<(), SpawnError> {
         self.finish_record_write().await;
+        let StopRequest { requested_by, because, only } = request;
+        if only.is_some_and(|spawn| !self.is_lab_of(spawn)) {
+            return Err(Refusal::NoLab.into());
+        }
         if admit_stop(&self.lab)? == Admission::Join {
             return Ok(());
         }
@@ -87,7 +94,15 @@ impl Driver {
         self.requested_by = Some(requested_by);
         self.lab = next;
         self.carry_out(effects);
+        if let Some(because) = because {
+            self.say(Entry::Info(because));
+        }
         Ok(())
+    }
+
+    /// True while the lab that this spawn made, or makes, is there.
+    fn is_lab_of(&self, spawn: JobId) -> bool {
+        matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_)) && self.job_id() == Some(spawn)
     }
 
     /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab: see [`Self::heed_record`].
@@ -113,7 +128,7 @@ impl Driver {
         // A stop that failed is wanted already, and goes on.
         if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
             tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
-            if let Err(error) = self.accept_stop("kubernetes".to_owned()).await {
+            if let Err(error) = self.accept_stop(StopRequest::by("kubernetes")).await {
                 tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
             }
         }

@@ -146,8 +146,8 @@ impl Driver {
                 // Nobody may be waiting any more; the lab starts all the same.
                 let _ = reply.send(self.accept_spawn(*approved).await);
             }
-            Message::Stop(requested_by, reply) => {
-                let _ = reply.send(self.accept_stop(requested_by).await);
+            Message::Stop(request, reply) => {
+                let _ = reply.send(self.accept_stop(request).await);
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,

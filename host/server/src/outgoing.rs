@@ -1,4 +1,4 @@
-//! The client with which an identity provider is asked.
+//! The client with which other services are asked: the identity provider, JupyterHub.
 
 use std::time::Duration;
 
@@ -6,17 +6,15 @@ use reqwest::Client;
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::config::BaseUrl;
 
-use super::AuthSetupError;
-
-/// A client for a provider at `url` that may take `timeout` to answer. The system's certificate authorities are
-/// trusted; a system without any can still reach a provider over plain HTTP.
-pub(super) fn client(url: &BaseUrl, timeout: Duration) -> Result<Client, AuthSetupError> {
+/// A client for a service at `url` that may take `timeout` to answer. The system's certificate authorities are
+/// trusted; a system without any can still reach a service over plain HTTP.
+pub(crate) fn client(url: &BaseUrl, timeout: Duration) -> reqwest::Result<Client> {
     // The process has one provider of cryptography; whoever comes second finds it there.
     let _ = ring::default_provider().install_default();
     let builder = Client::builder().timeout(timeout);
     let plain = url.as_str().starts_with("http://");
     let builder = if plain { builder.tls_certs_only([]) } else { builder };
-    Ok(builder.build()?)
+    builder.build()
 }
 
 #[cfg(test)]

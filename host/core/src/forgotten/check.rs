@@ -1,0 +1,301 @@
+//! Which labs the Hub has forgotten, and which of them for long enough.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::HubServers;
+use crate::lab::{JobId, LabKey};
+
+/// Of fewer labs any share may be forgotten: three labs of a Hub that was installed anew are all of them.
+const FEW: usize = 10;
+
+/// When a lab counts as forgotten, and when it is stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// A lab that is younger is never forgotten.
+    pub min_age: SignedDuration,
+    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    pub stop_after: Option<SignedDuration>,
+    /// Where more of the labs than this look forgotten, the Hub is doubted and not the labs.
+    pub max_percent: u8,
+    /// The time between two checks.
+    pub check_every: SignedDuration,
+}
+
+/// A lab that runs or starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownLab {
+    /// Which lab.
+    pub key: LabKey,
+    /// The spawn that made it: the next lab of the same name is another one.
+    pub job_id: JobId,
+    /// When that spawn began.
+    pub started_at: Timestamp,
+}
+
+/// A lab that the Hub does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenLab {
+    /// Which one.
+    pub lab: KnownLab,
+    /// The check that found it first.
+    pub since: Timestamp,
+    /// How long it has been found forgotten. Time in which the Hub gave no answer is not in it.
+    pub counted: SignedDuration,
+}
+
+/// Why nothing is stopped although labs look forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{forgotten} of {labs} labs look forgotten, which is more than {max_percent} % (hub.forgotten.max_percent); \
+     JupyterHub may be using another database, so none is stopped"
+)]
+pub struct Withheld {
+    /// So many look forgotten.
+    pub forgotten: usize,
+    /// Of so many.
+    pub labs: usize,
+    /// So many would have been believed, in percent.
+    pub max_percent: u8,
+}
+
+/// What one comparison with the Hub showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// How many labs were compared.
+    pub labs: usize,
+    /// Those that the Hub does not know, sorted.
+    pub forgotten: Vec<ForgottenLab>,
+    /// Set when there are too many of them to believe it.
+    pub withheld: Option<Withheld>,
+    /// Those of them that are to be stopped now.
+    pub stop: Vec<ForgottenLab>,
+}
+
+/// Remembers from check to check how long each lab has been forgotten. It begins anew with the service.
+#[derive(Debug, Default)]
+pub struct Tracker {
+    forgotten: BTreeMap<LabKey, ForgottenLab>,
+    /// The last check, unless what it showed was not believed.
+    believed_at: Option<Timestamp>,
+}
+
+impl Tracker {
+    /// Compares the labs with the Hub's servers. `labs` has to be older than the Hub's answer: a lab that came later
+    /// could not be in it.
+    pub fn compare(&mut self, labs: &[KnownLab], hub: &HubServers, rules: &Rules, now: Timestamp) -> Check {
+        let forgotten: Vec<&KnownLab> =
+            labs.iter().filter(|lab| is_forgotten(lab, hub, rules, now)).collect();
+        let withheld = withheld(forgotten.len(), labs.len(), rules.max_percent);
+        let passed = self.passed(rules, now);
+        let before = std::mem::take(&mut self.forgotten);
+        let track = |lab: &KnownLab| match before.get(&lab.key).filter(|known| known.lab == *lab) {
+            Some(known) if withheld.is_some() => known.clone(),
+            Some(known) => ForgottenLab { counted: known.counted + passed, ..known.clone() },
+            None => ForgottenLab { lab: lab.clone(), since: now, counted: SignedDuration::ZERO },
+        };
+        self.forgotten = forgotten.into_iter().map(|lab| (lab.key.clone(), track(lab))).collect();
+        self.believed_at = withheld.is_none().then_some(now);
+        let forgotten: Vec<ForgottenLab> = self.forgotten.values().cloned().collect();
+        let due = |lab: &&ForgottenLab| rules.stop_after.is_some_and(|after| lab.counted >= after);
+        let stop =
+            if withheld.is_some() { Vec::new() } else { forgotten.iter().filter(due).cloned().collect() };
+        Check { labs: labs.len(), forgotten, withheld, stop }
+    }
+
+    /// The Hub gave no answer that can be believed. Nothing is known of the time until it does.
+    pub fn no_answer(&mut self) {
+        self.believed_at = None;
+    }
+
+    /// The time since the last check, as far as it counts: of a service that stood still for a day nobody knows what the
+    /// Hub would have said meanwhile.
+    fn passed(&self, rules: &Rules, now: Timestamp) -> SignedDuration {
+        let passed = self.believed_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
+        passed.clamp(SignedDuration::ZERO, rules.check_every.saturating_mul(2))
+    }
+}
+
+fn is_forgotten(lab: &KnownLab, hub: &HubServers, rules: &Rules, now: Timestamp) -> bool {
+    now.duration_since(lab.started_at) >= rules.min_age && !hub.know(&lab.key)
+}
+
+fn withheld(forgotten: usize, labs: usize, max_percent: u8) -> Option<Withheld> {
+    let too_many = labs >= FEW && forgotten * 100 > labs * usize::from(max_percent);
+    too_many.then_some(Withheld { forgotten, labs, max_percent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::{ServerName, Username};
+
+    const DAY: SignedDuration = SignedDuration::from_hours(24);
+    const EVERY: SignedDuration = SignedDuration::from_mins(10);
+
+    fn rules() -> Rules {
+        Rules {
+            min_age: SignedDuration::from_mins(15),
+            stop_after: Some(DAY),
+            max_percent: 50,
+            check_every: EVERY,
+        }
+    }
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + minutes * 60).unwrap()
+    }
+
+    fn lab(user: &str, server: &str, started: i64) -> KnownLab {
+        let key = LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap());
+        KnownLab { key, job_id: JobId::nil(), started_at: at(started) }
+    }
+
+    fn names(labs: &[ForgottenLab]) -> Vec<String> {
+        labs.iter().map(|forgotten| forgotten.lab.key.to_string()).collect()
+    }
+
+    /// `count` labs, called `u0` and so on, old enough.
+    fn crowd(count: usize) -> Vec<KnownLab> {
+        (0..count).map(|number| lab(&format!("u{number}"), "", -60)).collect()
+    }
+
+    /// A Hub that knows the labs from `first` on.
+    fn knowing(labs: &[KnownLab], first: usize) -> HubServers {
+        labs[first..].iter().map(|lab| (lab.key.user.as_str(), lab.key.server.as_str())).collect()
+    }
+
+    /// Rows: what the Hub knows, and the lab; whether it is forgotten.
+    #[test]
+    fn the_table_of_labs() {
+        for (hub, user, server, started, expected) in [
+            (vec![("ada", "")], "ada", "", -60, false),
+            (vec![("ada", "")], "ada", "gpu", -60, true),
+            (vec![("ada", "gpu")], "ada", "", -60, true),
+            (vec![("bob", "")], "ada", "", -60, true),
+            (vec![("Ada", "")], "ada", "", -60, true),
+            (vec![], "ada", "", -60, true),
+            (vec![], "ada", "", -15, true),
+            (vec![], "ada", "", -14, false),
+            (vec![], "ada", "", 5, false),
+        ] {
+            let hub: HubServers = hub.into_iter().collect();
+            let check = Tracker::default().compare(&[lab(user, server, started)], &hub, &rules(), at(0));
+            assert_eq!(check.forgotten.len() == 1, expected, "{user}/{server} {started} {hub:?}");
+            assert_eq!(check.stop, [], "never at first sight");
+        }
+    }
+
+    /// Rows: labs, how many of them are forgotten; whether that is believed.
+    #[test]
+    fn the_table_of_shares() {
+        for (labs, forgotten, percent, believed) in [
+            (1, 1, 50, true),
+            (9, 9, 50, true),
+            (10, 5, 50, true),
+            (10, 6, 50, false),
+            (10, 10, 50, false),
+            (10, 10, 100, true),
+            (1000, 500, 50, true),
+            (1000, 501, 50, false),
+            (1000, 11, 1, false),
+            (0, 0, 50, true),
+        ] {
+            let all = crowd(labs);
+            let rules = Rules { max_percent: percent, stop_after: Some(SignedDuration::ZERO), ..rules() };
+            let check = Tracker::default().compare(&all, &knowing(&all, forgotten), &rules, at(0));
+            assert_eq!(check.forgotten.len(), forgotten, "they are told in any case");
+            let stopped = if believed { forgotten } else { 0 };
+            assert_eq!(
+                (check.withheld.is_none(), check.stop.len()),
+                (believed, stopped),
+                "{forgotten} of {labs}"
+            );
+        }
+    }
+
+    /// Checks every ten minutes, from `from` up to `to` minutes.
+    fn check(tracker: &mut Tracker, labs: &[KnownLab], hub: &HubServers, from: i64, to: i64) -> Check {
+        (from..=to).step_by(10).map(|minute| tracker.compare(labs, hub, &rules(), at(minute))).last().unwrap()
+    }
+
+    const DAY_IN_MINUTES: i64 = 24 * 60;
+
+    #[test]
+    fn a_lab_is_stopped_when_it_was_forgotten_for_the_whole_time_and_not_before() {
+        let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
+        let mut tracker = Tracker::default();
+        let early = check(&mut tracker, &labs, &nobody, 0, DAY_IN_MINUTES - 10);
+        assert_eq!((names(&early.forgotten), early.stop.len()), (vec!["ada".to_owned()], 0));
+        let late = check(&mut tracker, &labs, &nobody, DAY_IN_MINUTES, DAY_IN_MINUTES);
+        assert_eq!(names(&late.stop), ["ada"]);
+        assert_eq!((late.stop[0].since, late.stop[0].counted), (at(0), DAY));
+        let off = Rules { stop_after: None, ..rules() };
+        assert_eq!(tracker.compare(&labs, &nobody, &off, at(DAY_IN_MINUTES + 10)).stop, []);
+    }
+
+    #[test]
+    fn a_lab_that_is_known_once_begins_anew() {
+        let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
+        let mut tracker = Tracker::default();
+        check(&mut tracker, &labs, &nobody, 0, DAY_IN_MINUTES - 20);
+        tracker.compare(&labs, &knowing(&labs, 0), &rules(), at(DAY_IN_MINUTES - 10));
+        let again = check(&mut tracker, &labs, &nobody, DAY_IN_MINUTES, 2 * DAY_IN_MINUTES - 10);
+        assert_eq!((again.stop.len(), again.forgotten[0].since), (0, at(DAY_IN_MINUTES)));
+        assert_eq!(check(&mut tracker, &labs, &nobody, 2 * DAY_IN_MINUTES, 2 * DAY_IN_MINUTES).stop.len(), 1);
+    }
+
+    #[test]
+    fn the_next_lab_of_the_same_name_begins_anew() {
+        let nobody = HubServers::default();
+        let first = [lab("ada", "", -60)];
+        let second = [KnownLab { job_id: JobId::new(uuid::Uuid::from_u128(7)), ..lab("ada", "", -60) }];
+        let mut tracker = Tracker::default();
+        check(&mut tracker, &first, &nobody, 0, DAY_IN_MINUTES - 10);
+        assert_eq!(check(&mut tracker, &second, &nobody, DAY_IN_MINUTES, DAY_IN_MINUTES).stop, []);
+    }
+
+    #[test]
+    fn time_without_an_answer_does_not_count() {
+        let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
+        let mut tracker = Tracker::default();
+        check(&mut tracker, &labs, &nobody, 0, DAY_IN_MINUTES / 2);
+        tracker.no_answer();
+        let back = check(&mut tracker, &labs, &nobody, 10 * DAY_IN_MINUTES, 10 * DAY_IN_MINUTES);
+        assert_eq!((back.forgotten[0].counted, back.stop.len()), (DAY / 2, 0));
+        let end = 10 * DAY_IN_MINUTES + DAY_IN_MINUTES / 2;
+        assert_eq!(check(&mut tracker, &labs, &nobody, 10 * DAY_IN_MINUTES + 10, end).stop.len(), 1);
+    }
+
+    #[test]
+    fn a_service_that_stood_still_has_not_checked() {
+        let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
+        let mut tracker = Tracker::default();
+        check(&mut tracker, &labs, &nobody, 0, 0);
+        let later = check(&mut tracker, &labs, &nobody, 10 * DAY_IN_MINUTES, 10 * DAY_IN_MINUTES);
+        assert_eq!((later.forgotten[0].counted, later.stop.len()), (EVERY * 2, 0));
+        let back_in_time = check(&mut tracker, &labs, &nobody, 5, 5);
+        assert_eq!(back_in_time.forgotten[0].counted, EVERY * 2);
+    }
+
+    /// Somebody pointed the Hub at another database, and people go on working there: what was doubted is not believed
+    /// the moment that others have come.
+    #[test]
+    fn time_in_which_too_many_looked_forgotten_does_not_count() {
+        let old = crowd(10);
+        let mut tracker = Tracker::default();
+        let doubted = check(&mut tracker, &old, &HubServers::default(), 0, 2 * DAY_IN_MINUTES);
+        assert_eq!((doubted.stop.len(), doubted.forgotten.len()), (0, 10));
+        let withheld = doubted.withheld.unwrap();
+        assert!(withheld.to_string().starts_with("10 of 10 labs look forgotten"), "{withheld}");
+        let all = crowd(21);
+        let hub = knowing(&all, 10);
+        let then = 2 * DAY_IN_MINUTES + 10;
+        assert_eq!(check(&mut tracker, &all, &hub, then, then + DAY_IN_MINUTES - 10).stop, []);
+        assert_eq!(
+            check(&mut tracker, &all, &hub, then + DAY_IN_MINUTES, then + DAY_IN_MINUTES).stop.len(),
+            10
+        );
+    }
+}

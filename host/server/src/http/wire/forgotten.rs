@@ -1,0 +1,65 @@
+//! Labs that JupyterHub does not know any more.
+
+use jiff::SignedDuration;
+use serde::Serialize;
+use utoipa::ToSchema;
+use wasmspawner_core::forgotten;
+
+use crate::spawner::ForgottenReport;
+
+/// What a comparison of the labs with the Hub's servers showed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct ForgottenLabs {
+    /// How many labs start or run.
+    labs: usize,
+    /// Those that the Hub does not know, sorted.
+    forgotten: Vec<ForgottenLab>,
+    /// After how many seconds such a lab is stopped; null: none is.
+    stop_after_seconds: Option<i64>,
+    /// Why none is stopped although labs look forgotten; null when there is no doubt.
+    withheld: Option<String>,
+}
+
+/// A lab that the Hub does not know.
+#[derive(Debug, Serialize, ToSchema)]
+struct ForgottenLab {
+    /// Whose it is.
+    username: String,
+    /// Which of the user's servers; empty for the default one.
+    server: String,
+    /// When its spawn began, RFC 3339.
+    started_at: String,
+    /// Since when the service has found it forgotten, RFC 3339. A restart of the service begins anew.
+    forgotten_since: String,
+    /// For how many seconds it has been found forgotten, those not counted in which the Hub could not be asked.
+    forgotten_seconds: i64,
+    /// In how many seconds it is stopped at the earliest; null when it is not.
+    stops_in_seconds: Option<i64>,
+}
+
+impl From<&ForgottenReport> for ForgottenLabs {
+    fn from(report: &ForgottenReport) -> Self {
+        let ForgottenReport { check, stop_after } = report;
+        let stops_after = stop_after.filter(|_| check.withheld.is_none());
+        Self {
+            labs: check.labs,
+            forgotten: check.forgotten.iter().map(|lab| ForgottenLab::new(lab, stops_after)).collect(),
+            stop_after_seconds: stop_after.map(|after| after.as_secs()),
+            withheld: check.withheld.map(|withheld| withheld.to_string()),
+        }
+    }
+}
+
+impl ForgottenLab {
+    fn new(forgotten: &forgotten::ForgottenLab, stops_after: Option<SignedDuration>) -> Self {
+        let forgotten::ForgottenLab { lab, since, counted } = forgotten;
+        Self {
+            username: lab.key.user.to_string(),
+            server: lab.key.server.to_string(),
+            started_at: lab.started_at.to_string(),
+            forgotten_since: since.to_string(),
+            forgotten_seconds: counted.as_secs(),
+            stops_in_seconds: stops_after.map(|after| (after.as_secs() - counted.as_secs()).max(0)),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Asking JupyterHub which servers it knows, with the service's own token at the Hub.
+
+mod error;
+
+pub use error::HubError;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::{ACCEPT, AUTHORIZATION};
+use reqwest::Client;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use wasmspawner_core::config::Hub;
+use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes};
+use wasmspawner_core::secret::SecretString;
+
+use crate::outgoing;
+
+/// Asks for pages (JupyterHub 2.2 and later). Without it the Hub answers with one list, which it may cut off.
+const PAGES: &str = "application/jupyterhub-pagination+json";
+/// Users a page; a Hub that gives fewer says so.
+const PAGE: usize = 200;
+/// How long all pages together may take.
+const ALL_PAGES: Duration = Duration::from_mins(2);
+
+/// The Hub's API, as the service calls it by itself.
+pub struct HubApi {
+    client: Client,
+    config: Hub,
+}
+
+/// What the Hub says about the owner of a token.
+#[derive(Deserialize)]
+struct TokenOwner {
+    #[serde(default)]
+    scopes: Vec<String>,
+}
+
+impl HubApi {
+    /// Sets the client up. The token is read when it is needed.
+    pub fn new(config: Hub) -> reqwest::Result<Self> {
+        let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
+        Ok(Self { client, config })
+    }
+
+    /// The servers that the Hub knows as active, all of them or an error.
+    pub async fn servers(&self) -> Result<HubServers, HubError> {
+        let all = tokio::time::timeout(ALL_PAGES, self.all_pages()).await;
+        all.unwrap_or_else(|_| Err(self.unreachable(format!("no complete answer within {ALL_PAGES:?}"))))
+    }
+
+    async fn all_pages(&self) -> Result<HubServers, HubError> {
+        let token = self.token().await?;
+        let owner: TokenOwner = self.get("/user", &token).await?;
+        let missing = missing_scopes(&owner.scopes);
+        if !missing.is_empty() {
+            return Err(HubError::MissingScopes { missing: missing.join(", ") });
+        }
+        let mut listing = Listing::default();
+        let mut next = Some(0);
+        while let Some(offset) = next {
+            let path = format!("/users?state=active&offset={offset}&limit={PAGE}");
+            let page: UserPage = self.get(&path, &token).await?;
+            next = listing.add(page)?;
+        }
+        Ok(listing.servers())
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, HubError> {
+        let request = self.client.get(self.config.api_url.join(path)).header(ACCEPT, PAGES);
+        let request = request.header(AUTHORIZATION, format!("token {}", token.expose()));
+        let response = request.send().await.map_err(|error| self.unreachable(innermost(&error)))?;
+        match response.status() {
+            StatusCode::OK => {
+                let body = response.bytes().await.map_err(|error| self.unreachable(innermost(&error)))?;
+                serde_json::from_slice(&body)
+                    .map_err(|error| HubError::Malformed { problem: error.to_string() })
+            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(HubError::UnknownToken { path: self.config.token_file.clone() })
+            }
+            status => Err(HubError::Answered { url: self.url(), status }),
+        }
+    }
+
+    /// The token that is in the file now: it may be replaced while the service runs.
+    async fn token(&self) -> Result<SecretString, HubError> {
+        let path = &self.config.token_file;
+        let unreadable =
+            |error: std::io::Error| HubError::Unreadable { path: path.clone(), problem: error.to_string() };
+        let mode = tokio::fs::metadata(path).await.map_err(unreadable)?.mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(HubError::Exposed { path: path.clone(), mode });
+        }
+        let text = tokio::fs::read_to_string(path).await.map_err(unreadable)?;
+        let token = text.trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(HubError::NoToken { path: path.clone() });
+        }
+        Ok(SecretString::new(token))
+    }
+
+    fn unreachable(&self, problem: String) -> HubError {
+        HubError::Unreachable { url: self.url(), problem }
+    }
+
+    fn url(&self) -> String {
+        self.config.api_url.as_str().to_owned()
+    }
+}
+
+/// The innermost cause, which says what happened; those around it say that something did.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use wasmspawner_core::config::ConfigFile;
+
+    use super::*;
+
+    fn hub(token_file: &Path) -> HubApi {
+        let yaml = format!(
+            "auth: {{mode: static, static: {{tokens_file: /t}}}}\nhub: {{api_url: 'http://127.0.0.1:9', token_file: '{}'}}",
+            token_file.display()
+        );
+        let file: ConfigFile = serde_saphyr::from_str(&yaml).unwrap();
+        HubApi::new(file.validate().unwrap().hub.unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_token_that_others_can_read_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hub.token");
+        for (text, mode, said) in [
+            (None, 0o600, "hub.token_file: cannot read"),
+            (Some("secret\n"), 0o640, "has mode 0640"),
+            (Some(" \n"), 0o600, "holds no token"),
+            (Some("two\nlines"), 0o600, "holds no token"),
+            (Some("secret\n"), 0o600, ""),
+        ] {
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            }
+            match hub(&file).token().await {
+                Ok(token) => assert_eq!((token.expose(), said), ("secret", "")),
+                Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Labs that JupyterHub does not know any more: they are told, and where the site wants it stopped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab, Rules, Tracker};
+use wasmspawner_core::lifecycle::LabStatus;
+
+use super::errors::SpawnError;
+use super::labs::Labs;
+use super::message::{Message, StopRequest};
+use crate::hub::{HubApi, HubError};
+use crate::telemetry::HubCheck;
+
+/// For so long the last check answers whoever asks: a thousand at once ask the Hub once.
+const FRESH: Duration = Duration::from_secs(2);
+/// The first check after the start.
+const FIRST: Duration = Duration::from_secs(10);
+/// Who is written down as having asked for the stop of a forgotten lab.
+const REQUESTED_BY: &str = "forgotten by JupyterHub";
+
+/// Compares the labs with the Hub's servers.
+pub struct HubComparison {
+    hub: HubApi,
+    rules: Rules,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tracker: Tracker,
+    last: Option<(Instant, Result<Arc<Check>, HubError>)>,
+}
+
+/// The last check, and what follows from it.
+#[derive(Debug, Clone)]
+pub struct ForgottenReport {
+    /// The check.
+    pub check: Arc<Check>,
+    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    pub stop_after: Option<SignedDuration>,
+}
+
+/// Why nobody knows which labs are forgotten.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgottenError {
+    /// The service does not know its own labs yet.
+    #[error(transparent)]
+    NotReady(#[from] SpawnError),
+    /// It has no token for the Hub.
+    #[error(
+        "this service does not ask JupyterHub which labs it knows; set hub.api_url and hub.token_file in its configuration"
+    )]
+    NotConfigured,
+    /// The Hub gave no answer that can be used.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+}
+
+impl HubComparison {
+    /// Nothing is known yet of how long a lab has been forgotten.
+    pub fn new(hub: HubApi, rules: Rules) -> Self {
+        Self { hub, rules, state: Mutex::default() }
+    }
+
+    async fn check(&self, labs: &Labs) -> Result<Arc<Check>, HubError> {
+        let mut state = self.state.lock().await;
+        let fresh = FRESH.min(every(&self.rules));
+        if let Some((_, last)) = state.last.as_ref().filter(|(at, _)| at.elapsed() < fresh) {
+            return last.clone();
+        }
+        // The labs first: one that starts meanwhile may not be in the Hub's answer.
+        let known = labs.that_run();
+        let metrics = &labs.site().metrics;
+        let answer = match self.hub.servers().await {
+            Ok(servers) => {
+                let check = state.tracker.compare(&known, &servers, &self.rules, labs.site().now());
+                metrics.set_forgotten(check.forgotten.len());
+                metrics.hub_checked(if check.withheld.is_some() {
+                    HubCheck::Withheld
+                } else {
+                    HubCheck::Compared
+                });
+                Ok(Arc::new(check))
+            }
+            Err(error) => {
+                state.tracker.no_answer();
+                metrics.hub_checked(if error.may_pass() { HubCheck::NoAnswer } else { HubCheck::Refused });
+                Err(error)
+            }
+        };
+        state.last = Some((Instant::now(), answer.clone()));
+        answer
+    }
+}
+
+impl Labs {
+    /// Which labs the Hub does not know, as of now.
+    pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
+        self.known()?;
+        let comparison = self.site().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
+        let check = comparison.check(self).await?;
+        Ok(ForgottenReport { check, stop_after: comparison.rules.stop_after })
+    }
+
+    /// The labs that the Hub should know. What has failed or is being stopped goes by itself.
+    fn that_run(&self) -> Vec<KnownLab> {
+        let registry = self.registry();
+        let running = registry.iter().filter_map(|(key, handle)| {
+            let lab = handle.view.borrow().snapshot.clone()?;
+            let (job_id, started_at) = (lab.job_id?, lab.about.started_at?);
+            matches!(lab.status, LabStatus::Starting | LabStatus::Running).then(|| KnownLab {
+                key: key.clone(),
+                job_id,
+                started_at,
+            })
+        });
+        running.collect()
+    }
+
+    /// Stops a forgotten lab, unless another one has taken its place.
+    async fn stop_forgotten(&self, forgotten: &ForgottenLab) -> Result<(), SpawnError> {
+        let counted = SignedDuration::from_secs(forgotten.counted.as_secs());
+        let request = StopRequest {
+            requested_by: REQUESTED_BY.to_owned(),
+            because: Some(format!("JupyterHub has not known this lab for {counted:#}, so it is stopped")),
+            only: Some(forgotten.lab.job_id),
+        };
+        let (reply, answer) = oneshot::channel();
+        self.tell(&forgotten.lab.key, Message::Stop(request, reply));
+        answer.await.unwrap_or(Err(SpawnError::NotReady))
+    }
+}
+
+/// Compares now and then, and stops what was forgotten for long enough.
+pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
+    let Some(comparison) = &labs.site().hub else { return };
+    let every = every(&comparison.rules);
+    let mut pause = FIRST.min(every);
+    let mut told = Told::default();
+    while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
+        pause = every;
+        let Some(answer) = stop.run_until_cancelled(comparison.check(labs)).await else { return };
+        told.tell(&answer);
+        for forgotten in answer.iter().flat_map(|check| &check.stop) {
+            if labs.is_draining() {
+                return;
+            }
+            stop_and_tell(labs, forgotten).await;
+        }
+    }
+}
+
+async fn stop_and_tell(labs: &Labs, forgotten: &ForgottenLab) {
+    let ForgottenLab { lab, since, counted } = forgotten;
+    let (user, server) = (&lab.key.user, &lab.key.server);
+    match labs.stop_forgotten(forgotten).await {
+        Ok(()) => {
+            labs.site().metrics.forgotten_stopped();
+            tracing::warn!(%user, %server, %since, ?counted, "the lab is stopped because JupyterHub does not know it any more");
+        }
+        Err(SpawnError::Refused(_)) => {
+            tracing::info!(%user, %server, "a forgotten lab has gone by itself, or another has taken its place");
+        }
+        Err(error) => {
+            tracing::warn!(%user, %server, %error, "a forgotten lab cannot be stopped now; it is tried again");
+        }
+    }
+}
+
+/// What was logged last: the same is not said again at every check.
+#[derive(Default)]
+struct Told(String);
+
+impl Told {
+    fn tell(&mut self, answer: &Result<Arc<Check>, HubError>) {
+        let answer = answer.as_deref();
+        let now = match answer {
+            Ok(Check { withheld: Some(withheld), .. }) => withheld.to_string(),
+            Ok(check) => format!("{} labs are forgotten", check.forgotten.len()),
+            Err(error) => error.to_string(),
+        };
+        if self.0 == now {
+            return;
+        }
+        match answer {
+            Ok(Check { withheld: Some(withheld), .. }) => tracing::error!("{withheld}"),
+            Ok(check) if check.forgotten.is_empty() => {
+                tracing::info!(labs = check.labs, "JupyterHub knows all labs");
+            }
+            Ok(check) => tracing::warn!(
+                labs = check.labs,
+                forgotten = check.forgotten.len(),
+                "JupyterHub does not know some labs; `wasmspawner labs forgotten` lists them"
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "nobody knows whether JupyterHub has forgotten labs; none is stopped for that");
+            }
+        }
+        self.0 = now;
+    }
+}
+
+fn every(rules: &Rules) -> Duration {
+    Duration::try_from(rules.check_every).unwrap_or(FIRST)
+}

@@ -1,0 +1,382 @@
+//! Labs that a version without records has left running are given a record, once, when the service starts.
+//!
+//! Version 0.1.0 before its records wrote what a lab is into an annotation of the `ConfigMap` of the lab's environment.
+//! Nobody else reads that any more. **This file can be deleted, with its call in `service.rs`, its test
+//! (`tests/tests/api/previous_version.rs`) and the verb `patch` of pods and namespaces in `deploy/permissions.yaml`, in the
+//! version after the first one with records**: by then every lab has one.
+//!
+//! The record is written first, then the objects are labelled with its uid, and the `ConfigMap` last: as long as that one
+//! has no label, the next start goes on where this one was interrupted.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::identity::Group;
+use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lifecycle::{
+    Lab, Operation, OperationKind, Phase, Restarts, Running, SpawnStep, Starting,
+};
+use wasmspawner_core::manifest::{
+    self, COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
+    SPAWN_LABEL, lab_key,
+};
+use wasmspawner_core::names::LabNames;
+use wasmspawner_core::policy::{Image, Options};
+use wasmspawner_core::record::{
+    Desired, LabDescription, OperationSpec, Place, PolicyRef, Quotas, SpawnKey, SpawnKind, SpawnSpec,
+    SpawnStatus,
+};
+
+use super::requests::TRY_FOR;
+use super::site::Site;
+use crate::k8s::{Causes, KubernetesError, Patience, list, retrying};
+use crate::records::{RecordError, StoredSpawn};
+
+/// In which that version wrote down what a lab is, on the `ConfigMap` of its environment.
+const ANNOTATION: &str = "wasmspawner.io/lab";
+/// So many labs are taken over at once.
+const AT_ONCE: usize = 16;
+
+/// What that version wrote down.
+#[derive(Debug, Deserialize)]
+struct Written {
+    job_id: JobId,
+    started_at: Timestamp,
+    deadline: Timestamp,
+    pod: String,
+    #[serde(default)]
+    elsewhere: BTreeMap<String, String>,
+    #[serde(default)]
+    options: Options,
+    uid: u32,
+    gid: u32,
+    #[serde(default)]
+    groups: Vec<Group>,
+    quotas: Option<Quotas>,
+    image: Option<Image>,
+    #[serde(default)]
+    policy: Vec<PolicyRef>,
+}
+
+/// A `ConfigMap` that names a lab, which stands where the lab's own would.
+struct Candidate {
+    key: LabKey,
+    names: LabNames,
+    written: Written,
+    env: ConfigMap,
+}
+
+/// Why something that looks like a lab is left alone.
+#[derive(Debug, thiserror::Error)]
+enum LeftAlone {
+    #[error("its annotation cannot be read: {0}")]
+    Unreadable(String),
+    #[error("it does not stand where the lab that it names would be")]
+    Elsewhere,
+    #[error("its labels are not those of the lab that it names")]
+    OtherLabels,
+    #[error("the lab that it names has no pod of that spawn")]
+    NoPod,
+    #[error("the namespace is not the lab's own")]
+    OtherNamespace,
+    #[error("there is a record of another spawn of that lab")]
+    OtherRecord,
+    #[error("the service may not label the lab's pod: {0}; apply deploy/permissions.yaml and restart it")]
+    Refused(String),
+}
+
+enum Problem {
+    LeftAlone(LeftAlone),
+    /// It is tried again.
+    Cluster(KubernetesError),
+}
+
+/// Takes all of them over. It fails when the cluster does, and can then be called again.
+pub(super) async fn take_over(site: &Site) -> Result<(), KubernetesError> {
+    let service = manifest::service_selector(&site.config.kubernetes.instance);
+    let maps: Api<ConfigMap> = Api::all(site.client.clone());
+    let selector = format!("{service},!{SPAWN_LABEL}");
+    let found = list(&maps, &selector, "list the labs of the version before").await?;
+    let annotated = found.into_iter().filter(|map| annotation(map).is_some());
+    stream::iter(annotated).map(Ok).try_for_each_concurrent(AT_ONCE, |map| take_over_or_tell(site, map)).await
+}
+
+async fn take_over_or_tell(site: &Site, map: ConfigMap) -> Result<(), KubernetesError> {
+    let (namespace, name) = (map.metadata.namespace.clone(), map.metadata.name.clone());
+    match Box::pin(take_over_one(site, map)).await {
+        Ok(key) => {
+            tracing::info!(user = %key.user, server = %key.server, "a lab of the version before is taken over");
+            Ok(())
+        }
+        Err(Problem::Cluster(error)) => Err(error),
+        Err(Problem::LeftAlone(why)) => {
+            tracing::warn!(?namespace, ?name, %why, "a ConfigMap says that it is of a lab of the version before; it is left alone");
+            Ok(())
+        }
+    }
+}
+
+async fn take_over_one(site: &Site, map: ConfigMap) -> Result<LabKey, Problem> {
+    let candidate = Candidate::of(site, map)?;
+    let record = SpawnKey::lab(&candidate.key).object_name();
+    let known = match site.records.get(&record).await {
+        Ok(known) => known,
+        Err(RecordError::Kubernetes(error)) => return Err(error.into()),
+        Err(_) => return Err(LeftAlone::OtherRecord.into()),
+    };
+    let (pod, namespace) = site.deleter.read(&candidate.place(), TRY_FOR).await?;
+    let own_namespace = site.config.kubernetes.namespaces == NamespaceReclaim::Delete;
+    let spawn = known.as_ref().map(|known| known.uid.clone());
+    let ours = |meta: &ObjectMeta| {
+        let labelled = label(meta, SPAWN_LABEL);
+        candidate.owns(site, meta) && (labelled.is_none() || labelled == spawn.as_deref())
+    };
+    let pod = pod.filter(|pod| ours(&pod.metadata));
+    let owned = namespace.filter(|namespace| own_namespace && ours(&namespace.metadata));
+    let stored = match known {
+        // An earlier start was interrupted after it had written the record. What is gone since is cleaned from that.
+        Some(stored) if candidate.is_recorded_in(&stored) => stored,
+        Some(_) => return Err(LeftAlone::OtherRecord.into()),
+        None => {
+            let pod = pod.as_ref().ok_or(LeftAlone::NoPod)?;
+            if own_namespace && owned.is_none() {
+                return Err(LeftAlone::OtherNamespace.into());
+            }
+            candidate.write_record(site, pod).await?
+        }
+    };
+    candidate.label(site, &stored, pod, owned).await?;
+    Ok(candidate.key)
+}
+
+impl Candidate {
+    /// The annotation and the labels are only claims: what they name has to be where the configuration has it.
+    fn of(site: &Site, env: ConfigMap) -> Result<Self, LeftAlone> {
+        let text = annotation(&env).unwrap_or_default();
+        let written: Written =
+            serde_json::from_str(text).map_err(|error| LeftAlone::Unreadable(error.to_string()))?;
+        let key = lab_key(&env.metadata).ok_or(LeftAlone::OtherLabels)?;
+        let names = site.names(&key).map_err(|_| LeftAlone::Elsewhere)?;
+        let stands = (env.metadata.namespace.as_deref(), env.metadata.name.as_deref());
+        let belongs = (Some(names.namespace.as_str()), Some(names.env.as_str()));
+        if stands != belongs || written.pod != names.pod.as_str() {
+            return Err(LeftAlone::Elsewhere);
+        }
+        let candidate = Self { key, names, written, env };
+        if !candidate.owns(site, &candidate.env.metadata) {
+            return Err(LeftAlone::OtherLabels);
+        }
+        Ok(candidate)
+    }
+
+    fn place(&self) -> Place {
+        Place::of(&self.names)
+    }
+
+    /// True if an object says that it was made by this spawn, and by this installation of the service.
+    fn owns(&self, site: &Site, metadata: &ObjectMeta) -> bool {
+        let is = |key: &str, value: &str| label(metadata, key) == Some(value);
+        is(MANAGED_BY_LABEL, MANAGED_BY_VALUE)
+            && is(INSTANCE_LABEL, site.config.kubernetes.instance.as_str())
+            && is(JOB_ID_LABEL, &self.written.job_id.to_string())
+            && lab_key(metadata).as_ref() == Some(&self.key)
+    }
+
+    fn is_recorded_in(&self, stored: &StoredSpawn) -> bool {
+        let spec = &stored.spec;
+        spec.key() == SpawnKey::lab(&self.key)
+            && spec.operation.id == self.written.job_id
+            && spec.place == self.place()
+    }
+
+    async fn write_record(&self, site: &Site, pod: &Pod) -> Result<StoredSpawn, Problem> {
+        let (spec, status) = self.record(site, pod);
+        let name = SpawnKey::lab(&self.key).object_name();
+        match site.records.create(&name, &spec, &status).await {
+            Ok(stored) => Ok(stored),
+            Err(RecordError::Kubernetes(error)) => Err(error.into()),
+            Err(_) => Err(LeftAlone::OtherRecord.into()),
+        }
+    }
+
+    /// What a record of the lab says. One whose pod has outlived the time limit of its spawn was ready at some time:
+    /// otherwise that version would have removed it.
+    fn record(&self, site: &Site, pod: &Pod) -> (SpawnSpec, SpawnStatus) {
+        let Written { job_id, started_at, deadline, .. } = self.written;
+        let limits = site.time_limits();
+        let operation = Operation { job_id, kind: OperationKind::Spawn, started_at, deadline };
+        let outlived = (site.now() > deadline).then_some(deadline);
+        let mut lab = Lab::absent(limits);
+        lab.operation = Some(operation);
+        lab.phase = match ready_since(pod).or(outlived) {
+            Some(ready_at) => {
+                let (pod_uid, restarts) = (pod.metadata.uid.clone(), Restarts::default());
+                Phase::Running(Running { ready_at, pod_uid, restarts })
+            }
+            None => Phase::Starting(Starting { step: SpawnStep::Waiting, overdue: false }),
+        };
+        let spec = SpawnSpec {
+            kind: SpawnKind::Lab,
+            user: self.key.user.clone(),
+            name: self.key.server.clone(),
+            parent: None,
+            desired: Desired::Running,
+            operation: OperationSpec::of(&operation, None),
+            place: self.place(),
+            remains: Vec::new(),
+            time_limits: limits.into(),
+            lab: self.description(),
+        };
+        (spec, SpawnStatus::of(&lab))
+    }
+
+    fn description(&self) -> LabDescription {
+        let Written { options, uid, gid, groups, quotas, image, policy, elsewhere, .. } = &self.written;
+        LabDescription {
+            options: options.clone(),
+            uid: *uid,
+            gid: *gid,
+            groups: groups.clone(),
+            quotas: *quotas,
+            image: image.clone(),
+            policies: policy.clone(),
+            hidden_env: elsewhere.clone(),
+        }
+    }
+
+    /// Labels what the service has to find again: the pod, the namespace or what stands in one that stays, and at the end
+    /// the environment, which says that all of it is done.
+    async fn label(
+        &self,
+        site: &Site,
+        stored: &StoredSpawn,
+        pod: Option<Pod>,
+        namespace: Option<Namespace>,
+    ) -> Result<(), Problem> {
+        let place = &self.names.namespace;
+        let pods: Api<Pod> = Api::namespaced(site.client.clone(), place.as_str());
+        let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
+        if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
+            match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
+                Ok(pod) => site.store.learn_pod(pod),
+                // Without the label the lab would be taken for one whose pod has gone.
+                Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
+                    site.records.delete(stored).await?;
+                    return Err(LeftAlone::Refused(message).into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(namespace) = namespace {
+            let namespaces: Api<Namespace> = Api::all(site.client.clone());
+            let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
+            site.store.learn_namespace(&labelled);
+        }
+        // A namespace of the lab's own takes all of it along.
+        if site.config.kubernetes.namespaces == NamespaceReclaim::Retain {
+            self.label_unread(site, &stored.uid).await?;
+        }
+        let maps: Api<ConfigMap> = Api::namespaced(site.client.clone(), place.as_str());
+        let labels = [(SPAWN_LABEL, stored.uid.as_str()), (COMPONENT_LABEL, ENVIRONMENT)];
+        label_seen(&maps, "ConfigMap", &self.env.metadata, &labels).await?;
+        Ok(())
+    }
+
+    /// Labels what else the lab has in a namespace that stays. The service may not read these kinds, Secrets above all:
+    /// the patch tests whether the object is of this spawn.
+    async fn label_unread(&self, site: &Site, spawn: &str) -> Result<(), KubernetesError> {
+        let names = &self.names;
+        let rest = [
+            ("", "ServiceAccount", &names.service_account),
+            ("", "ConfigMap", &names.nss),
+            ("", "Secret", &names.object),
+            ("", "Secret", &names.pull_secret),
+            ("", "ResourceQuota", &names.object),
+            ("", "LimitRange", &names.object),
+            ("networking.k8s.io", "NetworkPolicy", &names.object),
+        ];
+        let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
+        let instance = site.config.kubernetes.instance.as_str();
+        let patch = json!([
+            { "op": "test", "path": pointer(INSTANCE_LABEL), "value": instance },
+            { "op": "test", "path": pointer(JOB_ID_LABEL), "value": self.written.job_id },
+            { "op": "add", "path": pointer(SPAWN_LABEL), "value": spawn },
+        ]);
+        let patch =
+            serde_json::from_value(patch).map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        let patch = Patch::<Value>::Json(patch);
+        for (group, kind, name) in rest {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(site.client.clone(), names.namespace.as_str(), &resource);
+            let (action, how) = (format!("label {kind} {name}"), PatchParams::default());
+            let patience = Patience::of(TRY_FOR, TRY_FOR);
+            match retrying(&patience, &action, || api.patch(name.as_str(), &how, &patch)).await {
+                Ok(_) => {}
+                // Not every lab has all of them.
+                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {}
+                Err(error @ KubernetesError::Refused { .. }) => {
+                    tracing::warn!(kind, %name, error = %Causes(&error), "an object in a lab's place is not labelled, and stays when the lab is stopped");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Labels the object that was read, and no other of its name. One that has changed meanwhile is a conflict, and read
+/// again.
+async fn label_seen<K>(
+    api: &Api<K>,
+    kind: &str,
+    seen: &ObjectMeta,
+    labels: &[(&str, &str)],
+) -> Result<K, KubernetesError>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let name = seen.name.as_deref().unwrap_or_default();
+    let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+    let metadata = json!({ "uid": seen.uid, "resourceVersion": seen.resource_version, "labels": labels });
+    let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
+    let action = format!("label {kind} {name}");
+    retrying(&Patience::of(TRY_FOR, TRY_FOR), &action, || api.patch(name, &how, &patch)).await
+}
+
+fn annotation(map: &ConfigMap) -> Option<&str> {
+    map.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
+}
+
+fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
+    metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+/// Since when the pod is ready, if it is.
+fn ready_since(pod: &Pod) -> Option<Timestamp> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let ready =
+        conditions.iter().find(|condition| condition.type_ == "Ready" && condition.status == "True")?;
+    ready.last_transition_time.as_ref().map(|time| time.0)
+}
+
+impl From<LeftAlone> for Problem {
+    fn from(why: LeftAlone) -> Self {
+        Self::LeftAlone(why)
+    }
+}
+
+impl From<KubernetesError> for Problem {
+    fn from(error: KubernetesError) -> Self {
+        Self::Cluster(error)
+    }
+}
