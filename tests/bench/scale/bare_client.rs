@@ -148,32 +148,49 @@ async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> a
 
 /// Watches until so many pods are ready.
 async fn all_ready(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
-    let mut changes = pin!(pods.watch(&WatchParams::default().labels(OURS), &version).await?);
     let mut ready = HashSet::new();
-    while ready.len() < labs {
-        match changes.try_next().await?.context("the watch ended")? {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) if is_ready(&pod) => {
-                ready.insert(pod.namespace());
-            }
-            WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
-            _ => {}
+    watch_until(&pods, version, |event| {
+        if let WatchEvent::Added(pod) | WatchEvent::Modified(pod) = event
+            && is_ready(pod)
+        {
+            ready.insert(pod.namespace());
         }
-    }
-    Ok(())
+        ready.len() == labs
+    })
+    .await
 }
 
 /// Watches until so many pods are gone.
 async fn all_gone(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
-    let mut changes = pin!(pods.watch(&WatchParams::default().labels(OURS), &version).await?);
     let mut left = labs;
-    while left > 0 {
-        match changes.try_next().await?.context("the watch ended")? {
-            WatchEvent::Deleted(_) => left -= 1,
-            WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
-            _ => {}
+    watch_until(&pods, version, |event| {
+        left -= usize::from(matches!(event, WatchEvent::Deleted(_)));
+        left == 0
+    })
+    .await
+}
+
+/// Watches until the events are enough. The API server may end a watch at any time; it goes on where it was.
+async fn watch_until(
+    pods: &Api<Pod>,
+    mut version: String,
+    mut enough: impl FnMut(&WatchEvent<Pod>) -> bool,
+) -> anyhow::Result<()> {
+    loop {
+        let mut changes = pin!(pods.watch(&WatchParams::default().labels(OURS), &version).await?);
+        while let Some(event) = changes.try_next().await? {
+            match &event {
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) | WatchEvent::Deleted(pod) => {
+                    version = pod.resource_version().context("a pod without a version")?;
+                }
+                WatchEvent::Error(error) => anyhow::bail!("the watch failed: {error:?}"),
+                WatchEvent::Bookmark(_) => {}
+            }
+            if enough(&event) {
+                return Ok(());
+            }
         }
     }
-    Ok(())
 }
 
 fn is_ready(pod: &Pod) -> bool {

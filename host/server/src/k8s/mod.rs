@@ -26,7 +26,7 @@ pub use error::{Causes, KubernetesError};
 pub(crate) use fair_queue::on_behalf_of;
 pub(crate) use fault_point::reached;
 pub use health::Health;
-pub(crate) use list::list;
+pub(crate) use list::{list, list_some};
 pub use records::Records;
 pub(crate) use retry::{Patience, retrying};
 pub use secrets::SiteSecrets;

@@ -16,10 +16,11 @@ use kube::api::{
 };
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
+use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
-use crate::k8s::{KubernetesError, Patience, list, retrying};
+use crate::k8s::{KubernetesError, Patience, list_some, retrying};
 
 /// How long one write is tried, while somebody waits for it.
 const TRY_FOR: Duration = Duration::from_secs(10);
@@ -52,8 +53,13 @@ impl SpawnRecords {
 
     /// Every record of this installation. One that cannot be read is logged and left out.
     pub async fn list(&self) -> Result<Vec<StoredSpawn>, KubernetesError> {
-        let objects = list(&self.api, &self.selector(), "list Spawns").await?;
-        Ok(objects.into_iter().filter_map(StoredSpawn::read).collect())
+        list_some(&self.api, &self.selector(), "list Spawns", StoredSpawn::read).await
+    }
+
+    /// Whose labs have a record.
+    pub async fn labs(&self) -> Result<Vec<LabKey>, KubernetesError> {
+        let lab = |object| StoredSpawn::read(object)?.spec.lab_key();
+        list_some(&self.api, &self.selector(), "list Spawns", lab).await
     }
 
     /// Writes down a spawn that was accepted. `AlreadyExists` is no error for the same operation: the answer to an

@@ -41,7 +41,7 @@ impl Labs {
     }
 
     /// Runs a driver to its end. One that panics is replaced from the lab's record.
-    pub(super) async fn run(self, key: LabKey, driver: Driver) {
+    pub(super) async fn run(self, key: LabKey, driver: Box<Driver>) {
         let mut next = Some(driver);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -66,7 +66,7 @@ impl Labs {
 
     /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
     /// the operation goes on reading, or learns that it has ended.
-    async fn replacement(&self, key: &LabKey) -> Option<Driver> {
+    async fn replacement(&self, key: &LabKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.site(), key).await;
         let log = self.view(key).and_then(|view| view.log);
         let Some((stored, env)) = found else {
@@ -82,12 +82,10 @@ impl Labs {
         Some(driver)
     }
 
-    pub(super) fn driver(&self, key: &LabKey) -> (Handle, Driver) {
+    pub(super) fn driver(&self, key: &LabKey) -> (Handle, Box<Driver>) {
         let (inbox, messages) = mpsc::unbounded_channel();
         let (publish, view) = watch::channel(View::default());
-        (
-            Handle { inbox, view },
-            Driver::new(key.clone(), Arc::clone(self.site()), self.clone(), messages, publish),
-        )
+        let driver = Driver::new(key.clone(), Arc::clone(self.site()), self.clone(), messages, publish);
+        (Handle { inbox, view }, Box::new(driver))
     }
 }

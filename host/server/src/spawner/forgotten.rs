@@ -125,11 +125,11 @@ impl Labs {
     /// Stops a forgotten lab, unless another one has taken its place.
     async fn stop_forgotten(&self, forgotten: &ForgottenLab) -> Result<(), SpawnError> {
         let counted = SignedDuration::from_secs(forgotten.counted.as_secs());
-        let request = StopRequest {
+        let request = Box::new(StopRequest {
             requested_by: REQUESTED_BY.to_owned(),
             because: Some(format!("JupyterHub has not known this lab for {counted:#}, so it is stopped")),
             only: Some(forgotten.lab.job_id),
-        };
+        });
         let (reply, answer) = oneshot::channel();
         self.tell(&forgotten.lab.key, Message::Stop(request, reply));
         answer.await.unwrap_or(Err(SpawnError::NotReady))

@@ -8,12 +8,12 @@ use super::errors::SpawnError;
 use super::evaluate::Approved;
 use crate::records::StoredSpawn;
 
-/// What a driver is told from outside.
+/// What a driver is told from outside. It is small: a channel has room for 32 of them, and each lab has one.
 pub(super) enum Message {
     /// Start a lab, if it may be.
     Spawn(Box<Approved>, oneshot::Sender<Result<(), SpawnError>>),
     /// Stop it, if there is one.
-    Stop(StopRequest, oneshot::Sender<Result<(), SpawnError>>),
+    Stop(Box<StopRequest>, oneshot::Sender<Result<(), SpawnError>>),
     /// Delete its volumes, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The record is as given: somebody may want the lab stopped.
@@ -23,6 +23,8 @@ pub(super) enum Message {
     /// Time for what is done now and then.
     Housekeeping,
 }
+
+const _: () = assert!(size_of::<Message>() <= 32);
 
 /// That a lab is to be stopped.
 pub(super) struct StopRequest {
@@ -36,7 +38,7 @@ pub(super) struct StopRequest {
 
 impl StopRequest {
     /// Somebody asks for it.
-    pub(super) fn by(requested_by: impl Into<String>) -> Self {
-        Self { requested_by: requested_by.into(), because: None, only: None }
+    pub(super) fn by(requested_by: impl Into<String>) -> Box<Self> {
+        Box::new(Self { requested_by: requested_by.into(), because: None, only: None })
     }
 }

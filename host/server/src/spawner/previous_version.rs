@@ -267,7 +267,7 @@ impl Candidate {
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
         if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
-                Ok(pod) => site.store.learn_pod(pod),
+                Ok(pod) => site.store.learn_pod(&pod),
                 // Without the label the lab would be taken for one whose pod has gone.
                 Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
                     site.records.delete(stored).await?;

@@ -19,7 +19,7 @@ use super::requests;
 use super::sight::Sight;
 use super::site::Site;
 use super::snapshot::About;
-use crate::k8s::{KubernetesError, belongs_to, list};
+use crate::k8s::{KubernetesError, belongs_to, list_some};
 use crate::records::StoredSpawn;
 
 /// The environment of a lab as far as it is no secret.
@@ -32,12 +32,12 @@ pub(super) type Environments = BTreeMap<(String, String), Environment>;
 pub(super) async fn environments(site: &Site) -> Result<Environments, KubernetesError> {
     let selector = manifest::environment_selector(&site.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(site.client.clone());
-    let maps = list(&maps, &selector, "list the environments of labs").await?;
-    let by_spawn = maps.into_iter().filter_map(|map| {
+    let by_spawn = |map: ConfigMap| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
         Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))
-    });
-    Ok(by_spawn.collect())
+    };
+    let environments = list_some(&maps, &selector, "list the environments of labs", by_spawn).await?;
+    Ok(environments.into_iter().collect())
 }
 
 /// A record, completed where the restart came before it was: what the policies decided is noted on the pod.
@@ -78,7 +78,7 @@ pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn
 }
 
 /// Puts a new driver where the record says that its lab is.
-pub(super) fn recover(mut driver: Driver, stored: StoredSpawn, env: Environment) -> Driver {
+pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
     let site = std::sync::Arc::clone(&driver.site);
     let reclaim = site.config.kubernetes.namespaces;
     let mut sight = Sight::new(&site.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);

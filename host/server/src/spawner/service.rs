@@ -103,11 +103,11 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
 /// was given up.
 async fn adopt_unknown(labs: &Labs) {
     let site = labs.site();
-    let records = match site.records.list().await {
-        Ok(records) => records,
+    let recorded = match site.records.labs().await {
+        Ok(recorded) => recorded,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
-    for key in records.iter().filter_map(|stored| stored.spec.lab_key()) {
+    for key in recorded {
         if !labs.has_driver(&key)
             && let Some((stored, env)) = recover::read_again(site, &key).await
         {

@@ -120,7 +120,7 @@ impl Driver {
     }
 
     /// Runs until the lab is gone and nobody asks for it any more.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self: Box<Self>) {
         self.observe();
         loop {
             let wake = self.wake_in();
