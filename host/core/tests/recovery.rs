@@ -39,7 +39,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         },
         remains: Vec::new(),
         time_limits: LIMITS.into(),
-        lab: LabDescription::default(),
+        lab: LabDescription::default().into(),
     }
 }
 

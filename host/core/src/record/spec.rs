@@ -1,13 +1,24 @@
 //! `spec` of a record: what is wanted.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{LabDescription, Place, SpawnKey, SpawnKind};
 use crate::lab::{JobId, LabKey};
 use crate::lifecycle::{Operation, OperationKind, TimeLimits};
 use crate::names::{ObjectName, ServerName, Username};
+
+/// Several parts of the service keep the same description of a lab: it is shared, and there once.
+fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
+    lab.as_ref().serialize(serializer)
+}
+
+fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescription>, D::Error> {
+    LabDescription::deserialize(deserializer).map(Arc::new)
+}
 
 /// What is wanted of a spawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +47,9 @@ pub struct SpawnSpec {
     pub time_limits: TimeLimitsSpec,
     /// What it was started with.
     #[serde(default)]
-    pub lab: LabDescription,
+    #[serde(serialize_with = "shared", deserialize_with = "to_share")]
+    #[schemars(with = "LabDescription")]
+    pub lab: Arc<LabDescription>,
 }
 
 /// Whether a spawn is to run.

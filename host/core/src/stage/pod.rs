@@ -29,7 +29,7 @@ pub struct ObservedPod {
     /// Its address, once it has one.
     pub ip: Option<String>,
     /// The volume claims that it mounts, generic ephemeral volumes included.
-    pub claims: Vec<String>,
+    pub claims: Box<[String]>,
     pub(super) created: Option<Timestamp>,
     pub(super) started: Option<Timestamp>,
     pub(super) phase: String,
@@ -38,8 +38,8 @@ pub struct ObservedPod {
     pub(super) message: Option<String>,
     pub(super) has_node: bool,
     pub(super) restarts_never: bool,
-    pub(super) conditions: Vec<Condition>,
-    pub(super) containers: Vec<Container>,
+    pub(super) conditions: Box<[Condition]>,
+    pub(super) containers: Box<[Container]>,
 }
 
 /// A condition of a pod.
@@ -86,14 +86,14 @@ impl From<&Pod> for ObservedPod {
             has_node: spec.and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty()),
             restarts_never: spec.and_then(|spec| spec.restart_policy.as_deref()) == Some("Never"),
             conditions: status.map(conditions).unwrap_or_default(),
-            containers: Container::all(spec, status),
+            containers: Container::all(spec, status).into(),
             name,
         }
     }
 }
 
 /// A claim is mounted by its name, or made for the pod alone and called after it.
-fn claims(pod: &str, spec: &PodSpec) -> Vec<String> {
+fn claims(pod: &str, spec: &PodSpec) -> Box<[String]> {
     let volumes = spec.volumes.iter().flatten();
     let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
         Some(claim) => Some(claim.claim_name.clone()),
@@ -102,7 +102,7 @@ fn claims(pod: &str, spec: &PodSpec) -> Vec<String> {
     claims.collect()
 }
 
-fn conditions(status: &PodStatus) -> Vec<Condition> {
+fn conditions(status: &PodStatus) -> Box<[Condition]> {
     let known = status.conditions.iter().flatten().filter_map(|condition| {
         let kind = match condition.type_.as_str() {
             "DisruptionTarget" => ConditionKind::DisruptionTarget,

@@ -200,13 +200,14 @@ fn build(
     let mut objects = manifest::build(&spawn);
     let shown = objects.env.data.clone().unwrap_or_default();
     let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
-    about.description.hidden_env = hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Arc::make_mut(&mut about.description).hidden_env =
+        hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
     let usual = rules.config.limits.time_limits();
     let limits = TimeLimits {
         spawn: terms.spawn_limit.unwrap_or(usual.spawn),
         delete: terms.delete_limit.unwrap_or(usual.delete),
     };
-    PodNote::new(about.description.clone(), limits).attach(&mut objects.pod);
+    PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
     Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, terms }
 }
 
@@ -286,7 +287,8 @@ impl Approved {
                 gid: identity.gid,
                 groups: identity.groups.clone(),
                 ..LabDescription::default()
-            },
+            }
+            .into(),
             env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
             started_at: Some(operation.started_at),
         }
@@ -319,7 +321,11 @@ fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> Abo
             .collect(),
         hidden_env: BTreeMap::new(),
     };
-    About { description, env: spawn.redacted_env(), started_at: Some(operation.started_at) }
+    About {
+        description: Arc::new(description),
+        env: spawn.redacted_env(),
+        started_at: Some(operation.started_at),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 thousandths of a CPU")]

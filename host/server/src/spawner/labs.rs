@@ -228,7 +228,7 @@ impl Labs {
             return Err(Refusal::NoLab.into());
         }
         let (reply, answer) = oneshot::channel();
-        self.tell(key, Message::Stop(StopRequest::by(requested_by), reply));
+        self.tell(key, Message::Stop(Box::new(StopRequest::by(requested_by)), reply));
         answer.await.unwrap_or(Err(SpawnError::NotReady))
     }
 

@@ -8,7 +8,7 @@ use super::errors::SpawnError;
 use super::evaluate::Approved;
 use crate::records::StoredSpawn;
 
-/// What a driver is told from outside. It is small: a channel has room for 32 of them, and each lab has one.
+/// What a driver is told from outside. It is small: each lab has a channel, which has room for 32 of them.
 pub(super) enum Message {
     /// Start a lab, if it may be.
     Spawn(Box<Approved>, oneshot::Sender<Result<(), SpawnError>>),
@@ -38,7 +38,7 @@ pub(super) struct StopRequest {
 
 impl StopRequest {
     /// Somebody asks for it.
-    pub(super) fn by(requested_by: impl Into<String>) -> Box<Self> {
-        Box::new(Self { requested_by: requested_by.into(), because: None, only: None })
+    pub(super) fn by(requested_by: impl Into<String>) -> Self {
+        Self { requested_by: requested_by.into(), because: None, only: None }
     }
 }

@@ -48,7 +48,7 @@ impl PodNote {
         if let Ok(deadline) = operation.started_at.checked_add(limit) {
             operation.deadline = deadline;
         }
-        (spec.lab, spec.time_limits) = (self.lab, self.time_limits);
+        (spec.lab, spec.time_limits) = (self.lab.into(), self.time_limits);
     }
 }
 

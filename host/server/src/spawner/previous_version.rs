@@ -234,7 +234,7 @@ impl Candidate {
             place: self.place(),
             remains: Vec::new(),
             time_limits: limits.into(),
-            lab: self.description(),
+            lab: self.description().into(),
         };
         (spec, SpawnStatus::of(&lab))
     }

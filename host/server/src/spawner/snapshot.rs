@@ -41,7 +41,7 @@ pub struct LabSnapshot {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
     /// What its record says of it.
-    pub description: LabDescription,
+    pub description: Arc<LabDescription>,
     /// The environment, credentials redacted.
     pub env: BTreeMap<String, String>,
     /// When the spawn began.

@@ -107,7 +107,8 @@ impl From<&LabSnapshot> for Lab {
     fn from(lab: &LabSnapshot) -> Self {
         let key = lab.key.clone();
         let About { description, env, started_at } = About::clone(&lab.about);
-        let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } = description;
+        let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } =
+            LabDescription::clone(&description);
         Self {
             username: key.user.into(),
             server: key.server.into(),

@@ -67,9 +67,9 @@ impl Driver {
     }
 
     /// Begins a stop, or joins the one under way.
-    pub(super) async fn accept_stop(&mut self, request: Box<StopRequest>) -> Result<(), SpawnError> {
+    pub(super) async fn accept_stop(&mut self, request: StopRequest) -> Result<(), SpawnError> {
         self.finish_record_write().await;
-        let StopRequest { requested_by, because, only } = *request;
+        let StopRequest { requested_by, because, only } = request;
         if only.is_some_and(|spawn| !self.is_lab_of(spawn)) {
             return Err(Refusal::NoLab.into());
         }

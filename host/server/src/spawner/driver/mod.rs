@@ -147,7 +147,7 @@ impl Driver {
                 let _ = reply.send(self.accept_spawn(*approved).await);
             }
             Message::Stop(request, reply) => {
-                let _ = reply.send(self.accept_stop(request).await);
+                let _ = reply.send(self.accept_stop(*request).await);
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
