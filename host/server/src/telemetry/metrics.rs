@@ -30,6 +30,7 @@ pub struct Metrics {
     restarts: Counter,
     panics: Counter,
     orphans: Gauge,
+    history: Gauge,
     watches: Family<WatchLabel, Gauge>,
     http: Family<HttpLabels, Counter>,
 }
@@ -111,7 +112,7 @@ impl Metrics {
         let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
-        let (restarts, panics, orphans) = <(Counter, Counter, Gauge)>::default();
+        let (restarts, panics, orphans, history) = <(Counter, Counter, Gauge, Gauge)>::default();
         let watches = Family::<WatchLabel, Gauge>::default();
         registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
         registry.register_with_unit(
@@ -136,6 +137,8 @@ impl Metrics {
         registry.register("driver_panics", help, Counter::clone(&panics));
         let help = "Objects with this service's labels that belong to no lab";
         registry.register("orphans", help, Gauge::clone(&orphans));
+        let help = "Records of operations in the history, at most limits.history_operations";
+        registry.register("history_operations", help, Gauge::clone(&history));
         let help = "Time since a watch of the Kubernetes API last brought something";
         registry.register_with_unit("watch_silence", help, Unit::Seconds, Family::clone(&watches));
         registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
@@ -151,6 +154,7 @@ impl Metrics {
             restarts,
             panics,
             orphans,
+            history,
             watches,
             http,
         }
@@ -175,6 +179,11 @@ impl Metrics {
     /// So many objects belong to no lab.
     pub fn set_orphans(&self, count: usize) {
         self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// So many records of operations are kept.
+    pub fn set_history(&self, count: usize) {
+        self.history.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A spawn ended.
