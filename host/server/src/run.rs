@@ -14,7 +14,7 @@ use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
 use crate::cli::ADDRESS_FILE;
-use crate::history::History;
+use crate::history::{History, Keep};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::hub::HubApi;
@@ -127,9 +127,10 @@ fn site(
 ) -> anyhow::Result<Site> {
     let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
     let client = connection.requests.clone();
+    let keep = Keep { span: config.limits.history, operations: config.limits.history_operations };
     let history = match &config.state_dir {
-        Some(state_dir) => History::open(&state_dir.join("history.redb"), config.limits.history)?,
-        None => History::in_memory(config.limits.history),
+        Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
+        None => History::in_memory(keep),
     };
     let hub = match &config.hub {
         Some(hub) => {

@@ -74,6 +74,8 @@ async fn bodies_that_are_wrong_say_where() {
         (json("[]"), "422 wrong_type"),
         (json("null"), "422 wrong_type"),
         (json(r#"{"options": []}"#), "422 wrong_type"),
+        (json(r#"{"options": null}"#), "422 wrong_type"),
+        (json(r#"{"env": null}"#), "422 wrong_type"),
         (json(r#"{"env": "A=B"}"#), "422 wrong_type"),
         (json(r#"{"image": "lab"}"#), "422 unknown_field"),
         (json(r#"{"options": {"size": ["a", "b"]}}"#), "422 invalid_option"),

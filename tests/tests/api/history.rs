@@ -46,8 +46,11 @@ async fn a_lab_that_crashes_by_itself_says_why() {
     assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Evicted")));
     let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
     assert_eq!((&history[0]["kind"], &history[1]["kind"]), (&json!("reap"), &json!("spawn")));
-    assert_eq!(history[0]["outcome"]["failed"]["reason"], "Evicted");
-    assert_eq!(history[1]["outcome"], "complete");
+    assert_eq!(
+        (&history[0]["outcome"], &history[0]["failure"]["reason"]),
+        (&json!("failed"), &json!("Evicted"))
+    );
+    assert_eq!((&history[1]["outcome"], &history[1]["failure"]), (&json!("complete"), &json!(null)));
 }
 
 #[tokio::test]
@@ -78,9 +81,39 @@ async fn a_failure_is_remembered_with_its_reason() {
         (&json!("container/notebook"), &json!("ErrImagePull")),
         "{pull:#}"
     );
-    let failure = &history[0]["outcome"]["failed"];
-    assert_eq!(failure["blame"], "cluster", "{history:#}");
+    let failure = &history[0]["failure"];
+    assert_eq!(
+        (&history[0]["outcome"], &failure["blame"]),
+        (&json!("failed"), &json!("cluster")),
+        "{history:#}"
+    );
     assert!(
         !failure["reason"].as_str().unwrap().is_empty() && !failure["message"].as_str().unwrap().is_empty()
     );
+}
+
+#[tokio::test]
+async fn the_history_of_all_labs_together_is_bounded() {
+    let few = |config: &mut serde_json::Value| config["limits"] = json!({ "history_operations": 2 });
+    let mut service = Service::start_with(BINARY, few).await.unwrap();
+    let (ada, grace) = (service.user("ada").unwrap(), service.user("grace").unwrap());
+    ada.spawn_to_end("ada").await.unwrap();
+    grace.spawn_to_end("grace").await.unwrap();
+    assert_eq!(grace.stop("grace").await.unwrap().status, 202);
+    grace.events("grace").await.unwrap().to_end().await.unwrap();
+    let of = |name: &str| format!("{PREFIX}/labs/{name}/history");
+    let kept = async || {
+        let history = grace.get(&of("grace")).await.unwrap().json().unwrap();
+        let kinds: Vec<_> = history.as_array().unwrap().iter().map(|one| one["kind"].clone()).collect();
+        (ada.get(&of("ada")).await.unwrap().status, kinds)
+    };
+    assert_eq!(kept().await, (404, vec![json!("stop"), json!("spawn")]));
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
+    let metrics = service.probes().get("/metrics").await.unwrap();
+    assert!(metrics.body.contains("wasmspawner_history_operations 2\n"), "{}", metrics.body);
+    // A restart finds the running lab, and invents no record that would push out another.
+    assert!(service.end().unwrap().success());
+    service.run().await.unwrap();
+    assert_eq!(kept().await, (404, vec![json!("stop"), json!("spawn")]));
+    assert_eq!(ada.events("ada").await.unwrap().to_end().await.unwrap().last().unwrap().kind, "complete");
 }

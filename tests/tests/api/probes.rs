@@ -34,6 +34,7 @@ async fn what_happened_was_counted() {
         r#"wasmspawner_policy_calls_total{policy="stagehand",hook="build-pod.customize",kind="ok"} 2"#,
         r#"wasmspawner_kubernetes_requests_total{verb="patch",code="2xx"}"#,
         "wasmspawner_sse_readers 0",
+        "wasmspawner_history_operations 2",
         "# EOF",
     ] {
         assert!(metrics.body.contains(line), "{line} is not in\n{}", metrics.body);

@@ -1,5 +1,6 @@
-//! A start that cannot succeed ends with one clear line.
+//! What is said at the start: a start that cannot succeed ends with one clear line.
 
+use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
 
@@ -65,4 +66,32 @@ async fn a_missing_configuration_is_named() {
     std::fs::remove_file(service.config_file()).unwrap();
     let line = told(&service);
     assert!(line.contains("config.yaml"), "{line}");
+}
+
+/// A service that verifies no certificate makes many connections, and says so once.
+#[tokio::test]
+async fn an_unverified_certificate_is_told_once() {
+    let cluster = Service::start(BINARY).await.unwrap();
+    let mut kubeconfig = Kubeconfig::read_from(cluster.folder().join("state/kubeconfig")).unwrap();
+    for named in &mut kubeconfig.clusters {
+        let named = named.cluster.as_mut().unwrap();
+        named.certificate_authority_data = None;
+        named.insecure_skip_tls_verify = Some(true);
+    }
+    let mut service = Service::prepare(BINARY, |_| {}).unwrap();
+    let file = service.folder().join("kubeconfig");
+    std::fs::write(&file, serde_json::to_vec(&kubeconfig).unwrap()).unwrap();
+    service
+        .reconfigure(|config| {
+            config.as_object_mut().unwrap().remove("embedded");
+            config["kubernetes"] = json!({ "kubeconfig": file, "instance": "second" });
+            config["names"] = json!({ "namespace": "second-{user_server}" });
+        })
+        .unwrap();
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.spawn_to_end("ada").await.unwrap().last().unwrap().kind, "complete");
+    let log = service.log();
+    let told = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((told("certificate is not verified"), told("cert bypassed")), (1, 0), "{log}");
 }

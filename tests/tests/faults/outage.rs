@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use wasmspawner_tests::api::Client;
+use wasmspawner_tests::api::{Answer, Client};
 use wasmspawner_tests::proxy::{Fault, Rule};
 
 use crate::setup::{Setup, eventually, lab, start, stop};
@@ -13,7 +13,15 @@ const ANSWER: Duration = Duration::from_secs(15);
 
 async fn refused_in_time(client: &Client, name: &str) {
     let asked = Instant::now();
-    let answer = client.spawn(name).await.unwrap();
+    refused(&client.spawn(name).await.unwrap(), asked);
+}
+
+async fn stop_refused_in_time(client: &Client, name: &str) {
+    let asked = Instant::now();
+    refused(&client.stop(name).await.unwrap(), asked);
+}
+
+fn refused(answer: &Answer, asked: Instant) {
     assert_eq!(answer.status, 503, "{answer:?}");
     assert!(!answer.header("retry-after").is_empty(), "{answer:?}");
     assert!(asked.elapsed() < ANSWER, "answered after {:?}", asked.elapsed());
@@ -160,5 +168,39 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
             setup.nothing_is_left(name, "the record is gone").await;
             assert!(lab(&user, name).await.is_null());
         }
+    }
+}
+
+/// Who asks second waits for the first, and must not wait for their own time besides.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_who_ask_for_one_lab_are_all_refused_in_time() {
+    for fault in [None, Some(Fault::Delay(Duration::from_mins(10)))] {
+        let setup = Setup::start(|_| {}).await;
+        let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
+        let hub = setup.service.hub().unwrap();
+        let events = ada.spawn_to_end("ada").await.unwrap();
+        match &fault {
+            None => setup.proxy.set_outage(true).await.unwrap(),
+            Some(fault) => {
+                for verb in ["create", "read", "update", "patch", "delete"] {
+                    setup.proxy.add(Rule::new(&format!("{verb} "), fault.clone()));
+                }
+            }
+        }
+        tokio::join!(
+            refused_in_time(&grace, "grace"),
+            refused_in_time(&grace, "grace"),
+            refused_in_time(&grace, "grace/servers/second"),
+            stop_refused_in_time(&ada, "ada"),
+            stop_refused_in_time(&ada, "ada"),
+            stop_refused_in_time(&hub, "ada"),
+        );
+        assert_eq!(lab(&ada, "ada").await["status"], "running", "{fault:?}");
+        setup.proxy.clear();
+        setup.proxy.set_outage(false).await.unwrap();
+        assert_eq!(ada.events("ada").await.unwrap().to_end().await.unwrap(), events, "{fault:?}");
+        start(&grace, "grace").await;
+        stop(&ada, "ada").await;
+        setup.nothing_is_left("ada", "nothing is left").await;
     }
 }

@@ -55,10 +55,14 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub config_error_grace: SignedDuration,
-    /// How long the records of operations are kept.
+    /// How long the records of operations are kept, counted from their end.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub history: SignedDuration,
+    /// Records of operations that are kept of all labs together: beyond this, those that ended first go before their
+    /// time. A record takes about 5 KB, in memory and in `state_dir`.
+    #[schemars(range(min = 1))]
+    pub history_operations: usize,
 }
 
 impl Default for LimitsConfig {
@@ -79,6 +83,7 @@ impl Default for LimitsConfig {
             image_pull_failures: stages.image_pull_failures,
             config_error_grace: stages.config_error_grace,
             history: SignedDuration::from_hours(48),
+            history_operations: 20_000,
         }
     }
 }
@@ -126,6 +131,12 @@ impl LimitsConfig {
         super::check_span("limits.failed_kept", self.failed_kept, day * 366)?;
         super::check_span("limits.drain", self.drain, day)?;
         super::check_span("limits.history", self.history, day * 366)?;
+        if self.history_operations == 0 {
+            return Err(InvalidSetting::new(
+                "limits.history_operations",
+                "0 keeps nothing; write at least 1",
+            ));
+        }
         if self.concurrent_spawns == 0 {
             return Err(InvalidSetting::new("limits.concurrent_spawns", "0 admits nobody; write at least 1"));
         }

@@ -26,5 +26,5 @@ pub(super) async fn get_history(
     caller.may(Action::ReadOrStop(&key.user))?;
     let records =
         labs.history(&key).ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
-    Ok(Json(records.iter().map(|record| wire::Operation::from(&**record)).collect()))
+    Ok(Json(records.iter().map(wire::Operation::from).collect()))
 }

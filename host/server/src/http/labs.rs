@@ -6,16 +6,16 @@ use axum::Json;
 use axum::extract::{RawQuery, State};
 use http::StatusCode;
 use wasmspawner_core::access::Action;
-use wasmspawner_core::lifecycle::LabStatus;
 
 use super::auth::Caller;
 use super::problem::Problem;
+use super::wire::{self, StatusFilter};
 use crate::spawner::Labs;
 
 /// Which users have a lab.
 #[utoipa::path(
     get, path = "/labs", tag = "labs", operation_id = "list_labs",
-    params(("status" = Option<Vec<String>>, Query, description = "Which labs count: `starting`, `running`, `terminating`, `failed` or `all`; may be repeated. Without it: `running`.")),
+    params(("status" = Option<Vec<wire::StatusFilter>>, Query, description = "Which labs count; may be repeated. Without it: `running`.")),
     responses(
         (status = 200, description = "Usernames, sorted, each once", body = Vec<String>, example = json!(["adam", "rra"])),
         (status = 422, description = "Not a status", body = super::problem::ErrorBody),
@@ -27,53 +27,53 @@ pub(super) async fn list_labs(
     RawQuery(query): RawQuery,
 ) -> Result<Json<BTreeSet<String>>, Problem> {
     caller.may(Action::ListLabs)?;
-    let wanted = statuses(query.as_deref().unwrap_or_default())?;
-    let users = labs.list().into_iter().filter(|(_, status)| wanted.contains(status));
+    let wanted = filters(query.as_deref().unwrap_or_default())?;
+    let users =
+        labs.list().into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.wants(*status)));
     Ok(Json(users.map(|(key, _)| key.user.into()).collect()))
 }
 
-fn statuses(query: &str) -> Result<Vec<LabStatus>, Problem> {
+fn filters(query: &str) -> Result<Vec<StatusFilter>, Problem> {
     let mut wanted = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=') {
-            Some(("status", "running")) => wanted.push(LabStatus::Running),
-            Some(("status", "starting")) => wanted.push(LabStatus::Starting),
-            Some(("status", "terminating")) => wanted.push(LabStatus::Terminating),
-            Some(("status", "failed")) => wanted.push(LabStatus::Failed),
-            Some(("status", "all")) => wanted.extend([
-                LabStatus::Running,
-                LabStatus::Starting,
-                LabStatus::Terminating,
-                LabStatus::Failed,
-            ]),
-            Some(("status", _)) => {
-                let msg = "a status is starting, running, terminating, failed or all";
-                let loc = &["query", "status"];
-                return Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, loc, "unknown_status", msg));
-            }
-            // Proxies and browsers add parameters of their own.
-            _ => {}
-        }
+        // Proxies and browsers add parameters of their own.
+        let Some(("status", name)) = pair.split_once('=') else { continue };
+        let filter = StatusFilter::parse(name).ok_or_else(|| {
+            let msg = "a status is starting, running, terminating, failed or all";
+            Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["query", "status"], "unknown_status", msg)
+        })?;
+        wanted.push(filter);
     }
     if wanted.is_empty() {
-        wanted.push(LabStatus::Running);
+        wanted.push(StatusFilter::Running);
     }
     Ok(wanted)
 }
 
 #[cfg(test)]
 mod tests {
+    use wasmspawner_core::lifecycle::LabStatus;
+
     use super::*;
 
     #[test]
     fn running_labs_count_unless_something_else_is_asked() {
-        assert_eq!(statuses("").unwrap(), [LabStatus::Running]);
-        assert_eq!(statuses("x=1").unwrap(), [LabStatus::Running]);
-        assert_eq!(
-            statuses("status=failed&status=starting").unwrap(),
-            [LabStatus::Failed, LabStatus::Starting]
-        );
-        assert_eq!(statuses("status=all").unwrap().len(), 4);
-        assert!(statuses("status=gone").is_err());
+        use LabStatus::{Failed, Running, Starting, Terminating};
+        for (query, expected) in [
+            ("", vec![Running]),
+            ("x=1", vec![Running]),
+            ("status=failed&status=starting", vec![Starting, Failed]),
+            ("status=all", vec![Starting, Running, Terminating, Failed]),
+        ] {
+            let filters = filters(query).unwrap();
+            let wanted: Vec<_> = LabStatus::ALL
+                .into_iter()
+                .filter(|status| filters.iter().any(|filter| filter.wants(*status)))
+                .collect();
+            assert_eq!(wanted, expected, "{query}");
+        }
+        for query in ["status=gone", "status=", "status=running&status=Failed"] {
+            assert!(filters(query).is_err(), "{query}");
+        }
     }
 }

@@ -26,7 +26,7 @@ impl From<SpawnError> for Problem {
             SpawnError::PolicyFailed { reason, .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "policy_failed", format!("{msg}: {reason}"))
             }
-            SpawnError::Cluster(_) | SpawnError::ClusterAway => {
+            SpawnError::Cluster(_) | SpawnError::ClusterAway | SpawnError::NoTime => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "cluster_unavailable", msg)
                     .retry_after(SPAWN_PAUSE)
             }

@@ -78,6 +78,11 @@ impl Connection {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
+        if config.accept_invalid_certs {
+            tracing::warn!(
+                "the Kubernetes API's certificate is not verified (insecure-skip-tls-verify): whoever is between can read and change everything"
+            );
+        }
         config.read_timeout = Some(silence);
         // Retries are in one place: in `retry`, which knows the operation's deadline.
         config.default_retry = false;

@@ -16,14 +16,15 @@ use kube::api::{
 };
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
+use tokio::time::Instant;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
 use crate::k8s::{KubernetesError, Patience, list_some, retrying};
 
-/// How long one write is tried, while somebody waits for it.
-const TRY_FOR: Duration = Duration::from_secs(10);
+/// How long a record is tried to be written. Who asks for a lab waits for that.
+pub const TRY_FOR: Duration = Duration::from_secs(10);
 
 /// Who owns the fields that this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
@@ -33,14 +34,14 @@ const FIELD_MANAGER: &str = "wasmspawner";
 pub struct SpawnRecords {
     api: Api<DynamicObject>,
     instance: LabelValue,
-    patience: Patience,
+    request_timeout: Duration,
 }
 
 impl SpawnRecords {
     /// The records of one installation of the service, in `namespace`.
     pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
         let api = Api::namespaced_with(client, namespace, &resource());
-        Self { api, instance, patience: Patience::of(request_timeout.min(TRY_FOR), TRY_FOR) }
+        Self { api, instance, request_timeout }
     }
 
     /// Fails when the cluster does not know the kind. One that cannot be reached is asked again later.
@@ -62,21 +63,22 @@ impl SpawnRecords {
         list_some(&self.api, &self.selector(), "list Spawns", lab).await
     }
 
-    /// Writes down a spawn that was accepted. `AlreadyExists` is no error for the same operation: the answer to an
+    /// Writes down a spawn that was accepted, and tries that until `until`. `AlreadyExists` is no error for the same operation: the answer to an
     /// earlier try was lost. `Changed` is one of the same lab that an earlier request has left, for the same reason.
     pub async fn create(
         &self,
         name: &ObjectName,
         spec: &SpawnSpec,
         status: &SpawnStatus,
+        until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
         let object = stored::new_object(name, &self.instance, spec, status)?;
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
-        match retrying(&self.patience, &action, || self.api.create(&how, &object)).await {
+        match retrying(&self.patience(until), &action, || self.api.create(&how, &object)).await {
             Ok(created) => StoredSpawn::try_read(created),
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
-                let found = self.read(name).await?.ok_or(RecordError::Gone)?;
+                let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
                 }
@@ -89,18 +91,19 @@ impl SpawnRecords {
         }
     }
 
-    /// Replaces what a record says. It fails with `Changed` when somebody else has changed what is wanted meanwhile.
+    /// Replaces what a record says, and tries that until `until`. It fails with `Changed` when somebody else has changed what is wanted meanwhile.
     pub async fn save(
         &self,
         stored: &StoredSpawn,
         spec: &SpawnSpec,
         status: &SpawnStatus,
+        until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
         let mut current = stored.clone();
         loop {
-            match self.replace(&current, spec, status).await {
+            match self.replace(&current, spec, status, until).await {
                 Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => {
-                    current = self.read(&stored.name).await?.ok_or(RecordError::Gone)?;
+                    current = self.read(&stored.name, until).await?.ok_or(RecordError::Gone)?;
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
                     }
@@ -129,20 +132,22 @@ impl SpawnRecords {
         current: &StoredSpawn,
         spec: &SpawnSpec,
         status: &SpawnStatus,
+        until: Instant,
     ) -> Result<DynamicObject, KubernetesError> {
         let object = current.with(spec, status)?;
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let name = current.name.as_str();
         let action = format!("update Spawn {name}");
-        retrying(&self.patience, &action, || self.api.replace(name, &how, &object)).await
+        retrying(&self.patience(until), &action, || self.api.replace(name, &how, &object)).await
     }
 
     /// Deletes the record of something of which nothing is left.
     pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), KubernetesError> {
         let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
+        let patience = self.patience(soon());
         let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
         let how = PatchParams::default();
-        let released = retrying(&self.patience, &action, || self.api.patch(name, &how, &release)).await;
+        let released = retrying(&patience, &action, || self.api.patch(name, &how, &release)).await;
         if self.is_gone(stored, released.map(drop)).await? {
             return Ok(());
         }
@@ -150,7 +155,8 @@ impl SpawnRecords {
             preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
             ..DeleteParams::background()
         };
-        let deleted = retrying(&self.patience, &action, || self.api.delete(name, &how)).await;
+        let patience = self.patience(soon());
+        let deleted = retrying(&patience, &action, || self.api.delete(name, &how)).await;
         self.is_gone(stored, deleted.map(drop)).await.map(drop)
     }
 
@@ -167,7 +173,8 @@ impl SpawnRecords {
             Err(KubernetesError::Refused { action, reason, message }) if reason == "Conflict" => {
                 let name = stored.name.as_str();
                 let read = || self.api.get_metadata_opt(name);
-                let found = retrying(&self.patience, &format!("read Spawn {name}"), read).await?;
+                let patience = self.patience(soon());
+                let found = retrying(&patience, &format!("read Spawn {name}"), read).await?;
                 if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&stored.uid)) {
                     return Err(KubernetesError::Refused { action, reason, message });
                 }
@@ -179,17 +186,23 @@ impl SpawnRecords {
 
     /// The record of this name, if it is one of this installation.
     pub async fn get(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
-        Ok(self.read(name).await?.filter(|found| self.is_ours(found)))
+        Ok(self.read(name, soon()).await?.filter(|found| self.is_ours(found)))
     }
 
     fn is_ours(&self, found: &StoredSpawn) -> bool {
         found.instance.as_deref() == Some(self.instance.as_str())
     }
 
-    async fn read(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
+    async fn read(&self, name: &ObjectName, until: Instant) -> Result<Option<StoredSpawn>, RecordError> {
         let action = format!("read Spawn {name}");
-        let found = retrying(&self.patience, &action, || self.api.get_opt(name.as_str())).await?;
+        let found = retrying(&self.patience(until), &action, || self.api.get_opt(name.as_str())).await?;
         found.map(StoredSpawn::try_read).transpose()
+    }
+
+    /// What is left of the time until then, for one request as for all tries of it.
+    fn patience(&self, until: Instant) -> Patience {
+        let left = until.saturating_duration_since(Instant::now());
+        Patience::of(self.request_timeout.min(left), left)
     }
 
     fn selector(&self) -> String {
@@ -207,6 +220,11 @@ pub async fn install(client: Client) -> Result<(), KubernetesError> {
     let patience = Patience::of(TRY_FOR, TRY_FOR);
     retrying(&patience, "install the kind Spawn", || definitions.patch(&name, &how, &patch)).await?;
     Ok(())
+}
+
+/// Until when something is tried that nobody waits for.
+pub fn soon() -> Instant {
+    Instant::now() + TRY_FOR
 }
 
 fn resource() -> ApiResource {

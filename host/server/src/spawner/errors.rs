@@ -41,6 +41,11 @@ pub enum SpawnError {
     /// The cluster's API is known to be away.
     #[error("the cluster cannot be reached; try again in a moment")]
     ClusterAway,
+    /// Earlier requests took all the time that this one had.
+    #[error(
+        "earlier requests for this lab or user are not answered yet, because the cluster is slow or away; try again in a moment"
+    )]
+    NoTime,
     /// The lab's record is another's, or is changed by others faster than it can be written.
     #[error(
         "the record of this lab cannot be written; its administrators find the reason in the service's log"
@@ -83,9 +88,12 @@ impl SpawnError {
             Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
-            Self::Refused(_) | Self::NotReady | Self::ClusterAway | Self::RecordTaken | Self::RecordGone => {
-                ("Refused", Blame::Service, message)
-            }
+            Self::Refused(_)
+            | Self::NotReady
+            | Self::ClusterAway
+            | Self::NoTime
+            | Self::RecordTaken
+            | Self::RecordGone => ("Refused", Blame::Service, message),
         };
         Failure { reason: reason.to_owned(), message, blame }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab, Rules, Tracker};
@@ -12,7 +12,7 @@ use wasmspawner_core::lifecycle::LabStatus;
 
 use super::errors::SpawnError;
 use super::labs::Labs;
-use super::message::{Message, StopRequest};
+use super::message::StopRequest;
 use crate::hub::{HubApi, HubError};
 use crate::telemetry::HubCheck;
 
@@ -125,14 +125,12 @@ impl Labs {
     /// Stops a forgotten lab, unless another one has taken its place.
     async fn stop_forgotten(&self, forgotten: &ForgottenLab) -> Result<(), SpawnError> {
         let counted = SignedDuration::from_secs(forgotten.counted.as_secs());
-        let request = Box::new(StopRequest {
+        let request = StopRequest {
             requested_by: REQUESTED_BY.to_owned(),
             because: Some(format!("JupyterHub has not known this lab for {counted:#}, so it is stopped")),
             only: Some(forgotten.lab.job_id),
-        });
-        let (reply, answer) = oneshot::channel();
-        self.tell(&forgotten.lab.key, Message::Stop(request, reply));
-        answer.await.unwrap_or(Err(SpawnError::NotReady))
+        };
+        self.ask_stop(&forgotten.lab.key, request).await
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use uuid::Uuid;
 use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
@@ -18,7 +20,7 @@ use wasmspawner_core::volumes::{Release, VolumeRecord};
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
-use super::message::{Message, StopRequest};
+use super::message::{Message, StopRequest, Waiting};
 use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
 use super::site::Site;
@@ -26,8 +28,11 @@ use super::snapshot::LabSnapshot;
 use super::sweep::{self, Orphan};
 use super::turns::Turns;
 use super::view::View;
-use crate::records::StoredSpawn;
+use crate::records::{self, StoredSpawn};
 use crate::wasm::LoadError;
+
+/// How long an answer that a driver gives at the last moment may take.
+const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// All labs. Cheap to clone; reads come from memory and never wait.
 #[derive(Clone)]
@@ -175,12 +180,12 @@ impl Labs {
     }
 
     fn recorded(&self, key: &LabKey) -> Option<Arc<LiveLog>> {
-        let last = self.site.history.of(key).into_iter().next().filter(|last| last.ended_at.is_some())?;
-        Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events.clone(), 1)))
+        let last = self.site.history.last(key).filter(|last| last.ended_at.is_some())?;
+        Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events, 1)))
     }
 
     /// The records of the lab's operations, newest first; nothing when there are none.
-    pub fn history(&self, key: &LabKey) -> Option<Vec<Arc<OperationRecord>>> {
+    pub fn history(&self, key: &LabKey) -> Option<Vec<OperationRecord>> {
         Some(self.site.history.of(key)).filter(|records| !records.is_empty())
     }
 
@@ -197,13 +202,18 @@ impl Labs {
         if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
             return Err(refusal.into());
         }
+        let asked = Instant::now();
         // Of two spawns of one user the second counts the first.
-        let _turn = self.turns.of(&key.user).await;
+        let turn = tokio::time::timeout(records::TRY_FOR, self.turns.of(&key.user)).await;
+        let _turn = turn.map_err(|_| SpawnError::NoTime)?;
+        let waited = asked.elapsed();
         let labs = self.registry().other_labs(&key);
         let approved = approve(self.site.rules(), self.site.names(&key)?, request, labs).await?;
+        // What the policies took is not the cluster's fault.
+        let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.tell(&key, Message::Spawn(Box::new(approved), reply));
-        answer.await.unwrap_or(Err(SpawnError::NotReady))
+        self.tell(&key, Message::Spawn(Box::new(approved), Waiting { until, reply }));
+        answered(answer, until).await
     }
 
     /// Stops a lab. Returns when that has begun. `user` is who asks for their own lab, and the policies are asked
@@ -227,9 +237,15 @@ impl Labs {
         if self.view(key).is_none() {
             return Err(Refusal::NoLab.into());
         }
+        self.ask_stop(key, StopRequest::by(requested_by)).await
+    }
+
+    /// Asks the lab's driver for a stop.
+    pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(key, Message::Stop(Box::new(StopRequest::by(requested_by)), reply));
-        answer.await.unwrap_or(Err(SpawnError::NotReady))
+        let until = answer_by();
+        self.tell(key, Message::Stop(Box::new(request), Waiting { until, reply }));
+        answered(answer, until).await
     }
 
     /// The volumes that a server is remembered to use; nothing when it has used none, or none outlives its lab.
@@ -336,6 +352,24 @@ impl Labs {
 
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When who asks now is to be answered, however many ask at once: none waits for longer than a record is tried to be
+/// written.
+fn answer_by() -> Instant {
+    Instant::now() + records::TRY_FOR
+}
+
+/// What a driver answers. One that is still busy with something else refuses the request when it comes to it, so that
+/// whoever asked need not wait for that.
+async fn answered(
+    answer: oneshot::Receiver<Result<(), SpawnError>>,
+    until: Instant,
+) -> Result<(), SpawnError> {
+    match tokio::time::timeout_at(until + ANSWER_GRACE, answer).await {
+        Ok(answer) => answer.unwrap_or(Err(SpawnError::NotReady)),
+        Err(_) => Err(SpawnError::NoTime),
     }
 }
 

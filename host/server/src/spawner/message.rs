@@ -1,6 +1,7 @@
 //! What a driver is told from outside. What the cluster shows it reads from the store.
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
 
@@ -8,12 +9,19 @@ use super::errors::SpawnError;
 use super::evaluate::Approved;
 use crate::records::StoredSpawn;
 
+/// Who waits for an answer, and until when. What is not done by then is refused: the answer to several who ask at once must
+/// not come later for each of them.
+pub(super) struct Waiting {
+    pub(super) until: Instant,
+    pub(super) reply: oneshot::Sender<Result<(), SpawnError>>,
+}
+
 /// What a driver is told from outside. It is small: each lab has a channel, which has room for 32 of them.
 pub(super) enum Message {
     /// Start a lab, if it may be.
-    Spawn(Box<Approved>, oneshot::Sender<Result<(), SpawnError>>),
+    Spawn(Box<Approved>, Waiting),
     /// Stop it, if there is one.
-    Stop(Box<StopRequest>, oneshot::Sender<Result<(), SpawnError>>),
+    Stop(Box<StopRequest>, Waiting),
     /// Delete its volumes, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The record is as given: somebody may want the lab stopped.
@@ -24,7 +32,7 @@ pub(super) enum Message {
     Housekeeping,
 }
 
-const _: () = assert!(size_of::<Message>() <= 32);
+const _: () = assert!(size_of::<Message>() <= 40);
 
 /// That a lab is to be stopped.
 pub(super) struct StopRequest {

@@ -39,7 +39,7 @@ use wasmspawner_core::record::{
 use super::requests::TRY_FOR;
 use super::site::Site;
 use crate::k8s::{Causes, KubernetesError, Patience, list, retrying};
-use crate::records::{RecordError, StoredSpawn};
+use crate::records::{RecordError, StoredSpawn, soon};
 
 /// In which that version wrote down what a lab is, on the `ConfigMap` of its environment.
 const ANNOTATION: &str = "wasmspawner.io/lab";
@@ -201,7 +201,7 @@ impl Candidate {
     async fn write_record(&self, site: &Site, pod: &Pod) -> Result<StoredSpawn, Problem> {
         let (spec, status) = self.record(site, pod);
         let name = SpawnKey::lab(&self.key).object_name();
-        match site.records.create(&name, &spec, &status).await {
+        match site.records.create(&name, &spec, &status, soon()).await {
             Ok(stored) => Ok(stored),
             Err(RecordError::Kubernetes(error)) => Err(error.into()),
             Err(_) => Err(LeftAlone::OtherRecord.into()),

@@ -19,6 +19,7 @@ use super::requests;
 use super::sight::Sight;
 use super::site::Site;
 use super::snapshot::About;
+use crate::history::HistoryEntry;
 use crate::k8s::{KubernetesError, belongs_to, list_some};
 use crate::records::StoredSpawn;
 
@@ -100,10 +101,11 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     if matches!(lab.phase, Phase::Starting(_)) {
         sight.keep_events_of_pod();
     }
-    let (history, known, log) = resume(&site, &driver.key, &lab, stored.spec.operation.started_at);
+    let started_at = stored.spec.operation.started_at;
+    let (history, known, log) = resume(&site, &driver.key, &lab, started_at, interrupted.is_some());
     driver.about = std::sync::Arc::new(about(&stored, env));
     driver.requested_by.clone_from(&stored.spec.operation.requested_by);
-    driver.history = Some(history);
+    driver.history = history;
     driver.log = Some(LiveLog::new(log));
     driver.sight = Some(sight);
     driver.record = Some(stored);
@@ -113,27 +115,30 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     driver
 }
 
-/// The history of the operation under way, or a new one where the history knows nothing of it, and its log. The log's
-/// numbers go on above all that were given out before: at most one a millisecond was.
+/// The history of the lab's operation, and its log. One that goes on, or was cut off, gets a new record where the history
+/// knows nothing of it; one that ended long ago does not: the records of all labs would push out those of what happened
+/// lately. The log's numbers go on above all that were given out before: at most one a millisecond was.
 fn resume(
     site: &Site,
     key: &LabKey,
     lab: &Lab,
     started_at: Timestamp,
-) -> (OperationRecord, bool, ProgressLog) {
+    interrupted: bool,
+) -> (Option<HistoryEntry>, bool, ProgressLog) {
     let operation = lab.operation.unwrap_or_else(|| {
         site.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, site.time_limits())
     });
-    let known = site.history.of(key).into_iter().find(|known| known.job_id == operation.job_id);
+    let known = site.history.find(key, operation.job_id);
     let is_known = known.is_some();
-    let history = known.map_or_else(
-        || OperationRecord::begin(key.clone(), &operation),
-        |known| OperationRecord::clone(&known),
-    );
+    let goes_on = interrupted || matches!(lab.phase, Phase::Starting(_) | Phase::Stopping(_));
+    let begin = || site.history.begin(OperationRecord::begin(key.clone(), &operation));
+    let history = known.or_else(|| goes_on.then(begin));
+    let record = history.as_ref().map(HistoryEntry::record);
+    let has_ended = record.as_ref().is_some_and(|record| record.ended_at.is_some());
     let elapsed = Timestamp::now().duration_since(started_at).as_millis();
-    let next = if history.ended_at.is_some() { 1 } else { usize::try_from(elapsed).unwrap_or(1).max(1) };
-    let log = ProgressLog::resumed(operation.job_id, history.events.clone(), next);
-    (history, is_known, log)
+    let next = if has_ended { 1 } else { usize::try_from(elapsed).unwrap_or(1).max(1) };
+    let events = record.map(|record| record.events).unwrap_or_default();
+    (history, is_known, ProgressLog::resumed(operation.job_id, events, next))
 }
 
 fn about(stored: &StoredSpawn, mut env: Environment) -> About {
@@ -162,8 +167,8 @@ impl Driver {
             }
             (Phase::Starting(_) | Phase::Stopping(_), _) => return,
         };
-        match &mut self.history {
-            Some(history) if !known => history.end(outcome, Timestamp::now()),
+        match &self.history {
+            Some(history) if !known => drop(history.end(outcome, Timestamp::now())),
             _ => self.finish(&outcome),
         }
         self.say(entry);

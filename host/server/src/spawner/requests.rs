@@ -19,7 +19,7 @@ use super::evaluate::{Approved, Decided, decide};
 use super::sight::Sight;
 use super::site::Site;
 use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
-use crate::records::{RecordError, StoredSpawn};
+use crate::records::{RecordError, StoredSpawn, soon};
 
 /// How long one request is tried before the driver looks again at what is wanted.
 pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
@@ -172,7 +172,7 @@ pub(super) async fn save_record(
     spec: SpawnSpec,
     status: SpawnStatus,
 ) -> Answer {
-    Answer::RecordSaved(site.records.save(&stored, &spec, &status).await.map(Box::new))
+    Answer::RecordSaved(site.records.save(&stored, &spec, &status, soon()).await.map(Box::new))
 }
 
 /// Deletes the record.

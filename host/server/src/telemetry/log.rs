@@ -28,11 +28,16 @@ pub enum LogError {
     Writer(#[from] std::io::Error),
 }
 
+/// The Kubernetes client warns at every connection that it verifies no certificate; the service says so once, when it
+/// connects. Directives that come later win.
+const TOLD_ONCE: &str = "kube_client::client::tls=error";
+
 /// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The answer is
 /// to be kept until the process ends.
 pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
-    let filter = EnvFilter::try_new(&filter).map_err(|source| LogError::Filter { filter, source })?;
+    let filter = EnvFilter::try_new(format!("{TOLD_ONCE},{filter}"))
+        .map_err(|source| LogError::Filter { filter, source })?;
     let writer = NonBlocking::start(std::io::stderr())?;
     let last_lines = writer.last_lines();
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);

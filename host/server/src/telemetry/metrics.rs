@@ -33,6 +33,7 @@ pub struct Metrics {
     forgotten: Gauge,
     forgotten_stopped: Counter,
     hub_checks: Family<HubCheckLabel, Counter>,
+    history: Gauge,
     watches: Family<WatchLabel, Gauge>,
     http: Family<HttpLabels, Counter>,
 }
@@ -143,7 +144,7 @@ impl Metrics {
         let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
         let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
-        let (restarts, panics, orphans) = <(Counter, Counter, Gauge)>::default();
+        let (restarts, panics, orphans, history) = <(Counter, Counter, Gauge, Gauge)>::default();
         let (forgotten, forgotten_stopped) = <(Gauge, Counter)>::default();
         let hub_checks = Family::<HubCheckLabel, Counter>::default();
         let watches = Family::<WatchLabel, Gauge>::default();
@@ -176,6 +177,8 @@ impl Metrics {
         registry.register("forgotten_labs_stopped", help, Counter::clone(&forgotten_stopped));
         let help = "Comparisons of the labs with JupyterHub's servers, by what came of them";
         registry.register("hub_checks", help, Family::clone(&hub_checks));
+        let help = "Records of operations in the history, at most limits.history_operations";
+        registry.register("history_operations", help, Gauge::clone(&history));
         let help = "Time since a watch of the Kubernetes API last brought something";
         registry.register_with_unit("watch_silence", help, Unit::Seconds, Family::clone(&watches));
         registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
@@ -194,6 +197,7 @@ impl Metrics {
             forgotten,
             forgotten_stopped,
             hub_checks,
+            history,
             watches,
             http,
         }
@@ -233,6 +237,11 @@ impl Metrics {
     /// The labs were compared with the Hub's servers, or could not be.
     pub fn hub_checked(&self, outcome: HubCheck) {
         self.hub_checks.get_or_create(&HubCheckLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// So many records of operations are kept.
+    pub fn set_history(&self, count: usize) {
+        self.history.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A spawn ended.

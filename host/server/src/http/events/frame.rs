@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::progress::{Entry, EventId, LoggedEntry};
 
+use crate::http::wire::StageReport;
+
 /// Appends the event.
 pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
     let id = EventId { job_id, number: logged.number };
@@ -16,7 +18,9 @@ pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
         }
         Entry::Progress(percent) => data(frames, &percent.to_string()),
         // A report is text, numbers and names: it always becomes JSON.
-        Entry::Stage(report) => data(frames, &serde_json::to_string(report).unwrap_or_default()),
+        Entry::Stage(report) => {
+            data(frames, &serde_json::to_string(&StageReport::from(report)).unwrap_or_default());
+        }
     }
     frames.push('\n');
 }
@@ -44,7 +48,7 @@ fn data(frames: &mut String, text: &str) {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use wasmspawner_core::progress::StageReport;
+    use wasmspawner_core::progress;
     use wasmspawner_core::stage::Stage;
 
     fn frame(entry: Entry) -> String {
@@ -58,7 +62,7 @@ mod tests {
     fn each_type_has_its_name_and_data() {
         assert_eq!(frame(Entry::Progress(25)), "event: progress\ndata: 25\n\n");
         assert_eq!(frame(Entry::Complete(String::new())), "event: complete\ndata: \n\n");
-        let report = StageReport {
+        let report = progress::StageReport {
             stage: Stage::Pulling,
             reason: "Pulling".into(),
             message: "a\nb".into(),

@@ -32,7 +32,7 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
         ("last_event_id" = Option<String>, Query, description = "The same, for clients that cannot send headers"),
     ),
     responses(
-        (status = 200, description = "Events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The events; the schema is that of one of them", body = super::wire::StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "No record of such a lab", body = super::problem::ErrorBody),
     )
 )]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::identity;
-use wasmspawner_core::lifecycle::PodPresence;
 use wasmspawner_core::policy::{self, Value};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
 
+use super::stage::Stage;
+use super::status::{LabStatus, PodPresence};
 use crate::spawner::{About, LabSnapshot};
 
 /// A lab.
@@ -19,12 +20,10 @@ pub(in crate::http) struct Lab {
     username: String,
     /// Which of the user's servers; empty for the default one.
     server: String,
-    /// `starting`, `running`, `terminating` or `failed`.
-    #[schema(example = "starting")]
-    status: &'static str,
-    /// Whether the pod exists: `present` or `missing`.
-    #[schema(example = "present")]
-    pod: &'static str,
+    /// Where it is in its life.
+    status: LabStatus,
+    /// Whether the pod exists.
+    pod: PodPresence,
     /// What was chosen in the spawn form.
     #[schema(value_type = Object)]
     options: BTreeMap<String, Value>,
@@ -43,18 +42,21 @@ pub(in crate::http) struct Lab {
     /// Where the Hub reaches the lab; present before its `complete` event is sent.
     url: Option<String>,
     /// The stage the pod is in.
-    stage: Option<&'static str>,
+    stage: Option<Stage>,
     /// Why, for programs: `CamelCase`.
     reason: Option<String>,
     /// Why, for people.
     message: Option<String>,
     /// How far the operation is, 0 to 100.
+    #[schema(maximum = 100)]
     progress: u8,
     /// The operation under way, or the last one.
+    #[schema(format = "uuid")]
     job_id: Option<String>,
     /// The image that the lab runs.
     image: Option<Image>,
     /// When the spawn began, RFC 3339.
+    #[schema(format = DateTime)]
     started_at: Option<String>,
     /// How often a container was restarted since the lab became ready.
     restarts: u32,
@@ -112,8 +114,8 @@ impl From<&LabSnapshot> for Lab {
         Self {
             username: key.user.into(),
             server: key.server.into(),
-            status: lab.status.as_str(),
-            pod: pod(lab.pod),
+            status: lab.status.into(),
+            pod: lab.pod.into(),
             options,
             env,
             uid,
@@ -121,7 +123,7 @@ impl From<&LabSnapshot> for Lab {
             groups: groups.into_iter().map(Group::from).collect(),
             quotas: quotas.map(Quota::from),
             url: lab.url.clone(),
-            stage: lab.stage.map(wasmspawner_core::stage::Stage::as_str),
+            stage: lab.stage.map(Stage::from),
             reason: lab.reason.clone(),
             message: lab.message.clone(),
             progress: lab.progress,
@@ -131,13 +133,6 @@ impl From<&LabSnapshot> for Lab {
             restarts: lab.restarts,
             policy: policies.into_iter().map(DecidedBy::from).collect(),
         }
-    }
-}
-
-pub(super) fn pod(pod: PodPresence) -> &'static str {
-    match pod {
-        PodPresence::Present => "present",
-        PodPresence::Missing => "missing",
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::lab::LabKey;
 
-use super::lab::pod;
+use super::status::{LabStatus, PodPresence};
 use crate::spawner::{LabChanges, LabSnapshot};
 
 /// All labs, or those that changed.
@@ -25,13 +25,14 @@ struct LabStatusEntry {
     username: String,
     /// Which of the user's servers; empty for the default one.
     server: String,
-    /// `starting`, `running`, `terminating` or `failed`; null for a lab that is gone.
-    status: Option<&'static str>,
-    /// Whether the pod exists: `present` or `missing`.
-    pod: &'static str,
+    /// Where it is in its life; null for a lab that is gone.
+    status: Option<LabStatus>,
+    /// Whether the pod exists.
+    pod: PodPresence,
     /// Where the Hub reaches the lab, once it has an address.
     url: Option<String>,
     /// The operation under way, or the last one.
+    #[schema(format = "uuid")]
     job_id: Option<String>,
     /// What there is to say about it, for people.
     message: Option<String>,
@@ -51,7 +52,7 @@ impl LabStatusEntry {
             username: key.user.into(),
             server: key.server.into(),
             status: None,
-            pod: "missing",
+            pod: PodPresence::Missing,
             url: None,
             job_id: None,
             message: None,
@@ -64,8 +65,8 @@ impl From<&LabSnapshot> for LabStatusEntry {
         Self {
             username: lab.key.user.to_string(),
             server: lab.key.server.to_string(),
-            status: Some(lab.status.as_str()),
-            pod: pod(lab.pod),
+            status: Some(lab.status.into()),
+            pod: lab.pod.into(),
             url: lab.url.clone(),
             job_id: lab.job_id.map(|id| id.to_string()),
             message: lab.message.clone(),

@@ -1,5 +1,6 @@
 //! Bodies as they travel. Nothing outside `http` knows them, so that the inside can change without the API.
 
+mod event;
 mod forgotten;
 mod lab;
 mod lab_status;
@@ -7,8 +8,11 @@ mod operation;
 mod orphan;
 mod policy;
 mod spawn;
+mod stage;
+mod status;
 mod volumes;
 
+pub(super) use event::StreamEvent;
 pub(super) use forgotten::ForgottenLabs;
 pub(super) use lab::Lab;
 pub(super) use lab_status::LabStatusReport;
@@ -16,4 +20,6 @@ pub(super) use operation::Operation;
 pub(super) use orphan::Orphan;
 pub(super) use policy::Policy;
 pub(super) use spawn::{SpawnBody, parse_spawn};
+pub(super) use stage::StageReport;
+pub(super) use status::StatusFilter;
 pub(super) use volumes::{ReleasedVolumes, Volumes};

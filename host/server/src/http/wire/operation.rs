@@ -2,29 +2,35 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use wasmspawner_core::lifecycle::{OperationKind, Outcome};
+use wasmspawner_core::lifecycle;
 use wasmspawner_core::progress::{NotedFinding, OperationRecord, StageSpan};
-use wasmspawner_core::stage;
+use wasmspawner_core::stage as pod_stage;
+
+use super::event::LoggedEvent;
+use super::stage::Stage;
 
 /// What happened in one operation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Operation {
     /// The operation; the first part of its events' ids.
+    #[schema(format = "uuid")]
     job_id: String,
-    /// `spawn`, `stop`, or `reap`: the lab ended by itself.
-    kind: OperationKindName,
+    /// What it does.
+    kind: OperationKind,
     /// When it began, RFC 3339.
+    #[schema(format = DateTime)]
     started_at: String,
-    /// When it ended; null while it goes on.
+    /// When it ended, RFC 3339; null while it goes on.
+    #[schema(format = DateTime)]
     ended_at: Option<String>,
     /// How it ended; null while it goes on.
-    #[schema(value_type = Option<Object>)]
     outcome: Option<Outcome>,
+    /// Why it failed; null where `outcome` is not `failed`.
+    failure: Option<Failure>,
     /// The stages it went through, in order.
     stages: Vec<StageTime>,
-    /// Everything that was said: `number`, `at`, `type` and `data` of each event.
-    #[schema(value_type = Vec<Object>)]
-    events: Vec<wasmspawner_core::progress::LoggedEntry>,
+    /// Everything that was said, in order.
+    events: Vec<LoggedEvent>,
     /// What the cluster said about the lab's pod and volumes, oldest first.
     cluster_events: Vec<ClusterEvent>,
 }
@@ -33,8 +39,9 @@ pub(in crate::http) struct Operation {
 #[derive(Debug, Serialize, ToSchema)]
 struct ClusterEvent {
     /// When it was first seen, RFC 3339.
+    #[schema(format = DateTime)]
     at: String,
-    /// `info`; `warning`: the operation could still succeed; `critical`: it could not.
+    /// How bad it is.
     severity: Severity,
     /// Kubernetes' own reason.
     reason: String,
@@ -46,6 +53,7 @@ struct ClusterEvent {
     source: String,
 }
 
+/// How bad it is. `warning`: the operation could still succeed. `critical`: it could not.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Severity {
@@ -57,49 +65,112 @@ enum Severity {
 /// The time spent in one stage.
 #[derive(Debug, Serialize, ToSchema)]
 struct StageTime {
-    stage: &'static str,
+    stage: Stage,
     /// Why, for programs.
     reason: String,
     /// RFC 3339.
+    #[schema(format = DateTime)]
     entered_at: String,
     /// Milliseconds; null while it lasts.
     duration_ms: Option<i64>,
 }
 
+/// What an operation does. `reap`: it removes what is left of a lab that ended by itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum OperationKindName {
+enum OperationKind {
     Spawn,
     Stop,
     Reap,
+}
+
+/// How an operation ended. `cancelled`: a stop came first.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Complete,
+    Failed,
+    Cancelled,
+}
+
+/// Why an operation failed.
+#[derive(Debug, Serialize, ToSchema)]
+struct Failure {
+    /// Why, for programs: `CamelCase`.
+    reason: String,
+    /// Why, for people.
+    message: String,
+    /// Who has to do something about it.
+    blame: Blame,
+}
+
+/// Who has to do something about a failure: the `user` can choose something else, the `policy` gave an answer that was
+/// refused, the `cluster` could not do it, the `service` or its configuration is at fault.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Blame {
+    User,
+    Policy,
+    Cluster,
+    Service,
 }
 
 impl From<&OperationRecord> for Operation {
     fn from(record: &OperationRecord) -> Self {
         Self {
             job_id: record.job_id.to_string(),
-            kind: match record.kind {
-                OperationKind::Spawn => OperationKindName::Spawn,
-                OperationKind::Stop => OperationKindName::Stop,
-                OperationKind::Reap => OperationKindName::Reap,
-            },
+            kind: record.kind.into(),
             started_at: record.started_at.to_string(),
             ended_at: record.ended_at.map(|at| at.to_string()),
-            outcome: record.outcome.clone(),
+            outcome: record.outcome.as_ref().map(Outcome::from),
+            failure: record.outcome.as_ref().and_then(Failure::of),
             stages: record.stages.iter().map(StageTime::from).collect(),
-            events: record.events.clone(),
+            events: record.events.iter().map(LoggedEvent::from).collect(),
             cluster_events: record.cluster_events.iter().map(ClusterEvent::from).collect(),
         }
     }
 }
 
+impl From<lifecycle::OperationKind> for OperationKind {
+    fn from(kind: lifecycle::OperationKind) -> Self {
+        match kind {
+            lifecycle::OperationKind::Spawn => Self::Spawn,
+            lifecycle::OperationKind::Stop => Self::Stop,
+            lifecycle::OperationKind::Reap => Self::Reap,
+        }
+    }
+}
+
+impl From<&lifecycle::Outcome> for Outcome {
+    fn from(outcome: &lifecycle::Outcome) -> Self {
+        match outcome {
+            lifecycle::Outcome::Complete => Self::Complete,
+            lifecycle::Outcome::Failed(_) => Self::Failed,
+            lifecycle::Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl Failure {
+    fn of(outcome: &lifecycle::Outcome) -> Option<Self> {
+        let lifecycle::Outcome::Failed(failure) = outcome else { return None };
+        let blame = match failure.blame {
+            lifecycle::Blame::User => Blame::User,
+            lifecycle::Blame::Policy => Blame::Policy,
+            lifecycle::Blame::Cluster => Blame::Cluster,
+            lifecycle::Blame::Service => Blame::Service,
+        };
+        Some(Self { reason: failure.reason.clone(), message: failure.message.clone(), blame })
+    }
+}
+
 impl From<&NotedFinding> for ClusterEvent {
     fn from(noted: &NotedFinding) -> Self {
-        let stage::Finding { severity, reason, message, count, source } = noted.finding.clone();
+        let pod_stage::Finding { severity, reason, message, count, source } = noted.finding.clone();
         let severity = match severity {
-            stage::Severity::Info => Severity::Info,
-            stage::Severity::Warning => Severity::Warning,
-            stage::Severity::Critical => Severity::Critical,
+            pod_stage::Severity::Info => Severity::Info,
+            pod_stage::Severity::Warning => Severity::Warning,
+            pod_stage::Severity::Critical => Severity::Critical,
         };
         Self { at: noted.at.to_string(), severity, reason, message, count, source }
     }
@@ -108,7 +179,7 @@ impl From<&NotedFinding> for ClusterEvent {
 impl From<&StageSpan> for StageTime {
     fn from(span: &StageSpan) -> Self {
         Self {
-            stage: span.stage.as_str(),
+            stage: span.stage.into(),
             reason: span.reason.clone(),
             entered_at: span.entered_at.to_string(),
             duration_ms: span.duration_ms,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 use wasmspawner_core::form;
 use wasmspawner_core::names::EnvName;
 use wasmspawner_core::policy::Options;
@@ -14,14 +15,42 @@ use crate::http::problem::{Detail, Problem};
 
 /// What to start. Both parts may be left out.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(in crate::http) struct SpawnBody {
     /// The submission of the spawn form: single values. A list of one counts as its element; the texts `true` and
     /// `false` count as booleans. The site's policy decides which keys exist.
-    #[schema(value_type = Option<Object>, example = json!({"image": "sciplat/sciplat-lab:w_2022_37", "size": "large", "debug": true}))]
-    options: Option<Options>,
-    /// Environment variables. Names are letters, digits and `_`, not starting with a digit.
-    #[schema(example = json!({"JUPYTERHUB_API_URL": "http://hub:8081/hub/api"}))]
-    env: Option<BTreeMap<String, String>>,
+    #[schema(schema_with = submission, required = false)]
+    options: Options,
+    /// Environment variables. Names are letters, digits and `_`, not starting with a digit, at most 256; values have no
+    /// NUL in them.
+    #[schema(schema_with = environment, required = false)]
+    env: BTreeMap<String, String>,
+}
+
+/// The description of `options`.
+fn submission() -> Object {
+    let single = |kind| ObjectBuilder::new().schema_type(kind);
+    let value = || {
+        let any = OneOfBuilder::new().item(single(Type::String)).item(single(Type::Number));
+        any.item(single(Type::Boolean))
+    };
+    let list = ArrayBuilder::new().items(value()).min_items(Some(1)).max_items(Some(1));
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(Schema::from(value().item(list))))
+        .examples([json!({"image": "minimal", "size": "small", "debug": true})])
+        .build()
+}
+
+/// The description of `env`.
+fn environment() -> Object {
+    let text = |pattern| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property_names(Some(text("^[A-Za-z_][A-Za-z0-9_]{0,255}$")))
+        .additional_properties(Some(Schema::from(text(r"^[^\u0000]*$"))))
+        .examples([json!({"JUPYTERHUB_API_URL": "http://hub:8081/hub/api"})])
+        .build()
 }
 
 /// The parts of a spawn body.
@@ -122,7 +151,6 @@ fn kind(value: &Json) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use wasmspawner_core::policy::Value;
 
     fn parse(body: &Json) -> Result<ParsedSpawn, Problem> {

@@ -21,10 +21,18 @@ pub(in crate::http) struct Volumes {
 struct Claim {
     namespace: String,
     name: String,
-    /// What becomes of it with the last server that used it: `retain` or `delete`.
-    on_server_deletion: &'static str,
+    /// What becomes of it with the last server that used it.
+    on_server_deletion: OnServerDeletion,
     /// The server's own claim: what `{pvc_name}` is for it.
     own: bool,
+}
+
+/// What becomes of a claim with the last server that used it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum OnServerDeletion {
+    Retain,
+    Delete,
 }
 
 /// What became of a server's volume claims.
@@ -48,10 +56,18 @@ struct ReleasedClaim {
 struct KeptClaim {
     namespace: String,
     name: String,
-    /// `retained`: no policy wants it deleted. `shared`: another server uses it.
-    reason: &'static str,
+    /// Why it is left alone.
+    reason: KeptBecause,
     /// The other server, as `username` or `username/server`.
     used_by: Option<String>,
+}
+
+/// Why a claim is left alone. `retained`: no policy wants it deleted. `shared`: another server uses it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum KeptBecause {
+    Retained,
+    Shared,
 }
 
 impl Volumes {
@@ -61,8 +77,8 @@ impl Volumes {
                 namespace: claim.namespace.to_string(),
                 name: claim.name.to_string(),
                 on_server_deletion: match claim.reclaim {
-                    ClaimReclaim::Retain => "retain",
-                    ClaimReclaim::Delete => "delete",
+                    ClaimReclaim::Retain => OnServerDeletion::Retain,
+                    ClaimReclaim::Delete => OnServerDeletion::Delete,
                 },
                 own: claim.namespace == record.namespace && claim.name == record.pvc,
             })
@@ -79,8 +95,8 @@ impl From<Release> for ReleasedVolumes {
         };
         let kept = |(claim, kept): (ClaimUse, Kept)| {
             let (reason, used_by) = match kept {
-                Kept::Retained => ("retained", None),
-                Kept::UsedBy(other) => ("shared", Some(other.to_string())),
+                Kept::Retained => (KeptBecause::Retained, None),
+                Kept::UsedBy(other) => (KeptBecause::Shared, Some(other.to_string())),
             };
             KeptClaim {
                 namespace: claim.namespace.to_string(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
@@ -10,7 +11,7 @@ use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Material};
-use crate::records::{RecordError, StoredSpawn};
+use crate::records::{RecordError, StoredSpawn, soon};
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
 use crate::spawner::message::StopRequest;
@@ -19,8 +20,12 @@ use crate::spawner::sight::Sight;
 
 impl Driver {
     /// Begins a spawn, if one may begin.
-    pub(super) async fn accept_spawn(&mut self, approved: Approved) -> Result<(), SpawnError> {
-        self.finish_record_write().await;
+    pub(super) async fn accept_spawn(
+        &mut self,
+        approved: Approved,
+        until: Instant,
+    ) -> Result<(), SpawnError> {
+        self.finish_record_write_by(until).await?;
         if self.labs.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
@@ -45,7 +50,7 @@ impl Driver {
         // Who waits for the service to end waits for this spawn as well.
         self.accepting = true;
         self.publish();
-        let written = self.write(&spec, &SpawnStatus::of(&next)).await;
+        let written = self.write(&spec, &SpawnStatus::of(&next), until).await;
         self.accepting = false;
         let refused = self.record.is_none() && matches!(written, Err(SpawnError::Cluster(_)));
         self.unanswered = refused.then_some(operation.job_id);
@@ -67,8 +72,12 @@ impl Driver {
     }
 
     /// Begins a stop, or joins the one under way.
-    pub(super) async fn accept_stop(&mut self, request: StopRequest) -> Result<(), SpawnError> {
-        self.finish_record_write().await;
+    pub(super) async fn accept_stop(
+        &mut self,
+        request: StopRequest,
+        until: Instant,
+    ) -> Result<(), SpawnError> {
+        self.finish_record_write_by(until).await?;
         let StopRequest { requested_by, because, only } = request;
         if only.is_some_and(|spawn| !self.is_lab_of(spawn)) {
             return Err(Refusal::NoLab.into());
@@ -84,7 +93,7 @@ impl Driver {
             && self.record.is_some()
         {
             let spec = self.spec_of(&next, Some(requested_by.clone()), sight.place().clone());
-            match self.write(&spec, &SpawnStatus::of(&next)).await {
+            match self.write(&spec, &SpawnStatus::of(&next), until).await {
                 Ok(stored) => self.record = Some(stored),
                 // Somebody took the record away: the stop goes on without.
                 Err(SpawnError::RecordGone) => self.record = None,
@@ -128,7 +137,7 @@ impl Driver {
         // A stop that failed is wanted already, and goes on.
         if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
             tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
-            if let Err(error) = self.accept_stop(StopRequest::by("kubernetes")).await {
+            if let Err(error) = self.accept_stop(StopRequest::by("kubernetes"), soon()).await {
                 tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
             }
         }
@@ -155,12 +164,17 @@ impl Driver {
 
     /// Writes the record down, whatever it was before. What somebody else changed in it meanwhile is overruled by a
     /// request that is made now.
-    async fn write(&mut self, spec: &SpawnSpec, status: &SpawnStatus) -> Result<StoredSpawn, SpawnError> {
+    async fn write(
+        &mut self,
+        spec: &SpawnSpec,
+        status: &SpawnStatus,
+        until: Instant,
+    ) -> Result<StoredSpawn, SpawnError> {
         let records = self.site.records.clone();
         for _ in 0..2 {
             let written = match &self.record {
-                Some(stored) => records.save(stored, spec, status).await,
-                None => records.create(&SpawnKey::lab(&self.key).object_name(), spec, status).await,
+                Some(stored) => records.save(stored, spec, status, until).await,
+                None => records.create(&SpawnKey::lab(&self.key).object_name(), spec, status, until).await,
             };
             match written {
                 Ok(stored) => return Ok(stored),
@@ -217,6 +231,14 @@ impl Driver {
                 None => return,
             }
         }
+    }
+
+    /// The same, for somebody who waits until then.
+    async fn finish_record_write_by(&mut self, until: Instant) -> Result<(), SpawnError> {
+        if Instant::now() >= until {
+            return Err(SpawnError::NoTime);
+        }
+        tokio::time::timeout_at(until, self.finish_record_write()).await.map_err(|_| SpawnError::NoTime)
     }
 }
 

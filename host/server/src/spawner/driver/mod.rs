@@ -20,17 +20,18 @@ use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
-use wasmspawner_core::progress::{Entry, OperationRecord};
+use wasmspawner_core::progress::Entry;
 use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
+use crate::history::HistoryEntry;
 use crate::k8s::reached;
 use crate::records::StoredSpawn;
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::{Approved, Decided};
 use crate::spawner::labs::Labs;
 use crate::spawner::live_log::LiveLog;
-use crate::spawner::message::Message;
+use crate::spawner::message::{Message, Waiting};
 use crate::spawner::requests::{self, Answer};
 use crate::spawner::sight::Sight;
 use crate::spawner::site::Site;
@@ -59,7 +60,7 @@ pub(super) struct Driver {
     pub(super) material: Material,
     pub(super) log: Option<Arc<LiveLog>>,
     /// What happened in the operation under way, or while the lab runs.
-    pub(super) history: Option<OperationRecord>,
+    pub(super) history: Option<HistoryEntry>,
     tasks: JoinSet<Answer>,
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
@@ -142,12 +143,12 @@ impl Driver {
 
     async fn receive(&mut self, message: Message) {
         match message {
-            Message::Spawn(approved, reply) => {
+            Message::Spawn(approved, Waiting { until, reply }) => {
                 // Nobody may be waiting any more; the lab starts all the same.
-                let _ = reply.send(self.accept_spawn(*approved).await);
+                let _ = reply.send(self.accept_spawn(*approved, until).await);
             }
-            Message::Stop(request, reply) => {
-                let _ = reply.send(self.accept_stop(*request).await);
+            Message::Stop(request, Waiting { until, reply }) => {
+                let _ = reply.send(self.accept_stop(*request, until).await);
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,

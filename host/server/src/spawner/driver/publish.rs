@@ -17,9 +17,8 @@ use crate::telemetry::{Metrics, SpawnOutcome};
 
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {
-        let history = OperationRecord::begin(self.key.clone(), operation);
-        self.site.history.put(&history);
-        self.history = Some(history);
+        let record = OperationRecord::begin(self.key.clone(), operation);
+        self.history = Some(self.site.history.begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         // Nobody follows the log before this one any more.
         self.publish();
@@ -50,33 +49,29 @@ impl Driver {
         if entry.is_last() {
             self.publish();
         }
-        let history = &mut self.history;
         let noted = |logged: &_| {
-            if let Some(history) = history {
+            if let Some(history) = &self.history {
                 history.note(logged);
-                self.site.history.put(history);
             }
         };
         log.append(entry, Timestamp::now(), noted);
     }
 
     /// Notes in the history what the cluster says.
-    pub(super) fn note(&mut self, findings: &[Finding]) {
-        if let Some(history) = &mut self.history
-            && history.note_findings(findings, Timestamp::now())
-        {
-            self.site.history.put(history);
+    pub(super) fn note(&self, findings: &[Finding]) {
+        if let Some(history) = &self.history {
+            history.note_findings(findings, Timestamp::now());
         }
     }
 
-    pub(in crate::spawner) fn finish(&mut self, outcome: &Outcome) {
-        let Some(history) = &mut self.history else { return };
-        if history.ended_at.is_some() {
+    pub(in crate::spawner) fn finish(&self, outcome: &Outcome) {
+        let Some(history) = &self.history else { return };
+        if !history.end(outcome.clone(), Timestamp::now()) {
             return;
         }
-        history.end(outcome.clone(), Timestamp::now());
-        count(&self.site.metrics, history, outcome);
-        tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %history.job_id, kind = ?history.kind, ?outcome, "operation ended");
+        let record = history.record();
+        count(&self.site.metrics, &record, outcome);
+        tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
     pub(in crate::spawner) fn publish(&mut self) {
@@ -121,8 +116,8 @@ impl Driver {
 }
 
 /// Counts an ended spawn and the time it spent in each stage.
-fn count(metrics: &Metrics, history: &OperationRecord, outcome: &Outcome) {
-    if history.kind != OperationKind::Spawn {
+fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome) {
+    if record.kind != OperationKind::Spawn {
         return;
     }
     metrics.spawn_ended(match outcome {
@@ -131,7 +126,7 @@ fn count(metrics: &Metrics, history: &OperationRecord, outcome: &Outcome) {
         Outcome::Failed(_) => SpawnOutcome::Failed,
         Outcome::Cancelled => SpawnOutcome::Cancelled,
     });
-    for span in &history.stages {
+    for span in &record.stages {
         let spent = span.duration_ms.and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
         metrics.stage_left(span.stage, Duration::from_millis(spent));
     }

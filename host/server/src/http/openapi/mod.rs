@@ -1,17 +1,19 @@
 //! The API's description: derived from the handlers, and a page to read it.
 
+mod answers;
+mod names;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{Html, IntoResponse};
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
-use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{
-    ContentBuilder, ObjectBuilder, Ref, Required, Response, ResponseBuilder, SecurityRequirement,
-    ServerBuilder, Type,
-};
+use utoipa::openapi::{SecurityRequirement, ServerBuilder};
 use utoipa::{Modify, OpenApi};
 
+use self::answers::{CommonErrors, RequestIds};
+use self::names::{NamedServers, Names};
 use super::prefix::Prefix;
 use super::problem::{Detail, ErrorBody};
 use super::wire;
@@ -20,7 +22,7 @@ use super::wire;
 #[openapi(
     info(
         title = "wasmspawner",
-        description = "Starts, watches and stops Jupyter labs on Kubernetes. Every answer with a 4xx or 5xx status has an `ErrorBody`; every answer has the header `x-request-id`. JupyterHub's named servers have the same routes below `/servers/{server}`.",
+        description = "Starts, watches and stops Jupyter labs on Kubernetes. Every answer with a 4xx or 5xx status has an `ErrorBody`, a method that a route does not know included (405, with `Allow`); every answer has the header `x-request-id`. `Accept` is not looked at. JupyterHub's named servers have the same routes below `/servers/{server}`.",
         license(name = "Apache-2.0"),
     ),
     paths(
@@ -30,8 +32,8 @@ use super::wire;
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, get_openapi, browse,
     ),
-    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::SpawnBody, ErrorBody, Detail)),
-    modifiers(&Credentials, &Names, &NamedServers, &CommonErrors),
+    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
     tags((name = "labs", description = "Labs of users"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]
 struct Document;
@@ -60,7 +62,7 @@ pub(super) async fn get_openapi(State(prefix): State<Prefix>) -> impl IntoRespon
 pub(super) async fn browse() -> impl IntoResponse {
     let own_only =
         "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
-    ([(CONTENT_SECURITY_POLICY, own_only)], Html(include_str!("browse.html")))
+    ([(CONTENT_SECURITY_POLICY, own_only)], Html(include_str!("../browse.html")))
 }
 
 /// How callers prove who they are.
@@ -75,86 +77,8 @@ impl Modify for Credentials {
     }
 }
 
-/// The parameter `username` of every path that has it.
-struct Names;
-
-impl Modify for Names {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for (path, item) in &mut document.paths.paths {
-            if path.contains("{username}") {
-                let parameter = name("username", "Whose lab, as the Hub writes it; percent-encoded");
-                item.parameters.get_or_insert_default().push(parameter.into());
-            }
-        }
-    }
-}
-
-/// The paths of named servers: the same operations, with one parameter more.
-struct NamedServers;
-
-impl Modify for NamedServers {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let named: Vec<(String, PathItem)> = document.paths.paths.iter().filter_map(named_server).collect();
-        document.paths.paths.extend(named);
-    }
-}
-
-fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)> {
-    let (before, after) = path.split_once("/{username}")?;
-    let mut item = item.clone();
-    item.parameters
-        .get_or_insert_default()
-        .push(name("server", "Which of the user's named servers; percent-encoded").into());
-    for operation in operations(&mut item) {
-        if let Some(id) = &mut operation.operation_id {
-            id.push_str("_of_server");
-        }
-    }
-    Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
-}
-
-/// The answers that every route with credentials may give.
-struct CommonErrors;
-
-impl Modify for CommonErrors {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        for item in document.paths.paths.values_mut() {
-            let has_names = item.parameters.is_some();
-            for operation in operations(item).filter(|operation| operation.security.is_none()) {
-                let mut add = |status: &str, description| {
-                    let response = || error(description).into();
-                    operation.responses.responses.entry(status.to_owned()).or_insert_with(response);
-                };
-                add("401", "No valid credential");
-                add("403", "The credential is not good for this");
-                add("503", "Not ready, or the identity provider does not answer");
-                if has_names {
-                    add("422", "A name in the path is invalid");
-                }
-            }
-        }
-    }
-}
-
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten()
-}
-
-fn name(name: &str, description: &str) -> Parameter {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Path)
-        .required(Required::True)
-        .description(Some(description))
-        .schema(Some(
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255)),
-        ))
-        .build()
-}
-
-fn error(description: &str) -> Response {
-    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-    ResponseBuilder::new().description(description).content("application/json", body).build()
 }
 
 #[cfg(test)]
@@ -189,6 +113,47 @@ mod tests {
         let json = json();
         assert_eq!(json["openapi"], "3.1.0");
         assert_eq!(json["servers"][0]["url"], "/spawner/v1");
+    }
+
+    #[test]
+    fn closed_sets_are_listed() {
+        let json = json();
+        for (schema, values) in [
+            ("LabStatus", vec!["starting", "running", "terminating", "failed"]),
+            ("StatusFilter", vec!["starting", "running", "terminating", "failed", "all"]),
+            ("PodPresence", vec!["present", "missing"]),
+            ("OperationKind", vec!["spawn", "stop", "reap"]),
+            ("Outcome", vec!["complete", "failed", "cancelled"]),
+            ("Blame", vec!["user", "policy", "cluster", "service"]),
+            ("Severity", vec!["info", "warning", "critical"]),
+            ("KeptBecause", vec!["retained", "shared"]),
+            ("OnServerDeletion", vec!["retain", "delete"]),
+        ] {
+            let described = &json["components"]["schemas"][schema];
+            assert_eq!(
+                (&described["type"], &described["enum"]),
+                (&"string".into(), &values.into()),
+                "{schema}"
+            );
+        }
+        let stages = json["components"]["schemas"]["Stage"]["enum"].as_array().unwrap();
+        assert_eq!(stages.len(), 9, "{stages:?}");
+    }
+
+    #[test]
+    fn each_kind_of_event_has_a_schema() {
+        let json = json();
+        let stream = &json["paths"]["/labs/{username}/events"]["get"]["responses"]["200"]["content"];
+        assert_eq!(stream["text/event-stream"]["schema"]["$ref"], "#/components/schemas/StreamEvent");
+        let kinds = &json["components"]["schemas"]["StreamEvent"]["discriminator"]["mapping"];
+        let kinds = kinds.as_object().unwrap();
+        let names: Vec<&str> = kinds.keys().map(String::as_str).collect();
+        assert_eq!(names, ["complete", "error", "failed", "info", "progress", "stage"]);
+        for (kind, reference) in kinds {
+            let event = json.pointer(reference.as_str().unwrap().trim_start_matches('#')).unwrap();
+            assert_eq!(event["properties"]["event"]["enum"], serde_json::json!([kind]));
+            assert_eq!(event["required"], serde_json::json!(["id", "event", "data"]));
+        }
     }
 
     #[test]

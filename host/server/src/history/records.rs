@@ -1,0 +1,90 @@
+//! The records in memory: which there are, and which of them goes first.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wasmspawner_core::lab::{JobId, LabKey};
+
+use super::entry::Shared;
+
+/// The records of all labs. What is asked of it answers what is to go from the disk.
+#[derive(Default)]
+pub(super) struct Records {
+    /// The newest first.
+    of_labs: HashMap<LabKey, VecDeque<Arc<Shared>>>,
+    /// Those of operations that have ended, in the order of that.
+    ended: BTreeMap<(Timestamp, JobId), LabKey>,
+    count: usize,
+}
+
+impl Records {
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn of(&self, key: &LabKey) -> impl Iterator<Item = &Arc<Shared>> {
+        self.of_labs.get(key).into_iter().flatten()
+    }
+
+    pub(super) fn open(&self) -> Vec<Arc<Shared>> {
+        let all = self.of_labs.values().flatten();
+        all.filter(|record| record.ended_at().is_none()).cloned().collect()
+    }
+
+    /// Adds the newest record of a lab, which there is no other of.
+    pub(super) fn add(&mut self, key: &LabKey, record: Arc<Shared>) {
+        self.end(key, &record);
+        self.of_labs.entry(key.clone()).or_default().push_front(record);
+        self.count += 1;
+    }
+
+    /// The record is of an operation that has ended, if it has.
+    pub(super) fn end(&mut self, key: &LabKey, record: &Shared) {
+        if let Some(ended_at) = record.ended_at() {
+            self.ended.insert((ended_at, record.job_id()), key.clone());
+        }
+    }
+
+    /// Drops records until no lab has more than `of_one_lab` and there are no more than `in_all`: those that ended
+    /// first, and never one of an operation under way.
+    pub(super) fn drop_above(&mut self, key: &LabKey, of_one_lab: usize, in_all: usize) -> Vec<Arc<Shared>> {
+        let mut dropped = Vec::new();
+        let of_lab: Vec<Arc<Shared>> = self.of(key).skip(of_one_lab).cloned().collect();
+        for record in of_lab {
+            if let Some(ended_at) = record.ended_at() {
+                self.ended.remove(&(ended_at, record.job_id()));
+                dropped.extend(self.take(key, record.job_id()));
+            }
+        }
+        while self.count > in_all
+            && let Some(((_, job_id), key)) = self.ended.pop_first()
+        {
+            dropped.extend(self.take(&key, job_id));
+        }
+        dropped
+    }
+
+    /// Drops the records of operations that ended before `oldest`.
+    pub(super) fn drop_before(&mut self, oldest: Timestamp) -> Vec<Arc<Shared>> {
+        let mut dropped = Vec::new();
+        while let Some(first) = self.ended.first_entry()
+            && first.key().0 < oldest
+        {
+            let ((_, job_id), key) = first.remove_entry();
+            dropped.extend(self.take(&key, job_id));
+        }
+        dropped
+    }
+
+    fn take(&mut self, key: &LabKey, job_id: JobId) -> Option<Arc<Shared>> {
+        let of_lab = self.of_labs.get_mut(key)?;
+        let at = of_lab.iter().position(|record| record.job_id() == job_id)?;
+        let taken = of_lab.remove(at);
+        if of_lab.is_empty() {
+            self.of_labs.remove(key);
+        }
+        self.count -= usize::from(taken.is_some());
+        taken
+    }
+}

@@ -1,0 +1,189 @@
+//! The history, on disk and in memory.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use wasmspawner_core::lifecycle::{Operation, OperationKind};
+use wasmspawner_core::names::Username;
+use wasmspawner_core::progress::{Entry, LoggedEntry};
+
+use super::*;
+
+const KEEP: Keep = Keep { span: SignedDuration::from_hours(1), operations: 1000 };
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+}
+
+fn lab(user: &str) -> LabKey {
+    LabKey::default_server(Username::parse(user).unwrap())
+}
+
+fn job(number: u128) -> JobId {
+    JobId::new(uuid::Uuid::from_u128(number))
+}
+
+/// An operation on a lab begins, at the second that is its number.
+fn begin(history: &History, user: &str, number: u32) -> HistoryEntry {
+    let started_at = at(number.into());
+    let operation = Operation {
+        job_id: job(number.into()),
+        kind: OperationKind::Spawn,
+        started_at,
+        deadline: started_at,
+    };
+    history.begin(OperationRecord::begin(lab(user), &operation))
+}
+
+/// One that also ends, a second later.
+fn begin_and_end(history: &History, user: &str, number: u32) -> HistoryEntry {
+    let entry = begin(history, user, number);
+    entry.end(Outcome::Complete, at(i64::from(number) + 1));
+    entry
+}
+
+fn say(entry: &HistoryEntry, number: usize) {
+    entry.note(&LoggedEntry { number, at: at(0), entry: Entry::Info(number.to_string()) });
+}
+
+fn numbers(history: &History, user: &str) -> Vec<u128> {
+    history
+        .of(&lab(user))
+        .iter()
+        .map(|record| record.job_id.to_string().parse::<uuid::Uuid>().unwrap().as_u128())
+        .collect()
+}
+
+/// Opens the file again once the thread that writes it has let go of it.
+fn reopen(file: &Path, keep: Keep) -> History {
+    let attempts = std::iter::from_fn(|| {
+        std::thread::yield_now();
+        Some(History::open(file, keep))
+    });
+    attempts.take(1_000_000).find_map(Result::ok).unwrap()
+}
+
+#[test]
+fn a_history_survives_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    let history = History::open(&file, KEEP).unwrap();
+    begin(&history, "ada", 1);
+    say(&begin(&history, "ada", 2), 1);
+    history.flush();
+    drop(history);
+    let reopened = reopen(&file, KEEP);
+    assert_eq!(numbers(&reopened, "ada"), [2, 1]);
+    assert_eq!(reopened.last(&lab("ada")).unwrap().events.len(), 1);
+}
+
+#[test]
+fn a_history_that_cannot_be_read_is_moved_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    std::fs::write(&file, "this is no database, but it is long enough to be looked at as one").unwrap();
+    let history = History::open(&file, KEEP).unwrap();
+    begin(&history, "ada", 1);
+    assert_eq!(numbers(&history, "ada"), [1]);
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name.to_string_lossy().starts_with("history.broken-")), "{names:?}");
+}
+
+#[test]
+fn what_a_crash_left_open_is_closed() {
+    let history = History::in_memory(KEEP);
+    begin(&history, "ada", 1);
+    begin(&history, "ada", 2);
+    history.close_interrupted(at(9), |_| Some(job(2)));
+    let open: Vec<bool> = history.of(&lab("ada")).iter().map(|record| record.ended_at.is_none()).collect();
+    assert_eq!((numbers(&history, "ada"), open), (vec![2, 1], vec![true, false]));
+}
+
+#[test]
+fn what_is_too_old_is_forgotten_but_not_what_goes_on() {
+    let history = History::in_memory(KEEP);
+    begin(&history, "ada", 1);
+    begin_and_end(&history, "ada", 2);
+    begin_and_end(&history, "ada", 7300);
+    history.expire(at(7500));
+    assert_eq!(numbers(&history, "ada"), [7300, 1]);
+    assert_eq!(history.len(), 2);
+}
+
+#[test]
+fn beyond_the_bound_those_that_ended_first_go_and_never_one_under_way() {
+    let history = History::in_memory(Keep { operations: 3, ..KEEP });
+    let under_way = begin(&history, "ada", 1);
+    begin_and_end(&history, "grace", 2);
+    begin_and_end(&history, "edsger", 3);
+    begin_and_end(&history, "barbara", 4);
+    assert_eq!((history.len(), numbers(&history, "grace")), (3, vec![]));
+    begin(&history, "grace", 5);
+    begin(&history, "grace", 6);
+    assert_eq!((history.len(), numbers(&history, "grace")), (3, vec![6, 5]));
+    // Only operations under way are left: there may be more of them than of records that are kept.
+    begin(&history, "edsger", 7);
+    assert_eq!((history.len(), numbers(&history, "ada")), (4, vec![1]));
+    under_way.end(Outcome::Cancelled, at(8));
+    assert_eq!((history.len(), numbers(&history, "ada")), (3, vec![]));
+}
+
+#[test]
+fn one_lab_does_not_push_out_all_others() {
+    let history = History::in_memory(KEEP);
+    begin_and_end(&history, "grace", 1);
+    let most = u32::try_from(MOST_OF_ONE_LAB).unwrap();
+    (2..most + 10).for_each(|number| drop(begin_and_end(&history, "ada", number)));
+    assert_eq!((history.of(&lab("ada")).len(), numbers(&history, "grace")), (MOST_OF_ONE_LAB, vec![1]));
+    assert_eq!(history.len(), MOST_OF_ONE_LAB + 1);
+}
+
+#[test]
+fn what_was_dropped_is_gone_from_the_disk_whatever_is_noted_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    let history = History::open(&file, Keep { operations: 2, ..KEEP }).unwrap();
+    let dropped = begin_and_end(&history, "ada", 1);
+    (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
+    // Trouble of a lab that has been running for long.
+    say(&dropped, 1);
+    history.flush();
+    drop((history, dropped));
+    let all = reopen(&file, KEEP);
+    assert_eq!(numbers(&all, "ada"), [99, 98]);
+    begin(&all, "ada", 100);
+    all.flush();
+    drop(all);
+    assert_eq!(
+        numbers(&reopen(&file, Keep { operations: 1, ..KEEP }), "ada"),
+        [100],
+        "a smaller bound holds at once"
+    );
+}
+
+#[test]
+fn notes_of_many_operations_at_once_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    let history = History::open(&file, KEEP).unwrap();
+    let users: Vec<String> = (0..20).map(|user| format!("user{user}")).collect();
+    std::thread::scope(|scope| {
+        for (number, user) in (1..).zip(&users) {
+            let history = &history;
+            scope.spawn(move || {
+                let entry = begin(history, user, number);
+                (1..=50).for_each(|number| say(&entry, number));
+                entry.end(Outcome::Complete, at(60));
+            });
+        }
+    });
+    history.flush();
+    drop(history);
+    let reopened = reopen(&file, KEEP);
+    for user in &users {
+        let record = reopened.last(&lab(user)).unwrap();
+        let distinct: BTreeSet<usize> = record.events.iter().map(|event| event.number).collect();
+        assert_eq!((distinct.len(), record.ended_at), (50, Some(at(60))), "{user}");
+    }
+}

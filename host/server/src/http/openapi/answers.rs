@@ -1,0 +1,75 @@
+//! What all routes answer alike.
+
+use utoipa::Modify;
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::{ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, Type};
+
+use super::operations;
+
+/// The errors that every route may answer with.
+pub(super) struct CommonErrors;
+
+impl Modify for CommonErrors {
+    fn modify(&self, document: &mut OpenApi) {
+        for item in document.paths.paths.values_mut() {
+            let has_names = item.parameters.is_some();
+            for operation in operations(item) {
+                let with_credentials = operation.security.is_none();
+                let mut add = |status: &str, response: Response| {
+                    let responses = &mut operation.responses.responses;
+                    responses.entry(status.to_owned()).or_insert_with(|| response.into());
+                };
+                add("414", error("Path and query are too long"));
+                add("431", error("The headers are too large, or too many"));
+                add("500", error("A fault of the service, or of a policy"));
+                if with_credentials {
+                    let scheme = text("`Bearer`");
+                    add("401", with(error("No valid credential"), "www-authenticate", scheme));
+                    add("403", error("The credential is not good for this"));
+                    let away = "Not ready, or the identity provider does not answer";
+                    add("503", with(error(away), "retry-after", seconds()));
+                }
+                if has_names {
+                    add("400", error("A name in the path is not UTF-8"));
+                    add("422", error("A name in the path is invalid"));
+                }
+            }
+        }
+    }
+}
+
+/// The header that every answer has.
+pub(super) struct RequestIds;
+
+impl Modify for RequestIds {
+    fn modify(&self, document: &mut OpenApi) {
+        let id = text("Ties the answer to the service's log");
+        for operation in document.paths.paths.values_mut().flat_map(operations) {
+            for response in operation.responses.responses.values_mut() {
+                if let RefOr::T(response) = response {
+                    response.headers.insert("x-request-id".to_owned(), id.clone().into());
+                }
+            }
+        }
+    }
+}
+
+fn error(description: &str) -> Response {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    ResponseBuilder::new().description(description).content("application/json", body).build()
+}
+
+fn with(mut response: Response, name: &str, header: Header) -> Response {
+    response.headers.insert(name.to_owned(), header.into());
+    response
+}
+
+fn text(description: &str) -> Header {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
+    HeaderBuilder::new().schema(Some(schema)).description(Some(description)).build()
+}
+
+fn seconds() -> Header {
+    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    HeaderBuilder::new().schema(Some(schema)).description(Some("Seconds")).build()
+}

@@ -1,0 +1,67 @@
+//! The names in paths.
+
+use utoipa::Modify;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::{ObjectBuilder, OpenApi, Required, Type};
+
+use super::operations;
+
+/// What a name may be, but for its length in bytes: no slash and no control character, no white space at either end, and
+/// neither `.` nor `..`. The same rule as `wasmspawner_core::names::Username`, as a regular expression of ECMA-262.
+fn pattern() -> String {
+    let inner = r"[^/\u0000-\u001f\u007f-\u009f]";
+    let space = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+    let (outer, no_dot) = (format!("[^/{space}]"), format!("[^/.{space}]"));
+    format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
+}
+
+/// The parameter `username` of every path that has it.
+pub(super) struct Names;
+
+impl Modify for Names {
+    fn modify(&self, document: &mut OpenApi) {
+        for (path, item) in &mut document.paths.paths {
+            if path.contains("{username}") {
+                let parameter = name("username", "ada", "Whose lab, as the Hub writes it");
+                item.parameters.get_or_insert_default().push(parameter.into());
+            }
+        }
+    }
+}
+
+/// The paths of named servers: the same operations, with one parameter more.
+pub(super) struct NamedServers;
+
+impl Modify for NamedServers {
+    fn modify(&self, document: &mut OpenApi) {
+        let named: Vec<(String, PathItem)> = document.paths.paths.iter().filter_map(named_server).collect();
+        document.paths.paths.extend(named);
+    }
+}
+
+fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)> {
+    let (before, after) = path.split_once("/{username}")?;
+    let mut item = item.clone();
+    item.parameters
+        .get_or_insert_default()
+        .push(name("server", "second", "Which of the user's named servers").into());
+    for operation in operations(&mut item) {
+        if let Some(id) = &mut operation.operation_id {
+            id.push_str("_of_server");
+        }
+    }
+    Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
+}
+
+fn name(name: &str, example: &str, what: &str) -> Parameter {
+    let description = format!("{what}; percent-encoded, and at most 255 bytes of UTF-8 before that");
+    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255));
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(schema.pattern(Some(pattern()))))
+        .example(Some(example.into()))
+        .build()
+}

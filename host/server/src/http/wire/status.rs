@@ -1,0 +1,79 @@
+//! Where a lab is in its life, as the API names it.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use wasmspawner_core::lifecycle;
+
+/// Where a lab is in its life. `failed`: its last operation failed.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum LabStatus {
+    Starting,
+    Running,
+    Terminating,
+    Failed,
+}
+
+/// Whether the pod of a lab exists.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum PodPresence {
+    Present,
+    Missing,
+}
+
+/// Which labs a list is to have.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum StatusFilter {
+    Starting,
+    Running,
+    Terminating,
+    Failed,
+    All,
+}
+
+impl From<lifecycle::LabStatus> for LabStatus {
+    fn from(status: lifecycle::LabStatus) -> Self {
+        match status {
+            lifecycle::LabStatus::Starting => Self::Starting,
+            lifecycle::LabStatus::Running => Self::Running,
+            lifecycle::LabStatus::Terminating => Self::Terminating,
+            lifecycle::LabStatus::Failed => Self::Failed,
+        }
+    }
+}
+
+impl From<lifecycle::PodPresence> for PodPresence {
+    fn from(pod: lifecycle::PodPresence) -> Self {
+        match pod {
+            lifecycle::PodPresence::Present => Self::Present,
+            lifecycle::PodPresence::Missing => Self::Missing,
+        }
+    }
+}
+
+impl StatusFilter {
+    /// The filter of this name.
+    pub(in crate::http) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "starting" => Some(Self::Starting),
+            "running" => Some(Self::Running),
+            "terminating" => Some(Self::Terminating),
+            "failed" => Some(Self::Failed),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+
+    /// True for a status that the list is to have.
+    pub(in crate::http) fn wants(self, status: lifecycle::LabStatus) -> bool {
+        match self {
+            Self::Starting => status == lifecycle::LabStatus::Starting,
+            Self::Running => status == lifecycle::LabStatus::Running,
+            Self::Terminating => status == lifecycle::LabStatus::Terminating,
+            Self::Failed => status == lifecycle::LabStatus::Failed,
+            Self::All => true,
+        }
+    }
+}
