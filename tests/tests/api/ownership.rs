@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
-use kube::Client;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
@@ -187,45 +186,43 @@ async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
     }
 }
 
-/// The names of a site may change while something of a failed lab is left that will not go.
+/// The names of a site may change while something of a lab that has failed is left that will not go.
 #[tokio::test]
 async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
-    let name = "fault.pull-failure";
-    let user = service.user(name).unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
     let client = service.cluster().await.unwrap();
-    assert_eq!(user.spawn(name).await.unwrap().status, 303);
-    let ours = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
-    let places = async |client: Client| -> Vec<String> {
-        let listed = Api::<Namespace>::all(client).list(&ours).await.unwrap();
-        listed.into_iter().filter_map(|namespace| namespace.metadata.name).collect()
-    };
-    until_some(async || places(client.clone()).await.pop()).await;
-    let first = places(client.clone()).await.pop().unwrap();
-    let held = json!({ "metadata": { "name": "held", "finalizers": ["example.org/held"] } });
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &first);
-    make(&maps, held).await;
-    let events = user.events(name).await.unwrap().to_end().await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "nublado-ada");
+    make(&maps, json!({ "metadata": { "name": "held", "finalizers": ["example.org/held"] } })).await;
+    let pods: Api<Pod> = Api::namespaced(client, "nublado-ada");
+    pods.delete("nb-ada", &DeleteParams::default()).await.unwrap();
+    until(&ada, "ada", |lab| lab["status"] != "running").await;
 
     service
-        .reconfigure(|config| config["names"] = json!({ "namespace": "elsewhere-{user_server}" }))
+        .reconfigure(|config| {
+            keeping(config);
+            config["names"] = json!({ "namespace": "elsewhere-{user_server}" });
+        })
         .unwrap();
     service.crash_and_restart().await.unwrap();
     let client = service.cluster().await.unwrap();
-    assert_eq!(user.spawn(name).await.unwrap().status, 303);
-    let second = until_some(async || {
-        places(client.clone()).await.into_iter().find(|place| place.starts_with("elsewhere-"))
-    });
-    second.await;
-    assert!(places(client.clone()).await.contains(&first), "it is held");
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &first);
+    // While the failed lab is taken away, a spawn is refused.
+    until_some(async || (ada.spawn("ada").await.unwrap().status == 303).then_some(())).await;
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    assert!(namespaces.get_opt("nublado-ada").await.unwrap().is_some(), "it is held");
+    let maps: Api<ConfigMap> = Api::namespaced(client, "nublado-ada");
     let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     maps.patch("held", &PatchParams::default(), &free).await.unwrap();
-    user.events(name).await.unwrap().to_end().await.unwrap();
-    assert_eq!(user.stop(name).await.unwrap().status, 202);
-    until_some(async || places(client.clone()).await.is_empty().then_some(())).await;
+    let events = ada.events("ada").await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert!(namespaces.get_opt("elsewhere-ada").await.unwrap().is_some());
+    gone(&namespaces, "nublado-ada").await;
+
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    gone(&namespaces, "elsewhere-ada").await;
+    until(&ada, "ada", Value::is_null).await;
 }
 
 /// In a namespace that stays nobody cleans up after what has no record. The service may not read Secrets: the lab's

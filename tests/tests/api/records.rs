@@ -247,6 +247,7 @@ async fn a_record_that_nobody_knows_is_taken_over() {
     let (turing, hopper) = (service.user("turing").unwrap(), service.user("hopper").unwrap());
     turing.spawn_to_end("turing").await.unwrap();
     let spawns = records(&service).await;
+    until_record(&spawns, "lab-turing", |record| record["status"]["readyAt"].is_string()).await;
     let text =
         serde_json::to_string(&spawns.get("lab-turing").await.unwrap()).unwrap().replace("turing", "hopper");
     let mut late: DynamicObject = serde_json::from_str(&text).unwrap();
