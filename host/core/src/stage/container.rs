@@ -4,8 +4,6 @@ use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerState, ContainerStateTerminated, ContainerStatus, PodSpec, PodStatus,
 };
 
-use super::pod::not_empty;
-
 /// What a container is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -170,4 +168,9 @@ impl From<&ContainerStateTerminated> for End {
     fn from(end: &ContainerStateTerminated) -> Self {
         Self { exit_code: end.exit_code, signal: end.signal, reason: not_empty(end.reason.as_ref()) }
     }
+}
+
+/// Kubernetes leaves a text out or empty when there is none.
+pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
 }

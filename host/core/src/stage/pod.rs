@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 
-use super::container::{Container, Role};
+use super::container::{Container, Role, not_empty};
 use crate::lab::JobId;
 use crate::manifest::{JOB_ID_LABEL, SPAWN_LABEL};
 
@@ -118,11 +118,6 @@ fn conditions(status: &PodStatus) -> Box<[Condition]> {
         })
     });
     known.collect()
-}
-
-/// Kubernetes leaves a text out or empty when there is none.
-pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
-    text.filter(|text| !text.is_empty()).cloned()
 }
 
 impl ObservedPod {
