@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use wasmspawner_core::record;
 
@@ -79,6 +80,39 @@ impl Cluster {
         namespaces.delete(&self.namespace, &DeleteParams::default()).await?;
         Ok(())
     }
+}
+
+/// Removes the kind `Spawn` and all records, and waits until both are gone. A record whose service has ended would wait
+/// for it for ever.
+pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
+    let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND);
+    let spawns: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = format!("{}.{}", record::PLURAL, record::GROUP);
+    if definitions.get_opt(&name).await?.is_none() {
+        return Ok(());
+    }
+    definitions.delete(&name, &DeleteParams::default()).await?;
+    let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    let mut again = tokio::time::interval(Duration::from_millis(100));
+    let going = async {
+        while definitions.get_opt(&name).await?.is_some() {
+            again.tick().await;
+            // The kind is served as long as there are records.
+            let left = spawns.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
+            for record in left {
+                let namespace = record.namespace().unwrap_or_default();
+                let spawns: Api<DynamicObject> =
+                    Api::namespaced_with(client.clone(), &namespace, &ApiResource::from_gvk(&kind));
+                match spawns.patch(&record.name_any(), &PatchParams::default(), &release).await {
+                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    answer => drop(answer?),
+                }
+            }
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_mins(1), going).await.context("the kind Spawn does not go")?
 }
 
 /// The file that `TEST_KUBECONFIG` names.

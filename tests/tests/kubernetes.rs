@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::guests;
-use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
+use wasmspawner_tests::kubernetes::{Cluster, SKIPPED, remove_definition};
 use wasmspawner_tests::service::Service;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
@@ -32,6 +32,8 @@ async fn labs_live_on_a_kubernetes() {
         return cluster.leave().await.unwrap();
     }
     let token = account(&cluster).await;
+    // Another test may have been killed here.
+    remove_definition(cluster.client.clone()).await.unwrap();
     a_cluster_without_the_definition(&cluster, &token);
     install_definition(&cluster).await;
     let kubelet = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
@@ -44,8 +46,7 @@ async fn labs_live_on_a_kubernetes() {
 
     stop.cancel();
     running.await.unwrap();
-    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
-    definitions.delete("spawns.wasmspawner.io", &DeleteParams::default()).await.unwrap();
+    remove_definition(cluster.client.clone()).await.unwrap();
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     cluster.leave().await.unwrap();

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
-use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file};
+use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file, remove_definition};
 
 /// A namespace of a real cluster, and a node; both go when it ends.
 pub(crate) struct RealCluster {
@@ -32,6 +32,7 @@ impl RealCluster {
     pub(crate) async fn leave(self) -> anyhow::Result<()> {
         self.node.stop.cancel();
         self.node.running.await?;
+        remove_definition(self.cluster.client.clone()).await?;
         self.cluster.leave().await
     }
 }

@@ -18,7 +18,7 @@ use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::api;
-use wasmspawner_tests::kubernetes::Cluster;
+use wasmspawner_tests::kubernetes::{Cluster, remove_definition};
 use wasmspawner_tests::proxy::Proxy;
 use wasmspawner_tests::service::Service;
 
@@ -106,10 +106,8 @@ impl Setup {
         drop(self.service);
         drop(self.kubelet.0);
         self.kubelet.1.await.unwrap();
-        let how = DeleteParams::default();
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.clone());
-        definitions.delete(&format!("{}.{}", record::PLURAL, record::GROUP), &how).await.unwrap();
-        Api::<Node>::all(self.cluster).delete(NODE, &how).await.unwrap();
+        remove_definition(self.cluster.clone()).await.unwrap();
+        Api::<Node>::all(self.cluster).delete(NODE, &DeleteParams::default()).await.unwrap();
     }
 
     /// The namespace of a user's lab.
