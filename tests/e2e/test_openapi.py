@@ -71,6 +71,8 @@ def service(tmp_path_factory):
         venv=Path(sys.executable).parent,
         spawner_port=free_port(),
         runtime="simulated",
+        # There is no Hub here that could be asked which labs it has forgotten.
+        adapt=lambda config: config.pop("hub"),
     )
     process = stack.start_service(settings)
     yield settings
