@@ -134,7 +134,9 @@ def serve_command(settings: Settings) -> list[str | Path]:
     settings.adapt(config)
     (settings.state / "homes").mkdir(mode=0o700, exist_ok=True)
     file = site_config.write(config, settings.state / "wasmspawner.yaml")
-    return [settings.program, "serve", "--local", "--state-dir", settings.state, "--config", file]
+    # `--local` adds the one-machine cluster where the configuration names none.
+    local = ["--local"] if "embedded" in config else []
+    return [settings.program, "serve", *local, "--state-dir", settings.state, "--config", file]
 
 
 def token(settings: Settings, *who: str) -> str:

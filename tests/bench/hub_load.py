@@ -144,6 +144,8 @@ class Node:
             "requests_per_second": None,
         }
         config["names"] = {"namespace": self.namespace + "-{user_server}"}
+        # What the Hub has forgotten is not what is measured.
+        del config["hub"]
 
 
 @contextmanager
