@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use wasmspawner_tests::api::{Client, PREFIX};
 
-use crate::rounds::mebibytes;
+use crate::rounds::{fraction, mebibytes};
 use crate::simulated::{SimulatedCluster, Templates};
 use crate::site;
 use crate::usage::Usage;
@@ -74,7 +74,7 @@ impl Row {
     fn print(&self, before: Option<&Self>) {
         let more = before.filter(|before| before.labs < self.labs).map_or_else(String::new, |before| {
             let kib = self.settled.resident_kib.saturating_sub(before.settled.resident_kib);
-            format!("{:.1} KiB", mebibytes(kib * 1024) / mebibytes(1024 * (self.labs - before.labs) as u64))
+            format!("{:.1} KiB", fraction(kib) / fraction((self.labs - before.labs) as u64))
         });
         println!(
             "{:6}  {:5.2} s   {:13.2} s   {:7.2} s   {:6.1} ({:6.1}) MiB   {more:>10}   {:6} ms   {:.0} ms, {} KiB",

@@ -169,7 +169,7 @@ pub(crate) fn mebibytes(kib: u64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
-fn fraction(count: u64) -> f64 {
+pub(crate) fn fraction(count: u64) -> f64 {
     count as f64
 }
 

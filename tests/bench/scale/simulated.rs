@@ -37,7 +37,7 @@ struct Template {
     kind: &'static str,
     api_version: &'static str,
     text: String,
-    /// Uids in it, and what they begin with in a copy.
+    /// The uids in it. A copy has others.
     uids: Vec<String>,
 }
 

@@ -1,7 +1,5 @@
 //! What is not the service's own is left alone, whatever its labels say.
 
-use std::time::Duration;
-
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -9,7 +7,7 @@ use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;
 
 use super::records::gone;
-use super::running::until;
+use super::running::{until, until_some};
 use crate::BINARY;
 
 async fn make<K>(api: &Api<K>, object: Value)
@@ -17,20 +15,6 @@ where
     K: Clone + serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug,
 {
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-}
-
-/// Looks until there is something.
-async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let looking = async {
-        loop {
-            again.tick().await;
-            if let Some(found) = look().await {
-                return found;
-            }
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
 }
 
 #[tokio::test]

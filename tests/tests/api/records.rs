@@ -9,7 +9,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
 
-use super::running::until;
+use super::running::{until, until_some};
 use crate::BINARY;
 
 pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {
@@ -22,13 +22,7 @@ pub(crate) async fn gone<K>(api: &Api<K>, name: &str)
 where
     K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
 {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let waiting = async {
-        while api.get_opt(name).await.unwrap().is_some() {
-            again.tick().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+    until_some(async || api.get_opt(name).await.unwrap().is_none().then_some(())).await;
 }
 
 fn keeping(config: &mut Value) {
@@ -61,13 +55,7 @@ async fn a_lab_has_a_record_as_long_as_it_exists() {
 }
 
 pub(crate) async fn until_record(api: &Api<DynamicObject>, name: &str, wanted: impl Fn(&Value) -> bool) {
-    let mut again = tokio::time::interval(Duration::from_millis(50));
-    let waiting = async {
-        while !api.get_opt(name).await.unwrap().is_some_and(|record| wanted(&record.data)) {
-            again.tick().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+    until_some(async || api.get_opt(name).await.unwrap().filter(|record| wanted(&record.data))).await;
 }
 
 #[tokio::test]

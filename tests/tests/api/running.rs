@@ -8,20 +8,28 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Waits until the lab is as wanted.
-pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+/// Looks until there is something.
+pub(crate) async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let looking = async {
         loop {
             again.tick().await;
-            let answer = client.lab(lab).await.unwrap();
-            let now = if answer.status == 404 { Value::Null } else { answer.json().unwrap() };
-            if wanted(&now) {
-                return now;
+            if let Some(found) = look().await {
+                return found;
             }
         }
     };
     tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
+}
+
+/// Waits until the lab is as wanted.
+pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    until_some(async || {
+        let answer = client.lab(lab).await.unwrap();
+        let now = if answer.status == 404 { Value::Null } else { answer.json().unwrap() };
+        wanted(&now).then_some(now)
+    })
+    .await
 }
 
 #[tokio::test]

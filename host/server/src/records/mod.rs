@@ -63,8 +63,9 @@ impl SpawnRecords {
         list_some(&self.api, &self.selector(), "list Spawns", lab).await
     }
 
-    /// Writes down a spawn that was accepted, and tries that until `until`. `AlreadyExists` is no error for the same operation: the answer to an
-    /// earlier try was lost. `Changed` is one of the same lab that an earlier request has left, for the same reason.
+    /// Writes down a spawn that was accepted, and tries that until `until`. `AlreadyExists` is no error for the same
+    /// operation: the answer to an earlier try was lost. `Changed` is one of the same lab that an earlier request has left,
+    /// for the same reason.
     pub async fn create(
         &self,
         name: &ObjectName,

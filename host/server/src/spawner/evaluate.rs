@@ -9,7 +9,7 @@ use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects};
-use wasmspawner_core::names::{KeptNames, LabNames, LabelValue, NamespaceName};
+use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, Answer, Ledger, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
@@ -28,7 +28,6 @@ use super::site::Site;
 use super::snapshot::About;
 use super::volumes::OwnClaim;
 use crate::k8s::KubernetesError;
-use crate::store::Claim;
 
 /// A request that the policies have nothing against: its options are parsed, its names are known.
 pub(super) struct Approved {
@@ -268,10 +267,8 @@ impl Decided {
     }
 
     /// The volume claims that its pod mounts.
-    pub(super) fn claims(&self) -> Vec<Claim> {
-        let pod = ObservedPod::from(&self.objects.pod);
-        let Ok(namespace) = NamespaceName::parse(pod.namespace) else { return Vec::new() };
-        pod.claims.into_iter().map(|claim| (namespace.clone(), claim)).collect()
+    pub(super) fn claims(&self) -> Box<[String]> {
+        ObservedPod::from(&self.objects.pod).claims
     }
 }
 

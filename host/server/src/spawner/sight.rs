@@ -132,8 +132,9 @@ impl Sight {
         self.keep_events(claims);
     }
 
-    /// Follows these claims as well.
-    pub(super) fn set_claims(&mut self, claims: Vec<Claim>) {
+    /// Follows these claims of the lab's namespace as well.
+    pub(super) fn set_claims(&mut self, names: &[String]) {
+        let claims = self.claims(names);
         self.follower.set_claims(claims);
     }
 

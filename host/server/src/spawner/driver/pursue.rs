@@ -152,7 +152,7 @@ impl Driver {
                 let terms = decided.terms();
                 self.about = Arc::clone(&decided.about);
                 if let Some(sight) = &mut self.sight {
-                    sight.set_claims(decided.claims());
+                    sight.set_claims(&decided.claims());
                 }
                 self.material = Material::Decided(Arc::new(*decided));
                 self.feed(Event::Decided(Ok(terms)));
