@@ -203,8 +203,6 @@ async def measure(settings, hub, users, rounds, progress):
     async with aiohttp.ClientSession(
         headers={"Authorization": f"token {TOKEN}"}, connector=aiohttp.TCPConnector(limit=0)
     ) as session:
-        names = [f"user{n:04}" for n in range(users)]
-
         async def ask(method, path, **options):
             async with session.request(method, api + path, **options) as answer:
                 body = await answer.text()
@@ -216,8 +214,11 @@ async def measure(settings, hub, users, rounds, progress):
             async with session.get(f"{api}/users/{name}/server/progress") as answer:
                 await answer.read()
 
-        await ask("POST", "/users", json={"usernames": names})
         for number in range(rounds + 1):
+            # Others in each round: a namespace that was deleted stays for five seconds more, because Kubernetes'
+            # namespace controller waits for that long, and a spawn of the same user waits for it.
+            names = [f"user{number}-{n:04}" for n in range(users)]
+            await ask("POST", "/users", json={"usernames": names})
             before, begun = process.cpu_times(), time.perf_counter()
             spawns = [asyncio.create_task(ask("POST", f"/users/{name}/server")) for name in names]
             watchers = []
