@@ -158,7 +158,9 @@ def launch_service(settings: Settings) -> Process:
     """Start the service, which wants to see at least one token."""
     command = serve_command(settings)
     _write_hub_token(settings, "")
-    return Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, dict(os.environ))
+    # glibc keeps free memory for each thread; with one arena for all, the service is 40 MiB smaller at a thousand labs.
+    env = {"MALLOC_ARENA_MAX": "1"} | os.environ
+    return Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, env)
 
 
 def await_service(settings: Settings, service: Process) -> None:

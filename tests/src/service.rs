@@ -236,6 +236,8 @@ impl Service {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("serve").arg("--config").arg(self.config_file()).env_remove("RUST_LOG");
+        // As `make run` starts it, and as `deploy/README.md` advises.
+        command.env("MALLOC_ARENA_MAX", "1");
         command
     }
 

@@ -138,7 +138,11 @@ async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> a
             Some(namespace) => Api::namespaced_with(client.clone(), &namespace, kind),
             None => Api::all_with(client.clone(), kind),
         };
-        api.create(&PostParams::default(), object).await.map(drop)
+        match api.create(&PostParams::default(), object).await {
+            // The client repeats a request by itself whose connection broke after the API server had done it.
+            Err(kube::Error::Api(answer)) if answer.code == 409 => Ok(()),
+            created => created.map(drop),
+        }
     };
     let [namespace, rest @ .., pod] = objects.as_slice() else { anyhow::bail!("no objects") };
     one(namespace).await?;

@@ -212,7 +212,7 @@ impl Labs {
         // What the policies took is not the cluster's fault.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.tell(&key, Message::Spawn(Box::new(approved), Waiting { until, reply }));
+        self.tell(&key, Message::Spawn(approved, Waiting { until, reply }));
         answered(answer, until).await
     }
 
@@ -244,7 +244,7 @@ impl Labs {
     pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
-        self.tell(key, Message::Stop(Box::new(request), Waiting { until, reply }));
+        self.tell(key, Message::Stop(request, Waiting { until, reply }));
         answered(answer, until).await
     }
 
@@ -287,7 +287,7 @@ impl Labs {
     /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.
     pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
-            let _ = handle.inbox.send(Message::Record(Box::new(stored)));
+            let _ = handle.inbox.send(Box::new(Message::Record(stored)));
         }
     }
 
@@ -299,27 +299,27 @@ impl Labs {
     /// The cluster's API has gone away, or is back.
     pub(super) fn tell_health(&self, away: bool) {
         for (_, handle) in self.registry().iter() {
-            let _ = handle.inbox.send(Message::ClusterAway(away));
+            let _ = handle.inbox.send(Box::new(Message::ClusterAway(away)));
         }
     }
 
     /// The lab's driver looks after it soon.
     pub(super) fn nudge(&self, key: &LabKey) {
         if let Some(handle) = self.registry().get(key) {
-            let _ = handle.inbox.send(Message::Housekeeping);
+            let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
     }
 
     /// Every driver does what is to be done now and then.
     pub(super) fn housekeeping(&self) {
         for (_, handle) in self.registry().iter() {
-            let _ = handle.inbox.send(Message::Housekeeping);
+            let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
     }
 
     /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none
     /// is lost.
-    pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Message>) -> bool {
+    pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Box<Message>>) -> bool {
         let mut registry = self.registry();
         if !inbox.is_empty() {
             return false;
@@ -333,11 +333,11 @@ impl Labs {
         let mut registry = self.registry();
         if let Some(handle) = registry.get(key) {
             // One that panicked is about to be replaced; who asked is told to ask again.
-            let _ = handle.inbox.send(message);
+            let _ = handle.inbox.send(Box::new(message));
             return;
         }
         let (handle, driver) = self.driver(key);
-        let _ = handle.inbox.send(message);
+        let _ = handle.inbox.send(Box::new(message));
         registry.insert(key.clone(), handle);
         tokio::spawn(self.clone().run(key.clone(), driver));
     }

