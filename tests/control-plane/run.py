@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
 
-import plane
+import control_plane
 import programs
 import toolchain
 
@@ -35,7 +35,7 @@ def run_with(command: list[str]) -> int:
         print(f"skipped: tests against a Kubernetes control plane; {missing}", flush=True)
         return subprocess.call(command)
     begun = time.monotonic()
-    with plane.ControlPlane(folder) as running:
+    with control_plane.ControlPlane(folder) as running:
         print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
         return subprocess.call(command, env=os.environ | {"TEST_KUBECONFIG": str(running.kubeconfig)})
 

@@ -11,13 +11,13 @@ use wasmspawner_tests::service::Service;
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
 /// What a command answered.
-struct Answer {
+struct Ended {
     code: i32,
     stdout: String,
     stderr: String,
 }
 
-impl Answer {
+impl Ended {
     #[track_caller]
     fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
@@ -25,12 +25,12 @@ impl Answer {
     }
 }
 
-fn run(arguments: &[&str]) -> Answer {
+fn run(arguments: &[&str]) -> Ended {
     let mut command = Command::new(BINARY);
     command.args(arguments).env_remove("WASMSPAWNER_TOKEN").env_remove("WASMSPAWNER_URL");
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Answer { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+    Ended { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
 /// A site with the policy `default`, and nothing running.
@@ -168,7 +168,7 @@ async fn volumes_are_shown_and_released() {
 }
 
 /// `wasmspawner labs` for a running service. The one-machine mode keeps its tokens where its configuration is.
-fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Answer {
+fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Ended {
     let url = format!("http://{}/spawner/v1", service.api());
     let state_dir = service.folder().to_str().unwrap().to_owned();
     move |arguments| {

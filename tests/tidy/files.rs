@@ -44,11 +44,11 @@ fn a_file_is_named_after_what_it_holds() {
 }
 
 #[test]
-fn every_room_says_what_it_is() {
+fn every_module_says_what_it_is() {
     let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
-    hold("A room's first line says what it is for, so that a reader knows whether to go in:", &offences);
+    hold("A module's first line says what it is for, so that a reader knows whether to go in:", &offences);
 }
 
 #[test]

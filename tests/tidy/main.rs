@@ -4,7 +4,7 @@
 
 mod dependencies;
 mod files;
-mod rooms;
+mod modules;
 mod tests;
 mod tree;
 mod words;

@@ -5,11 +5,12 @@ use super::hold;
 use super::tree::{Text, texts};
 
 /// Files that may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 6] = [
+const MAY_SLEEP: [(&str, &str); 7] = [
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
+    ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
     ("tests/bench/scale/simulated.rs", "a watch on which nothing happens until its time is over"),
     (
-        "tests/control-plane/plane.py",
+        "tests/control-plane/control_plane.py",
         "asks again until a program answers, within a bound: none of them says that it is ready",
     ),
     (

@@ -63,7 +63,7 @@ impl FromStr for Scope {
 
 /// What someone wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action<'a> {
+pub enum Access<'a> {
     /// List everyone's labs.
     ListLabs,
     /// Read about this user's lab, or stop it.
@@ -102,12 +102,12 @@ const ADMINS: &[Scope] = &[Scope::AdminJupyterhub, Scope::AdminNotebook];
 const ADMIN: &[Scope] = &[Scope::AdminNotebook];
 
 /// May `caller`, holding `scopes`, do this, and by what right?
-pub fn permit(caller: &Username, scopes: &ScopeSet, action: Action<'_>) -> Result<Permit, Forbidden> {
+pub fn permit(caller: &Username, scopes: &ScopeSet, action: Access<'_>) -> Result<Permit, Forbidden> {
     let (owner, admins) = match action {
-        Action::ListLabs | Action::ReleaseVolumes => (None, ADMINS),
-        Action::ManagePolicies | Action::ManageOrphans => (None, ADMIN),
-        Action::ReadOrStop(owner) => (Some(owner), ADMINS),
-        Action::Spawn(owner) => (Some(owner), ADMIN),
+        Access::ListLabs | Access::ReleaseVolumes => (None, ADMINS),
+        Access::ManagePolicies | Access::ManageOrphans => (None, ADMIN),
+        Access::ReadOrStop(owner) => (Some(owner), ADMINS),
+        Access::Spawn(owner) => (Some(owner), ADMIN),
     };
     if admins.iter().any(|scope| scopes.contains(scope)) {
         return Ok(Permit::Administrator);
@@ -135,11 +135,11 @@ mod tests {
         let owner = Username::parse("rra").unwrap();
         let other = Username::parse("adam").unwrap();
         let table = [
-            (Action::ListLabs, [false, false, true, true], [false, false, true, true]),
-            (Action::ReadOrStop(&owner), [false, true, true, true], [false, false, true, true]),
-            (Action::Spawn(&owner), [false, true, false, true], [false, false, false, true]),
-            (Action::ManagePolicies, [false, false, false, true], [false, false, false, true]),
-            (Action::ManageOrphans, [false, false, false, true], [false, false, false, true]),
+            (Access::ListLabs, [false, false, true, true], [false, false, true, true]),
+            (Access::ReadOrStop(&owner), [false, true, true, true], [false, false, true, true]),
+            (Access::Spawn(&owner), [false, true, false, true], [false, false, false, true]),
+            (Access::ManagePolicies, [false, false, false, true], [false, false, false, true]),
+            (Access::ManageOrphans, [false, false, false, true], [false, false, false, true]),
         ];
         let held: [ScopeSet; 4] = [
             ScopeSet::new(),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_would_do() {
         let (rra, adam) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
-        let error = permit(&adam, &[Scope::ExecNotebook].into(), Action::ReadOrStop(&rra)).unwrap_err();
+        let error = permit(&adam, &[Scope::ExecNotebook].into(), Access::ReadOrStop(&rra)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "this is another user's lab; it needs one of the scopes admin:jupyterhub, admin:notebook"

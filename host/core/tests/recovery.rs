@@ -85,9 +85,9 @@ fn shown(mut recovered: Recovered, observed: &Observed, now: i64) -> Recovered {
     let policy = RestartPolicy::default();
     recovered.lab.step(Event::Tick, policy, at(now));
     for effect in recovered.lab.step(Event::Observed(Box::new(observed.clone())), policy, at(now)) {
-        if let Effect::Reap(ending) = effect {
-            let operation = LIMITS.operation(job(3), OperationKind::Reap, at(now));
-            recovered.lab.step(Event::ReapBegun(operation, ending), policy, at(now));
+        if let Effect::Cleanup(ending) = effect {
+            let operation = LIMITS.operation(job(3), OperationKind::Cleanup, at(now));
+            recovered.lab.step(Event::CleanupBegun(operation, ending), policy, at(now));
         }
     }
     recovered
@@ -163,14 +163,14 @@ proptest! {
     #[test]
     fn nothing_stopped_runs_again_and_nothing_ready_is_forgotten(
         stopped in any::<bool>(), ready in any::<bool>(), failed in any::<bool>(), deleted in any::<bool>(),
-        reap in any::<bool>(), pod in presence(), rest in presence(), now in 0_i64..100_000,
+        cleanup in any::<bool>(), pod in presence(), rest in presence(), now in 0_i64..100_000,
         stage in prop::sample::select(vec![Stage::Scheduling, Stage::Starting, Stage::Running, Stage::Failed, Stage::Stopped, Stage::Unknown]),
     ) {
         let desired = if stopped { Desired::Stopped } else { Desired::Running };
-        let kind = match (stopped, reap) {
+        let kind = match (stopped, cleanup) {
             (false, _) => OperationKind::Spawn,
             (true, false) => OperationKind::Stop,
-            (true, true) => OperationKind::Reap,
+            (true, true) => OperationKind::Cleanup,
         };
         let seen = observed(pod, rest, stage);
         let before = recovered(&spec(desired, kind), &status(ready, failed), deleted, &seen, now);

@@ -11,7 +11,7 @@ use wasmspawner_core::stage::{ObservedPod, Severity, Stage, StagePolicy, analyze
 #[serde(deny_unknown_fields)]
 struct Fixture {
     #[serde(default)]
-    policy: Patience,
+    policy: PolicyCase,
     pod: Option<Pod>,
     events: Vec<Event>,
     cases: Vec<Case>,
@@ -19,7 +19,7 @@ struct Fixture {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Patience {
+struct PolicyCase {
     image_pull_failures: Option<u32>,
 }
 

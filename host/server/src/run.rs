@@ -1,10 +1,10 @@
-//! The composition root: the only place that sees every room.
+//! The composition root: the only place that sees every module.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -21,7 +21,7 @@ use crate::hub::HubApi;
 use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
-use crate::spawner::{self, Clock, HubComparison, Labs, Provisioned, Site, Volumes};
+use crate::spawner::{self, Clock, Context, HubComparison, Labs, Provisioned, Volumes};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
@@ -58,11 +58,11 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
             .context("the one-machine cluster refuses the kind Spawn")?;
     }
     let authenticator = Authenticator::new(config.auth.clone()).await?;
-    let labs = Labs::new(Arc::new(site(config, policies, &connection, metrics.clone())?));
-    labs.site().records.check_installed().await?;
-    let prefix = Prefix::of(&labs.site().config.http);
-    write_address(&labs.site().config, &api, &prefix)?;
-    let body_limit = labs.site().config.http.max_body_bytes;
+    let labs = Labs::new(Arc::new(context(config, policies, &connection, metrics.clone())?));
+    labs.context().records.check_installed().await?;
+    let prefix = Prefix::of(&labs.context().config.http);
+    write_address(&labs.context().config, &api, &prefix)?;
+    let body_limit = labs.context().config.http.max_body_bytes;
     let address = api.local_addr()?;
 
     // The one-machine cluster outlives the drivers that work on it.
@@ -94,7 +94,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     cluster_stop.cancel();
     background.close();
     background.wait().await;
-    labs.site().history.flush();
+    labs.context().history.flush();
     tracing::info!("the service has ended");
     Ok(())
 }
@@ -104,7 +104,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 async fn drain(labs: &Labs, stop: &CancellationToken) {
     stop.cancelled().await;
     labs.drain();
-    let limit = Duration::try_from(labs.site().config.limits.drain).unwrap_or_default();
+    let limit = Duration::try_from(labs.context().config.limits.drain).unwrap_or_default();
     let created = async {
         let mut again = tokio::time::interval(Duration::from_millis(20));
         while labs.creating() > 0 {
@@ -119,12 +119,12 @@ async fn drain(labs: &Labs, stop: &CancellationToken) {
     }
 }
 
-fn site(
+fn context(
     config: Config,
     policies: Policies,
     connection: &Connection,
     metrics: Metrics,
-) -> anyhow::Result<Site> {
+) -> anyhow::Result<Context> {
     let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
     let client = connection.requests.clone();
     let keep = Keep { span: config.limits.history, operations: config.limits.history_operations };
@@ -143,7 +143,7 @@ fn site(
     let records = |name| Records::new(client.clone(), namespace, name, request_timeout);
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
-    Ok(Site {
+    Ok(Context {
         policies,
         applier: Applier::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), request_timeout),

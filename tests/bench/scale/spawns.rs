@@ -32,28 +32,33 @@ async fn all(
 
 /// Starts one lab, and waits until it is complete.
 pub(crate) async fn start(admin: Client, user: String) -> anyhow::Result<()> {
-    let answer = asked(async || admin.spawn(&user).await).await?;
+    let mut answer = admin.spawn(&user).await?;
+    while let Some(pause) = asked_to_come_back(&answer)? {
+        tokio::time::sleep(pause).await;
+        answer = admin.spawn(&user).await?;
+    }
     anyhow::ensure!(answer.status == 303, "{user} was refused: {answer:?}");
     complete(&admin, &user).await
 }
 
 /// Stops a lab, and waits until that is complete.
 pub(crate) async fn stop(admin: Client, user: String) -> anyhow::Result<()> {
-    let answer = asked(async || admin.stop(&user).await).await?;
+    let mut answer = admin.stop(&user).await?;
+    while let Some(pause) = asked_to_come_back(&answer)? {
+        tokio::time::sleep(pause).await;
+        answer = admin.stop(&user).await?;
+    }
     anyhow::ensure!(answer.status == 202, "{user} was not stopped: {answer:?}");
     complete(&admin, &user).await
 }
 
-/// Asks, and asks again when it is told to come back, as a Hub does: an API server that has a thousand labs to create
-/// may take longer for the last record than anybody is kept waiting.
-async fn asked(ask: impl AsyncFn() -> anyhow::Result<Answer>) -> anyhow::Result<Answer> {
-    loop {
-        let answer = ask().await?;
-        let Some(pause) = answer.headers.get("retry-after").filter(|_| answer.status == 503) else {
-            return Ok(answer);
-        };
-        tokio::time::sleep(Duration::from_secs(pause.to_str()?.parse()?)).await;
-    }
+/// After how long to ask again, where the service says so, as a Hub does: an API server that has a thousand labs to
+/// create may take longer for the last record than anybody is kept waiting.
+fn asked_to_come_back(answer: &Answer) -> anyhow::Result<Option<Duration>> {
+    let Some(pause) = answer.headers.get("retry-after").filter(|_| answer.status == 503) else {
+        return Ok(None);
+    };
+    Ok(Some(Duration::from_secs(pause.to_str()?.parse()?)))
 }
 
 async fn complete(admin: &Client, user: &str) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::request::About;
+use super::request::RequestSummary;
 use super::{Fault, Shared, watch};
 
 /// The connection is closed without an answer, or within one.
@@ -25,7 +25,7 @@ pub(super) async fn forward(
 ) -> anyhow::Result<Response<Body>> {
     let (parts, body) = request.into_parts();
     let body = to_bytes(Body::new(body), usize::MAX).await?;
-    let about = About::of(&parts.method, &parts.uri, &body);
+    let about = RequestSummary::of(&parts.method, &parts.uri, &body);
     shared.count(about.what.clone());
     let fault = shared.meet(&about.line, |fault| !fault.is_of_open_watches());
     match &fault {

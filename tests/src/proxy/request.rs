@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What a request is about.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct About {
+pub(super) struct RequestSummary {
     /// Verb and kind, such as `create pods`.
     pub(super) what: String,
     /// The same with the path, in which a new object has its name too.
@@ -15,7 +15,7 @@ pub(super) struct About {
     pub(super) is_watch: bool,
 }
 
-impl About {
+impl RequestSummary {
     pub(super) fn of(method: &Method, uri: &Uri, body: &Bytes) -> Self {
         let is_watch = uri
             .query()
@@ -69,11 +69,11 @@ mod tests {
             (Method::PUT, "/apis/x.io/v1/namespaces/a/ys/b", "update ys /apis/x.io/v1/namespaces/a/ys/b"),
             (Method::DELETE, "/api/v1/namespaces/a/pods", "delete-all pods /api/v1/namespaces/a/pods"),
         ] {
-            let about = About::of(&method, &uri.parse().unwrap(), &Bytes::new());
+            let about = RequestSummary::of(&method, &uri.parse().unwrap(), &Bytes::new());
             assert_eq!((about.line.as_str(), about.is_watch), (line, uri.contains("watch")));
         }
         let body = Bytes::from_static(br#"{"metadata": {"name": "b"}}"#);
-        let about = About::of(&Method::POST, &"/api/v1/namespaces/a/pods".parse().unwrap(), &body);
+        let about = RequestSummary::of(&Method::POST, &"/api/v1/namespaces/a/pods".parse().unwrap(), &body);
         assert_eq!(about.line, "create pods /api/v1/namespaces/a/pods/b");
     }
 }

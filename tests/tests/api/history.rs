@@ -45,7 +45,7 @@ async fn a_lab_that_crashes_by_itself_says_why() {
     let lab = user.lab(name).await.unwrap().json().unwrap();
     assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("Evicted")));
     let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
-    assert_eq!((&history[0]["kind"], &history[1]["kind"]), (&json!("reap"), &json!("spawn")));
+    assert_eq!((&history[0]["kind"], &history[1]["kind"]), (&json!("cleanup"), &json!("spawn")));
     assert_eq!(
         (&history[0]["outcome"], &history[0]["failure"]["reason"]),
         (&json!("failed"), &json!("Evicted"))
@@ -60,11 +60,11 @@ async fn a_lab_whose_pod_is_taken_away_is_gone() {
     let spawned = ada.spawn_to_end("ada").await.unwrap();
     let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), "nublado-ada");
     pods.delete("nb-ada", &DeleteParams::default()).await.unwrap();
-    let reaped = ada.next_operation("ada", &spawned).await.unwrap();
-    assert_eq!(reaped.last().unwrap().kind, "complete", "{reaped:#?}");
+    let cleaned = ada.next_operation("ada", &spawned).await.unwrap();
+    assert_eq!(cleaned.last().unwrap().kind, "complete", "{cleaned:#?}");
     assert_eq!(ada.lab("ada").await.unwrap().status, 404);
     let history = ada.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
-    assert_eq!((&history[0]["kind"], &history[0]["outcome"]), (&json!("reap"), &json!("complete")));
+    assert_eq!((&history[0]["kind"], &history[0]["outcome"]), (&json!("cleanup"), &json!("complete")));
 }
 
 #[tokio::test]

@@ -1,20 +1,20 @@
 //! What the service would create for a lab.
 
 use serde_json::json;
-use wasmspawner_core::config::lab::{LabConfig, LabSite, SiteSecretData};
+use wasmspawner_core::config::lab::{LabConfig, LabSection, SiteSecretData};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::compose::compose;
-use wasmspawner_core::policy::{Answer, Grants, Options, SpawnInputs};
+use wasmspawner_core::policy::{ChainAnswer, Grants, Options, SpawnInputs};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
 
 /// A lab with everything that is named after its user.
 pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
     let config = NamesConfig { compat: Compat::V7_1_0, ..NamesConfig::default() };
-    let site = LabSite::parse(LabConfig::default(), LabelValue::parse("test").unwrap()).unwrap();
+    let lab = LabConfig::parse(LabSection::default(), LabelValue::parse("test").unwrap()).unwrap();
     let customization = json!({
         "image": { "reference": "quay.io/jupyter/base-notebook:latest" },
         "volumes": [{
@@ -37,13 +37,13 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
             token: SecretString::new("secret"),
         },
         job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
-        answers: vec![Answer {
+        answers: vec![ChainAnswer {
             policy: "site".to_owned(),
             grants: Grants::default(),
             customization: serde_json::from_value(customization).unwrap(),
         }],
         quotas: Vec::new(),
-        site: &site,
+        lab: &lab,
         site_secrets: SiteSecretData::new(),
         provisioned: false,
     });

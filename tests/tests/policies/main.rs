@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wasmspawner::wasm::{
-    Blame, CallError, CallErrorKind, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+    CallBlame, CallError, CallErrorKind, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
@@ -106,7 +106,7 @@ async fn a_bad_submission_names_every_field() {
     let CallErrorKind::Invalid(fields) = &error.kind else { panic!("{error}") };
     let names: Vec<_> = fields.iter().map(|field| field.field.as_str()).collect();
     assert_eq!(names, ["size", "root"]);
-    assert_eq!(error.kind.blame(), Blame::Request);
+    assert_eq!(error.kind.blame(), CallBlame::Request);
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn a_crash_is_told_with_its_last_words() {
     for act in ["recurse", "abort", "exit"] {
         let error = commit(act).await;
         assert!(matches!(error.kind, CallErrorKind::Trap(_)), "{act}: {error}");
-        assert_eq!(error.kind.blame(), Blame::Policy);
+        assert_eq!(error.kind.blame(), CallBlame::Policy);
     }
 }
 

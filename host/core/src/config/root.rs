@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::auth::{Auth, AuthConfig};
-use super::lab::{LabConfig, LabSite};
+use super::lab::{LabConfig, LabSection};
 use super::{
     EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig,
     NamespaceReclaim, PolicyConfig, TelemetryConfig,
@@ -37,7 +37,7 @@ pub struct ConfigFile {
     pub names: NamesConfig,
     /// What every lab has.
     #[serde(default)]
-    pub lab: LabConfig,
+    pub lab: LabSection,
     /// What decides about labs.
     #[serde(default)]
     pub policies: Vec<PolicyConfig>,
@@ -69,7 +69,7 @@ pub struct Config {
     /// How objects are named.
     pub names: NameTemplates,
     /// What every lab has.
-    pub lab: LabSite,
+    pub lab: LabConfig,
     /// What decides about labs.
     pub policies: Vec<PolicyConfig>,
     /// How long operations may take, and how many may run at once.
@@ -100,14 +100,14 @@ impl ConfigFile {
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
-        let lab = LabSite::parse(self.lab, self.kubernetes.instance.clone())
+        let lab = LabConfig::parse(self.lab, self.kubernetes.instance.clone())
             .map(|lab| lab.with_namespaces(self.kubernetes.namespaces))
             .map_err(|errors| {
                 problems
                     .extend(errors.into_iter().map(|error| InvalidSetting::new(error.field, error.message)));
             })
             .ok();
-        let grace = lab.as_ref().map(|lab| lab.config.termination_grace_period_seconds);
+        let grace = lab.as_ref().map(|lab| lab.section.termination_grace_period_seconds);
         problems.extend(grace.and_then(|grace| self.limits.check_grace(grace).err()));
         if let Some(names) = &names {
             problems.extend(shared_namespaces(names, self.kubernetes.namespaces));

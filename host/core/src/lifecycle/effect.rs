@@ -16,8 +16,8 @@ pub enum Effect {
     Publish(Entry),
     /// Close the operation's history.
     Finish(Outcome),
-    /// The lab ended by itself: begin an operation for that, with `Event::ReapBegun`.
-    Reap(Ending),
+    /// The lab ended by itself: begin an operation for that, with `Event::CleanupBegun`.
+    Cleanup(Ending),
     /// Remember durably that this user has had a lab.
     MarkProvisioned,
     /// So many restarts of a running lab's containers were seen.

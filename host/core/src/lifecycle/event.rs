@@ -12,7 +12,7 @@ pub enum Event {
     /// A stop was accepted, and its record is written.
     StopAccepted(Operation),
     /// A lab that ended by itself is being removed.
-    ReapBegun(Operation, Ending),
+    CleanupBegun(Operation, Ending),
     /// The policies answered.
     Decided(Result<LabTerms, Failure>),
     /// The objects were created, or could not be.

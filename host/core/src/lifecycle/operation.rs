@@ -28,7 +28,8 @@ pub enum OperationKind {
     /// Stops it because someone asked.
     Stop,
     /// Removes what is left of a lab that ended by itself.
-    Reap,
+    #[serde(alias = "reap")] // The name of versions before 0.1.
+    Cleanup,
 }
 
 /// How long operations may take.
@@ -45,7 +46,7 @@ impl TimeLimits {
     pub fn operation(&self, job_id: JobId, kind: OperationKind, now: Timestamp) -> Operation {
         let limit = match kind {
             OperationKind::Spawn => self.spawn,
-            OperationKind::Stop | OperationKind::Reap => self.delete,
+            OperationKind::Stop | OperationKind::Cleanup => self.delete,
         };
         Operation { job_id, kind, started_at: now, deadline: after(now, limit) }
     }

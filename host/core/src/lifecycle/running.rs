@@ -29,7 +29,7 @@ impl Lab {
             | Stage::Unknown => None,
         };
         if let Some(ending) = ending {
-            return effects.push(Effect::Reap(ending));
+            return effects.push(Effect::Cleanup(ending));
         }
         self.tell(&analysis.findings, effects);
         self.count_restarts(analysis, policy, now, effects);
@@ -53,7 +53,7 @@ impl Lab {
                 "CrashLoopBackOff",
                 format!("{why} It was restarted more than {} times in a short while.", policy.allowed),
             );
-            effects.push(Effect::Reap(Ending::Crashed(failure)));
+            effects.push(Effect::Cleanup(Ending::Crashed(failure)));
         } else {
             effects.push(Effect::Restarted(new));
             effects.push(Effect::Publish(Entry::Error(why.to_owned())));

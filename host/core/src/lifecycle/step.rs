@@ -15,7 +15,7 @@ impl Lab {
         match event {
             Event::SpawnAccepted(operation) => self.begin_spawn(operation, &mut effects),
             Event::StopAccepted(operation) => self.begin_stop(operation, now, &mut effects),
-            Event::ReapBegun(operation, ending) => self.begin_reap(operation, ending, now, &mut effects),
+            Event::CleanupBegun(operation, ending) => self.begin_reap(operation, ending, now, &mut effects),
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),

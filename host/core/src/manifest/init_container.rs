@@ -4,7 +4,7 @@ use super::{lab_container, resources, volume};
 use crate::config::lab::ImagePullPolicy;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
 
-/// A container that ends before the lab starts; its security context is the floor's to set.
+/// A container that ends before the lab starts; its security context is the baseline's to set.
 pub(super) fn build(init: &InitContainer, pull_policy: ImagePullPolicy) -> Container {
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Container {

@@ -1,9 +1,9 @@
 //! From a validated spawn to the Kubernetes objects of a lab. Everything was decided and checked before: building
 //! cannot fail, and nothing here reads a template or a user's text as anything but text.
 
+mod baseline;
 mod claim;
 mod env_config_map;
-mod floor;
 mod init_container;
 mod lab_container;
 mod limit_range;

@@ -3,10 +3,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::DeepMerge as _;
 use k8s_openapi::api::core::v1::{Container, LocalObjectReference, Pod, PodSpec};
 
-use super::{floor, init_container, lab_container, metadata, resources, scheduling, volume};
+use super::{baseline, init_container, lab_container, metadata, resources, scheduling, volume};
 use crate::policy::ValidatedSpawn;
 
-/// The lab's pod: as policies and site want it, patched as far as granted, then held to the security floor.
+/// The lab's pod: as policies and site want it, patched as far as granted, then held to the security baseline.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.pod);
     // What the site says and the service's own win over a policy's.
@@ -17,7 +17,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
         pod.merge_from(patch.clone());
     }
     pod.status = None;
-    floor::apply(&mut pod, spawn);
+    baseline::apply(&mut pod, spawn);
     pod
 }
 

@@ -91,7 +91,7 @@ impl Field {
 
 /// How far resolution has come when a template is rendered; each step adds the name before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum TemplateScope {
     /// The namespace's own template: users, servers and the Hub's namespace only.
     Namespace,
     /// The pod's: also `{namespace}`.
@@ -102,19 +102,19 @@ pub enum Scope {
     Rest,
 }
 
-impl Scope {
+impl TemplateScope {
     /// True if `field` has a value by then.
     pub fn knows(self, field: Field) -> bool {
         match field {
-            Field::Namespace => self > Scope::Namespace,
-            Field::PodName => self > Scope::Pod,
-            Field::PvcName => self > Scope::Pvc,
+            Field::Namespace => self > TemplateScope::Namespace,
+            Field::PodName => self > TemplateScope::Pod,
+            Field::PvcName => self > TemplateScope::Pvc,
             _ => true,
         }
     }
 }
 
-/// The values of all fields for one user and server. Names not yet resolved are empty; [`Scope`] keeps templates from
+/// The values of all fields for one user and server. Names not yet resolved are empty; [`TemplateScope`] keeps templates from
 /// reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {

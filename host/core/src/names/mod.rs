@@ -30,7 +30,7 @@ mod vectors;
 
 pub use config::NamesConfig;
 pub use env_name::EnvName;
-pub use field::{Field, Fields, Scope};
+pub use field::{Field, Fields, TemplateScope};
 pub use invalid::{InvalidName, Problem};
 pub use lab_names::{KeptNames, LabNames};
 pub use label::{LabelKey, LabelValue};

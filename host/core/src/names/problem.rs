@@ -1,7 +1,7 @@
 //! What can be wrong with a template, and with the names one gives.
 
 use super::InvalidName;
-use super::field::{Field, Scope};
+use super::field::{Field, TemplateScope};
 
 /// A template that cannot be used, found when the configuration is loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum TemplateProblem {
         /// The name as written.
         field: String,
         /// Where the template stands, which decides which fields there are.
-        scope: Scope,
+        scope: TemplateScope,
     },
     /// A field that is resolved after the template that names it.
     #[error("{{{}}} is not resolved yet here; names are resolved in the order namespace, pod, volume, the rest. The fields are {}", .field.as_str(), known(*.scope))]
@@ -32,7 +32,7 @@ pub enum TemplateProblem {
         /// The field.
         field: Field,
         /// Where the template stands.
-        scope: Scope,
+        scope: TemplateScope,
     },
     /// `{}` or `{0}`.
     #[error("a field is missing between the braces; for a brace itself write {{{{ or }}}}")]
@@ -56,7 +56,7 @@ pub enum TemplateProblem {
     Unbalanced(char),
 }
 
-fn known(scope: Scope) -> String {
+fn known(scope: TemplateScope) -> String {
     let fields: Vec<&str> =
         Field::ALL.into_iter().filter(|field| scope.knows(*field)).map(Field::as_str).collect();
     fields.join(", ")

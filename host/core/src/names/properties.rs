@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::kubespawner::{KubeSpawner, Question};
 use super::slug::{self, Rule};
 use super::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, SlugScheme, Template, Username};
-use super::{Field, Scope};
+use super::{Field, TemplateScope};
 
 /// Unicode of every kind, and strings made of the characters that matter to the rules.
 fn any_name() -> impl Strategy<Value = String> {
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn parsing_any_template_ends_in_an_answer(text in prop_oneof![any::<String>(), "[{}!:.<^0-9a-z_\\[-]{0,40}"]) {
         let fields = super::Fields::new("a", "b", Some(-7), SlugScheme::Safe, Compat::V7_1_0);
-        if let Ok(template) = Template::parse("key", &text, Scope::Rest) {
+        if let Ok(template) = Template::parse("key", &text, TemplateScope::Rest) {
             prop_assert!(template.render(&fields).len() <= 10_000 + text.len());
         }
     }
@@ -105,7 +105,7 @@ proptest! {
     fn every_field_takes_padding(field in 0..Field::ALL.len(), width in 0..60_usize, user in any_name()) {
         let fields = super::Fields::new(&user, "", Some(42), SlugScheme::Safe, Compat::V7_1_0);
         let text = format!("{{{}:*>{width}}}!", Field::ALL[field].as_str());
-        let template = Template::parse("key", &text, Scope::Rest).unwrap();
+        let template = Template::parse("key", &text, TemplateScope::Rest).unwrap();
         prop_assert!(template.render(&fields).chars().count() > width);
     }
 

@@ -1,6 +1,6 @@
 //! Templates: text with fields in braces, in Python's format syntax, parsed once.
 
-use super::field::{Field, Fields, Scope, Value};
+use super::field::{Field, Fields, TemplateScope, Value};
 use super::problem::{TemplateError, TemplateProblem};
 use super::repr;
 use super::spec::Spec;
@@ -29,7 +29,7 @@ enum Conversion {
 
 impl Template {
     /// Parses the template at the configuration key `key`, which may name the fields that `scope` knows.
-    pub fn parse(key: &str, text: &str, scope: Scope) -> Result<Self, TemplateError> {
+    pub fn parse(key: &str, text: &str, scope: TemplateScope) -> Result<Self, TemplateError> {
         let refuse = |problem| TemplateError { key: key.to_owned(), template: text.to_owned(), problem };
         let pieces = pieces(text, scope).map_err(refuse)?;
         Ok(Self { pieces, keeps_dash: text.ends_with('-') })
@@ -85,7 +85,7 @@ fn field_text(field: Field, conversion: Conversion, spec: &Spec, fields: &Fields
     spec.text(&text, fields.value(Field::Userid), out);
 }
 
-fn pieces(text: &str, scope: Scope) -> Result<Vec<Piece>, TemplateProblem> {
+fn pieces(text: &str, scope: TemplateScope) -> Result<Vec<Piece>, TemplateProblem> {
     let mut pieces = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
@@ -129,7 +129,7 @@ fn closing(text: &str) -> Result<(&str, &str), TemplateProblem> {
 }
 
 /// `name`, `name!r`, `name:spec` or `name!r:spec`.
-fn field_piece(text: &str, scope: Scope) -> Result<Piece, TemplateProblem> {
+fn field_piece(text: &str, scope: TemplateScope) -> Result<Piece, TemplateProblem> {
     let end = text.find(['!', ':']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let field = field(name, scope)?;
@@ -139,7 +139,7 @@ fn field_piece(text: &str, scope: Scope) -> Result<Piece, TemplateProblem> {
     Ok(Piece::Field { field, conversion, spec })
 }
 
-fn field(name: &str, scope: Scope) -> Result<Field, TemplateProblem> {
+fn field(name: &str, scope: TemplateScope) -> Result<Field, TemplateProblem> {
     if name.is_empty() || name.bytes().all(|c| c.is_ascii_digit()) {
         return Err(TemplateProblem::Positional);
     }
@@ -181,7 +181,7 @@ mod tests {
 
     fn render(text: &str, userid: i64) -> String {
         let fields = Fields::new("Ada", "", Some(userid), SlugScheme::Safe, Compat::V7_1_0);
-        Template::parse("key", text, Scope::Rest).unwrap().render(&fields)
+        Template::parse("key", text, TemplateScope::Rest).unwrap().render(&fields)
     }
 
     /// Expected values are Python 3.12's.
@@ -247,7 +247,7 @@ mod tests {
             "{userid:._}",
             "{username:5.}",
         ] {
-            assert!(Template::parse("key", text, Scope::Rest).is_err(), "{text}");
+            assert!(Template::parse("key", text, TemplateScope::Rest).is_err(), "{text}");
         }
     }
 }

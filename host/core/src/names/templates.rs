@@ -1,6 +1,6 @@
 //! From the configuration's templates to the names of one lab.
 
-use super::field::{Fields, Scope};
+use super::field::{Fields, TemplateScope};
 use super::lab_names::{KeptNames, LabNames};
 use super::problem::{NameError, TemplateError};
 use super::template::Template;
@@ -30,11 +30,11 @@ impl NameTemplates {
         let mut parse =
             |key, text, scope| Template::parse(key, text, scope).map_err(|error| errors.push(error)).ok();
         let (Some(namespace), Some(pod), Some(pvc), Some(object_prefix), Some(service_account)) = (
-            parse("names.namespace", &config.namespace, Scope::Namespace),
-            parse("names.pod", &config.pod, Scope::Pod),
-            parse("names.pvc", &config.pvc, Scope::Pvc),
-            parse("names.object_prefix", &config.object_prefix, Scope::Rest),
-            parse("names.service_account", &config.service_account, Scope::Rest),
+            parse("names.namespace", &config.namespace, TemplateScope::Namespace),
+            parse("names.pod", &config.pod, TemplateScope::Pod),
+            parse("names.pvc", &config.pvc, TemplateScope::Pvc),
+            parse("names.object_prefix", &config.object_prefix, TemplateScope::Rest),
+            parse("names.service_account", &config.service_account, TemplateScope::Rest),
         ) else {
             return Err(errors);
         };

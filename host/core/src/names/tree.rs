@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{Fields, Scope};
+use super::field::{Fields, TemplateScope};
 use super::problem::TemplateError;
 use super::template::Template;
 
@@ -43,7 +43,7 @@ impl TemplateTree {
 
 fn parse(key: &str, value: &Value, errors: &mut Vec<TemplateError>) -> Node {
     match value {
-        Value::String(text) => match Template::parse(key, text, Scope::Rest) {
+        Value::String(text) => match Template::parse(key, text, TemplateScope::Rest) {
             Ok(template) => Node::Text(template),
             Err(error) => {
                 errors.push(error);

@@ -1,6 +1,6 @@
 //! Which environment variables are credentials.
 
-use crate::config::lab::LabConfig;
+use crate::config::lab::LabSection;
 
 /// Words of a variable's name that say its value is a credential.
 const WORDS: [&str; 9] =
@@ -10,7 +10,7 @@ const WORDS: [&str; 9] =
 const PAIRS: [(&str, &str); 3] = [("API", "KEY"), ("ACCESS", "KEY"), ("PRIVATE", "KEY")];
 
 /// True if the value of the variable `name` must not be seen: the configuration lists it, or its name says so.
-pub fn is_credential(name: &str, config: &LabConfig) -> bool {
+pub fn is_credential(name: &str, config: &LabSection) -> bool {
     if config.credential_env.iter().any(|listed| listed == name) {
         return true;
     }
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn names_say_what_they_hold() {
-        let config = LabConfig::default();
+        let config = LabSection::default();
         for name in [
             "JUPYTERHUB_API_TOKEN",
             "JPY_API_TOKEN",

@@ -93,15 +93,21 @@ pub(crate) struct Need {
     pub(crate) wanted: Option<String>,
 }
 
-/// Checks what `policy` asks for against its grants. Reserved variables are known to the site only: see
-/// [`crate::policy::compose()`].
-pub fn check(policy: &str, asked: &Customization, grants: &Grants) -> Result<(), Vec<GrantViolation>> {
-    let violations: Vec<_> = needs(asked)
-        .into_iter()
-        .filter(|need| !grants.cover(need))
-        .map(|need| need.violated_by(policy))
-        .collect();
-    if violations.is_empty() { Ok(()) } else { Err(violations) }
+/// Checks what `policy` asks for against its grants, and answers what it used of them. `reserved` says of the name of an
+/// environment variable whether the site reserves it.
+pub(crate) fn check(
+    policy: &str,
+    asked: &Customization,
+    reserved: impl Fn(&str) -> bool,
+    grants: &Grants,
+) -> Result<Vec<Need>, Vec<GrantViolation>> {
+    let (granted, denied): (Vec<_>, Vec<_>) =
+        needs(asked, reserved).into_iter().partition(|need| grants.cover(need));
+    if denied.is_empty() {
+        Ok(granted)
+    } else {
+        Err(denied.into_iter().map(|need| need.violated_by(policy)).collect())
+    }
 }
 
 /// Checks a form: only a granted policy may send its own HTML to the Hub's page.
@@ -140,7 +146,7 @@ impl Grants {
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
     }
 
-    pub(crate) fn cover(&self, need: &Need) -> bool {
+    fn cover(&self, need: &Need) -> bool {
         let listed = |fits: &dyn Fn(&str) -> bool| need.wanted.as_deref().is_some_and(fits);
         match need.grant {
             Grant::PrivilegedInit => self.privileged_init,
@@ -159,7 +165,7 @@ impl Grants {
 }
 
 /// Everything in an answer that needs a grant, in the order of its fields.
-pub(crate) fn needs(asked: &Customization) -> Vec<Need> {
+fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |field: String, grant, wanted| needs.push(Need { field, grant, wanted });
     let mut secrets_of = |prefix: &str, env: &[EnvVar]| {
@@ -204,6 +210,14 @@ pub(crate) fn needs(asked: &Customization) -> Vec<Need> {
             need("pod_patch".to_owned(), Grant::Secrets, Some(name));
         }
     }
+    for (at, var) in asked.env.iter().enumerate().filter(|(_, var)| reserved(&var.name)) {
+        let wanted = Some(var.name.clone());
+        needs.push(Need {
+            field: format!("env[{at}].name"),
+            grant: Grant::EnvPrefixesReservedOverride,
+            wanted,
+        });
+    }
     needs
 }
 
@@ -226,7 +240,7 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
     #[test]
     fn everything_beyond_the_ordinary_needs_its_grant() {
         let asked: Customization = serde_saphyr::from_str(GREEDY).unwrap();
-        let violations = check("greedy", &asked, &Grants::default()).unwrap_err();
+        let violations = check("greedy", &asked, |_| false, &Grants::default()).unwrap_err();
         let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
@@ -249,9 +263,9 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
             "{privileged-init: true, host-path: [/data], secrets: [db, creds], pod-patch: [spec.hostAliases]}",
         )
         .unwrap();
-        assert_eq!(check("greedy", &asked, &grants), Ok(()));
+        assert_eq!(check("greedy", &asked, |_| false, &grants).unwrap().len(), 7);
         let narrower = Grants { host_path: vec!["/data/shar".to_owned()], ..grants };
-        assert_eq!(check("greedy", &asked, &narrower).unwrap_err()[0].grant, Grant::HostPath);
+        assert_eq!(check("greedy", &asked, |_| false, &narrower).unwrap_err()[0].grant, Grant::HostPath);
     }
 
     #[test]

@@ -27,12 +27,14 @@ mod volume;
 pub use authorize::{Action, AuthorizeRequest, Verdict};
 pub(crate) use check::MANAGED_BY_KEY;
 pub use check::check_customization;
-pub use compose::{Answer, Blame, Ledger, SpawnInputs, SpawnRejected, ValidatedSpawn, compose};
+pub use compose::{
+    ChainAnswer, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+};
 pub use credential::is_credential;
 pub use customization::Customization;
 pub use env::{EnvValue, EnvVar, KeyRef};
 pub use error::{FieldError, HookError};
-pub use grants::{Grant, GrantViolation, Grants, check, check_form};
+pub use grants::{Grant, GrantViolation, Grants, check_form};
 pub use image::Image;
 pub use init_container::{InitContainer, InitRun, SecurityProfile};
 pub use pair::Pair;

@@ -59,10 +59,23 @@ impl Quota {
             && extended.is_empty()
     }
 
-    /// Whether someone who has `usage` may start one more lab.
-    pub fn allows_another_lab(&self, usage: Usage) -> bool {
-        self.labs.is_none_or(|most| usage.labs < most)
+    /// Refuses one more lab to somebody who has `usage`, where that is as many as they may have.
+    pub fn allows_another_lab(&self, usage: Usage) -> Result<(), TooManyLabs> {
+        match self.labs {
+            Some(allowed) if usage.labs >= allowed => Err(TooManyLabs { allowed, running: usage.labs }),
+            _ => Ok(()),
+        }
     }
+}
+
+/// A user has as many labs as they may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("You may have {allowed} labs at a time and have {running}; stop one first")]
+pub struct TooManyLabs {
+    /// How many they may have.
+    pub allowed: u32,
+    /// How many they have.
+    pub running: u32,
 }
 
 fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -92,8 +105,10 @@ mod tests {
     #[test]
     fn labs_are_counted_before_the_next_one() {
         let two = Quota { labs: Some(2), ..Quota::default() };
-        assert!(two.allows_another_lab(Usage { labs: 1 }) && !two.allows_another_lab(Usage { labs: 2 }));
-        assert!(Quota::default().allows_another_lab(Usage { labs: 99 }));
+        assert_eq!(two.allows_another_lab(Usage { labs: 1 }), Ok(()));
+        let refusal = two.allows_another_lab(Usage { labs: 2 }).unwrap_err();
+        assert_eq!(refusal.to_string(), "You may have 2 labs at a time and have 2; stop one first");
+        assert_eq!(Quota::default().allows_another_lab(Usage { labs: 99 }), Ok(()));
         assert!(two.is_unlimited(), "labs are the service's to count, not the namespace's");
     }
 }

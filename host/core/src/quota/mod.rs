@@ -3,5 +3,5 @@
 mod limits;
 mod quantity;
 
-pub use limits::{Quota, Usage};
+pub use limits::{Quota, TooManyLabs, Usage};
 pub use quantity::{InvalidQuantity, Quantity};

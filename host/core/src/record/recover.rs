@@ -43,7 +43,7 @@ pub fn recover(
     let lab = |phase, operation| Lab::recovered(phase, operation, observed.clone(), limits, usual);
     if deleted || spec.desired == Desired::Stopped {
         let operation = match operation.kind {
-            OperationKind::Stop | OperationKind::Reap => operation,
+            OperationKind::Stop | OperationKind::Cleanup => operation,
             OperationKind::Spawn => limits.operation(fresh, OperationKind::Stop, now),
         };
         return Recovered { lab: lab(going(observed, limits, now), operation), interrupted: None };

@@ -29,34 +29,34 @@ pub fn analyze(
         state_fault::note(pod, &events, policy, &mut notes);
     }
     event_fault::note(pod, &events, policy, &mut notes);
-    let verdict = deletion(pod)
+    let conclusion = deletion(pod)
         .or_else(|| end(pod, &notes))
         .or_else(|| fault(&notes))
         .or_else(|| scheduling(pod))
         .or_else(|| pulling(pod, &events, policy, &mut notes))
         .or_else(|| initializing(pod))
         .or_else(|| starting(pod))
-        .unwrap_or_else(|| Verdict::new(Stage::Running, "Ready", "Your lab is running."));
+        .unwrap_or_else(|| Conclusion::new(Stage::Running, "Ready", "Your lab is running."));
     Analysis {
         restarts: pod.main_containers().map(Container::restarts).sum(),
         last_end: state_fault::last_end(pod),
-        ..verdict.with(notes)
+        ..conclusion.with(notes)
     }
 }
 
-struct Verdict {
+struct Conclusion {
     stage: Stage,
     reason: String,
     message: String,
 }
 
-impl Verdict {
+impl Conclusion {
     fn new(stage: Stage, reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { stage, reason: reason.into(), message: message.into() }
     }
 
     fn with(self, notes: Notes) -> Analysis {
-        let Verdict { stage, reason, message } = self;
+        let Conclusion { stage, reason, message } = self;
         let (findings, recheck_at) = notes.into_parts();
         // Time alone does not change what has ended.
         let ended = matches!(stage, Stage::Terminating | Stage::Stopped | Stage::Failed | Stage::Unknown);
@@ -65,22 +65,22 @@ impl Verdict {
     }
 }
 
-fn deletion(pod: &ObservedPod) -> Option<Verdict> {
+fn deletion(pod: &ObservedPod) -> Option<Conclusion> {
     pod.deletion?;
     if !pod.condition_is(ConditionKind::DisruptionTarget, "True") {
-        return Some(Verdict::new(Stage::Terminating, "Deleted", "Your lab is being stopped."));
+        return Some(Conclusion::new(Stage::Terminating, "Deleted", "Your lab is being stopped."));
     }
     let reason = pod.condition_reason(ConditionKind::DisruptionTarget, "True").unwrap_or("DisruptionTarget");
     let detail =
         pod.condition(ConditionKind::DisruptionTarget).and_then(|condition| condition.message.as_deref());
-    Some(Verdict::new(Stage::Terminating, reason, message::evicted(detail.unwrap_or_default())))
+    Some(Conclusion::new(Stage::Terminating, reason, message::evicted(detail.unwrap_or_default())))
 }
 
-fn end(pod: &ObservedPod, notes: &Notes) -> Option<Verdict> {
+fn end(pod: &ObservedPod, notes: &Notes) -> Option<Conclusion> {
     match pod.phase.as_str() {
-        "Succeeded" => Some(Verdict::new(Stage::Stopped, "Completed", "Your lab has ended.")),
+        "Succeeded" => Some(Conclusion::new(Stage::Stopped, "Completed", "Your lab has ended.")),
         "Failed" => Some(failure(pod, notes)),
-        "Unknown" => Some(Verdict::new(
+        "Unknown" => Some(Conclusion::new(
             Stage::Unknown,
             pod.reason.as_deref().unwrap_or("NodeLost"),
             message::node_not_ready(),
@@ -90,28 +90,28 @@ fn end(pod: &ObservedPod, notes: &Notes) -> Option<Verdict> {
 }
 
 /// The pod's own reason counts most: the containers of an evicted pod were merely killed.
-fn failure(pod: &ObservedPod, notes: &Notes) -> Verdict {
+fn failure(pod: &ObservedPod, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
     match pod.reason.as_deref() {
-        Some("Evicted") => Verdict::new(Stage::Failed, "Evicted", message::evicted(detail)),
+        Some("Evicted") => Conclusion::new(Stage::Failed, "Evicted", message::evicted(detail)),
         Some("DeadlineExceeded") => {
-            Verdict::new(Stage::Failed, "DeadlineExceeded", message::deadline_exceeded())
+            Conclusion::new(Stage::Failed, "DeadlineExceeded", message::deadline_exceeded())
         }
         Some(reason) => {
-            Verdict::new(Stage::Failed, reason, message::with_detail("Your lab has failed", detail))
+            Conclusion::new(Stage::Failed, reason, message::with_detail("Your lab has failed", detail))
         }
         None => fault(notes).unwrap_or_else(|| {
-            Verdict::new(Stage::Failed, "PodFailed", message::with_detail("Your lab has failed", detail))
+            Conclusion::new(Stage::Failed, "PodFailed", message::with_detail("Your lab has failed", detail))
         }),
     }
 }
 
-fn fault(notes: &Notes) -> Option<Verdict> {
+fn fault(notes: &Notes) -> Option<Conclusion> {
     let fault = notes.critical()?;
-    Some(Verdict::new(Stage::Failed, fault.reason.clone(), fault.message.clone()))
+    Some(Conclusion::new(Stage::Failed, fault.reason.clone(), fault.message.clone()))
 }
 
-fn scheduling(pod: &ObservedPod) -> Option<Verdict> {
+fn scheduling(pod: &ObservedPod) -> Option<Conclusion> {
     if pod.has_node {
         return None;
     }
@@ -119,7 +119,7 @@ fn scheduling(pod: &ObservedPod) -> Option<Verdict> {
         Some("Unschedulable") => {
             let detail =
                 pod.condition(ConditionKind::PodScheduled).and_then(|condition| condition.message.as_deref());
-            Verdict::new(
+            Conclusion::new(
                 Stage::Scheduling,
                 "Unschedulable",
                 message::unschedulable(detail.unwrap_or_default()),
@@ -127,7 +127,7 @@ fn scheduling(pod: &ObservedPod) -> Option<Verdict> {
         }
         reason => {
             let reason = reason.unwrap_or("Scheduling");
-            Verdict::new(Stage::Scheduling, reason, "Looking for a machine for your lab.")
+            Conclusion::new(Stage::Scheduling, reason, "Looking for a machine for your lab.")
         }
     })
 }
@@ -137,7 +137,7 @@ fn pulling(
     events: &[EventView<'_>],
     policy: &StagePolicy,
     notes: &mut Notes,
-) -> Option<Verdict> {
+) -> Option<Conclusion> {
     let waiting = pod.containers.iter().filter(|container| !container.is_running() && !container.is_done());
     // Every download is asked, so that the earliest moment to look again is known.
     let late: Vec<&Container> = waiting
@@ -148,19 +148,23 @@ fn pulling(
         .collect();
     let container = late.first()?;
     let message = format!("Downloading the image {}. This may take some minutes.", container.image);
-    Some(Verdict::new(Stage::Pulling, "Pulling", message))
+    Some(Conclusion::new(Stage::Pulling, "Pulling", message))
 }
 
-fn initializing(pod: &ObservedPod) -> Option<Verdict> {
+fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
     // Once a main container ran, the init containers are past, whatever a sidecar does later.
     if pod.main_containers().any(Container::has_run) {
         return None;
     }
     let step = pod.init_containers().find(|container| !container.is_done())?;
-    Some(Verdict::new(Stage::Initializing, "PodInitializing", format!("Preparing your lab: {}.", step.name)))
+    Some(Conclusion::new(
+        Stage::Initializing,
+        "PodInitializing",
+        format!("Preparing your lab: {}.", step.name),
+    ))
 }
 
-fn starting(pod: &ObservedPod) -> Option<Verdict> {
+fn starting(pod: &ObservedPod) -> Option<Conclusion> {
     if pod.condition_is(ConditionKind::Ready, "True") {
         return None;
     }
@@ -172,5 +176,5 @@ fn starting(pod: &ObservedPod) -> Option<Verdict> {
     } else {
         "Starting your lab."
     };
-    Some(Verdict::new(Stage::Starting, reason, message))
+    Some(Conclusion::new(Stage::Starting, reason, message))
 }

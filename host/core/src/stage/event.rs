@@ -14,7 +14,7 @@ pub(super) struct EventView<'a> {
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
     /// What it is about.
-    pub(super) about: About<'a>,
+    pub(super) about: EventSubject<'a>,
     /// How often it was seen; at least 1.
     pub(super) count: u32,
     /// When it was first seen.
@@ -25,7 +25,7 @@ pub(super) struct EventView<'a> {
 
 /// The object of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About<'a> {
+pub(super) enum EventSubject<'a> {
     Pod,
     Container(&'a str),
     Claim(&'a str),
@@ -51,7 +51,11 @@ impl<'a> EventView<'a> {
                 {
                     return None;
                 }
-                object.field_path.as_deref().and_then(container_in).map_or(About::Pod, About::Container)
+                object
+                    .field_path
+                    .as_deref()
+                    .and_then(container_in)
+                    .map_or(EventSubject::Pod, EventSubject::Container)
             }
             "PersistentVolumeClaim" => {
                 let claim = object
@@ -59,7 +63,7 @@ impl<'a> EventView<'a> {
                     .as_deref()
                     .filter(|claim| pod.claims.iter().any(|mounted| mounted == claim))?;
                 let stale = matches!((last, pod.created), (Some(last), Some(created)) if last.duration_until(created) > CLAIM_LEAD);
-                (!stale).then_some(About::Claim(claim))?
+                (!stale).then_some(EventSubject::Claim(claim))?
             }
             _ => return None,
         };
@@ -77,9 +81,9 @@ impl<'a> EventView<'a> {
     /// What the event is about, as a [`Finding`](super::Finding) names it.
     pub(super) fn source(&self) -> String {
         match self.about {
-            About::Pod => "pod".to_owned(),
-            About::Container(name) => format!("container/{name}"),
-            About::Claim(name) => format!("PersistentVolumeClaim/{name}"),
+            EventSubject::Pod => "pod".to_owned(),
+            EventSubject::Container(name) => format!("container/{name}"),
+            EventSubject::Claim(name) => format!("PersistentVolumeClaim/{name}"),
         }
     }
 }

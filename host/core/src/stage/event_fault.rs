@@ -1,7 +1,7 @@
 //! What events tell. Trouble that is over is told as information: events outlive what they report.
 
 use super::container::Container;
-use super::event::{About, EventView};
+use super::event::{EventSubject, EventView};
 use super::notes::Notes;
 use super::pod::{ConditionKind, ObservedPod};
 use super::{Finding, Severity, StagePolicy, message};
@@ -29,11 +29,11 @@ fn reading(
     let warn_unless = |over: bool| if over { Severity::Info } else { Severity::Warning };
     Some(match (event.about, event.reason) {
         // A pod with a node has its claims bound: the event is an old one.
-        (About::Claim(claim), "FailedBinding") => {
+        (EventSubject::Claim(claim), "FailedBinding") => {
             let severity = if bound { Severity::Info } else { Severity::Critical };
             (severity, message::volume_unbound(claim, event.message))
         }
-        (About::Claim(claim), "ProvisioningFailed") => {
+        (EventSubject::Claim(claim), "ProvisioningFailed") => {
             (warn_unless(bound), message::volume_late(claim, event.message))
         }
         (_, "FailedScheduling") => (warn_unless(bound), message::unschedulable(event.message)),
@@ -48,7 +48,7 @@ fn reading(
         (_, "Unhealthy") => (warn_unless(ready), message::unhealthy(event.message)),
         (_, "NodeNotReady") => (warn_unless(ready), message::node_not_ready()),
         // What the container's state says of the same fault is told instead.
-        (About::Container(name), "Failed" | "BackOff" | "InspectFailed" | "ErrImageNeverPull") => {
+        (EventSubject::Container(name), "Failed" | "BackOff" | "InspectFailed" | "ErrImageNeverPull") => {
             let over =
                 ready || pod.container(name).is_some_and(|container| notes.has_fault_of(&container.name));
             (warn_unless(over || started), event.message.to_owned())

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::event::{About, EventView};
+use super::event::{EventSubject, EventView};
 
 /// What the events say about the downloads of one container's image.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl<'a> Pulls<'a> {
     /// The downloads for the container of this name.
     pub(super) fn of(container: &str, events: &[EventView<'a>]) -> Self {
         let mut pulls = Self::default();
-        for event in events.iter().filter(|event| event.about == About::Container(container)) {
+        for event in events.iter().filter(|event| event.about == EventSubject::Container(container)) {
             match event.reason {
                 "Pulling" => {
                     pulls.begun = pulls.begun.saturating_add(event.count);

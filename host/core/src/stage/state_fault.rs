@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::container::{Container, End, Role};
-use super::event::{About, EventView};
+use super::event::{EventSubject, EventView};
 use super::notes::Notes;
 use super::pod::ObservedPod;
 use super::pull::{Pulls, is_pull_failure};
@@ -95,7 +95,7 @@ fn create_fault<'a>(
 /// A waiting state has no time: it began with the first event of the fault, or when the image had arrived.
 fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp> {
     let failed = |event: &&EventView<'_>| {
-        event.about == About::Container(container)
+        event.about == EventSubject::Container(container)
             && event.reason == "Failed"
             && !is_pull_failure(event.message)
     };

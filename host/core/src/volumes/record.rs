@@ -59,7 +59,7 @@ impl VolumeRecord {
 
     /// Under which key a server's record is kept: the digest of its name, which no two servers share and no
     /// configuration changes.
-    pub fn shelf(key: &LabKey) -> String {
+    pub fn record_key(key: &LabKey) -> String {
         let mut digest = Sha256::new();
         digest.update(key.user.as_str());
         digest.update([0xff]);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use wasmspawner_core::config::lab::{LabConfig, LabSite, SecretKey, SiteSecretData};
+use wasmspawner_core::config::lab::{LabConfig, LabSection, SecretKey, SiteSecretData};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
 use wasmspawner_core::policy::{
-    Answer, Customization, Grants, Options, SpawnInputs, SpawnRejected, ValidatedSpawn, compose::Source,
+    ChainAnswer, Customization, Grants, Options, SpawnInputs, SpawnRejected, ValidatedSpawn, compose::Source,
     compose::compose,
 };
 use wasmspawner_core::quota::Quota;
@@ -30,7 +30,7 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) names: NamesConfig,
     #[serde(default)]
-    pub(crate) lab: LabConfig,
+    pub(crate) lab: LabSection,
     #[serde(default)]
     pub(crate) answers: Vec<CaseAnswer>,
     #[serde(default)]
@@ -61,10 +61,10 @@ impl Case {
     }
 
     pub(crate) fn compose(self) -> Result<ValidatedSpawn, SpawnRejected> {
-        let site = LabSite::parse(self.lab, LabelValue::parse("test").unwrap()).unwrap();
+        let lab = LabConfig::parse(self.lab, LabelValue::parse("test").unwrap()).unwrap();
         let key = LabKey::new(self.identity.username.clone(), self.server);
         let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
-        let answers = self.answers.into_iter().map(|answer| Answer {
+        let answers = self.answers.into_iter().map(|answer| ChainAnswer {
             policy: answer.policy,
             grants: answer.grants,
             customization: answer.customization,
@@ -91,7 +91,7 @@ impl Case {
             names,
             answers: answers.collect(),
             quotas,
-            site: &site,
+            lab: &lab,
             site_secrets,
             provisioned: self.provisioned,
         })

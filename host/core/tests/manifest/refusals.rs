@@ -1,7 +1,7 @@
 //! What is refused, where, and whose it is to mend.
 
 use wasmspawner_core::policy::SpawnRejected;
-use wasmspawner_core::policy::compose::Blame;
+use wasmspawner_core::policy::compose::RejectionBlame;
 
 use super::case::Case;
 
@@ -84,7 +84,7 @@ fn policies_are_blamed_for_their_answers() {
         ),
     ] {
         let rejected = answer(grants, customization, "");
-        assert_eq!(rejected.blame, Blame::Policy("p".to_owned()), "{customization}");
+        assert_eq!(rejected.blame, RejectionBlame::Policy("p".to_owned()), "{customization}");
         let (got, message) = first(&rejected);
         assert_eq!(got, field, "{customization}: {message}");
         assert!(message.contains(says), "{customization}: {message}");
@@ -97,7 +97,7 @@ fn a_users_brace_never_meets_a_template() {
     let home = "{volumes: [{name: v, source: {claim: {claim_name: 'claim-{username}'}}}]}";
     for more in ["options: {note: '{username}'},", "options: {'{x': 1},", "server: '{username}',"] {
         let rejected = answer("{}", home, more);
-        assert_eq!(rejected.blame, Blame::Request, "{more}");
+        assert_eq!(rejected.blame, RejectionBlame::Request, "{more}");
         assert!(rejected.message.contains("brace"), "{}", rejected.message);
     }
     let plain = "{identity: {username: ada, uid: 1, gid: 1}, lab: {image: 'lab:1'}, options: {note: '{x}'},
@@ -109,7 +109,7 @@ fn a_users_brace_never_meets_a_template() {
 fn a_users_variable_never_meets_a_command() {
     let command = "{args: ['--ip=$(POD_IP)']}";
     let rejected = answer("{}", command, "options: {dir: '/home/$(JUPYTERHUB_API_TOKEN)'},");
-    assert_eq!(rejected.blame, Blame::Request);
+    assert_eq!(rejected.blame, RejectionBlame::Request);
     assert!(rejected.message.contains("the option `dir` contains `$(`"), "{}", rejected.message);
 }
 
@@ -120,7 +120,7 @@ fn a_lab_above_the_quota_is_the_requests() {
         "{resources: {cpu_limit_millis: 8000, memory_limit_bytes: 2048, extended: [[nvidia.com/gpu, 2]]}}",
         "quotas: [{cpu_millis: 4000, memory_bytes: 1024, extended: {nvidia.com/gpu: 1}}],",
     );
-    assert_eq!(rejected.blame, Blame::Request);
+    assert_eq!(rejected.blame, RejectionBlame::Request);
     let fields: Vec<_> = rejected.details.iter().map(|detail| detail.field.as_str()).collect();
     assert_eq!(fields, ["quota.cpu", "quota.memory", "quota.nvidia.com/gpu"]);
     assert!(rejected.message.contains("would need 8, but your quota is 4"), "{}", rejected.message);
@@ -129,12 +129,12 @@ fn a_lab_above_the_quota_is_the_requests() {
 #[test]
 fn the_request_is_blamed_for_its_environment() {
     let nul = refused("{identity: {username: a, uid: 1, gid: 1}, lab: {image: i}, env: {A: \"x\\0y\"}}");
-    assert_eq!((nul.blame, nul.details[0].field.as_str()), (Blame::Request, "env.A"));
+    assert_eq!((nul.blame, nul.details[0].field.as_str()), (RejectionBlame::Request, "env.A"));
     let value = "x".repeat(1_000_000);
     let large = refused(&format!(
         "{{identity: {{username: a, uid: 1, gid: 1}}, lab: {{image: i}}, env: {{A: {value}}}}}"
     ));
-    assert_eq!(large.blame, Blame::Request);
+    assert_eq!(large.blame, RejectionBlame::Request);
     assert!(large.message.len() < 200, "{}", large.message);
 }
 
@@ -156,7 +156,7 @@ fn the_operator_is_blamed_for_the_configuration() {
         ),
     ] {
         let rejected = refused(case);
-        assert_eq!(rejected.blame, Blame::Operator, "{case}");
+        assert_eq!(rejected.blame, RejectionBlame::Operator, "{case}");
         let (got, message) = first(&rejected);
         assert_eq!(got, field, "{case}: {message}");
         assert!(message.contains(says), "{case}: {message}");
@@ -171,7 +171,7 @@ fn grants_let_through_what_they_name() {
         volumes: [{name: v, source: {host_path: '/data/{username}/x'}}]}}]}";
     let spawn = Case::read(case).compose().unwrap();
     assert_eq!(spawn.redacted_env()["JUPYTERHUB_API_URL"], "mine");
-    let grants: Vec<_> = spawn.ledger.grants.iter().map(|used| used.grant.to_string()).collect();
+    let grants: Vec<_> = spawn.provenance.grants.iter().map(|used| used.grant.to_string()).collect();
     assert_eq!(grants, ["host-path", "env-prefixes-reserved-override"]);
 }
 
@@ -182,5 +182,5 @@ fn the_operators_maximum_holds() {
         answers: [{policy: p, customization: {time_limits: {spawn_seconds: 90, delete_seconds: 5}}}]}";
     let spawn = Case::read(case).compose().unwrap();
     assert_eq!((spawn.time_limits.spawn_seconds, spawn.time_limits.delete_seconds), (Some(60), Some(5)));
-    assert_eq!(spawn.ledger.notes.len(), 1);
+    assert_eq!(spawn.provenance.notes.len(), 1);
 }

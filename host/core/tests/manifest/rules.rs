@@ -55,7 +55,7 @@ fn later_layers_of_the_environment_win() {
 
 #[test]
 fn the_ledger_knows_who_won_and_who_lost() {
-    let ledger = Case::read(LAYERS).compose().unwrap().ledger;
+    let provenance = Case::read(LAYERS).compose().unwrap().provenance;
     let policy = |name: &str| Source::Policy(name.to_owned());
     for (field, source) in [
         ("env.A", Source::Request),
@@ -66,9 +66,9 @@ fn the_ledger_knows_who_won_and_who_lost() {
         ("resources.cpu_limit_millis", policy("one")),
         ("image", Source::Configuration),
     ] {
-        assert_eq!(ledger.sources.get(field), Some(&source), "{field}");
+        assert_eq!(provenance.sources.get(field), Some(&source), "{field}");
     }
-    let conflicts: Vec<String> = ledger.conflicts.iter().map(ToString::to_string).collect();
+    let conflicts: Vec<String> = provenance.conflicts.iter().map(ToString::to_string).collect();
     assert_eq!(
         conflicts,
         [
@@ -80,7 +80,8 @@ fn the_ledger_knows_who_won_and_who_lost() {
 
 #[test]
 fn the_ledger_knows_whose_limit_holds() {
-    let ledger = Case::read(include_str!("../golden/manifest/quotas.case.yaml")).compose().unwrap().ledger;
+    let provenance =
+        Case::read(include_str!("../golden/manifest/quotas.case.yaml")).compose().unwrap().provenance;
     for (field, policy) in [
         ("cpu", "quota-1"),
         ("memory", "quota-0"),
@@ -89,7 +90,7 @@ fn the_ledger_knows_whose_limit_holds() {
         ("nvidia.com/gpu", "quota-1"),
     ] {
         let source = Source::Policy(policy.to_owned());
-        assert_eq!(ledger.sources.get(&format!("quota.{field}")), Some(&source), "{field}");
+        assert_eq!(provenance.sources.get(&format!("quota.{field}")), Some(&source), "{field}");
     }
 }
 

@@ -90,7 +90,7 @@ impl RenderArgs {
             preview(rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {
-            explain::write(out, &preview.ledger)?;
+            explain::write(out, &preview.provenance)?;
         }
         write(out, &preview.objects)
     }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::problem::Problem;
@@ -24,7 +24,7 @@ pub(super) async fn list_forgotten(
     State(labs): State<Labs>,
     caller: Caller,
 ) -> Result<Json<wire::ForgottenLabs>, Problem> {
-    caller.may(Action::ListLabs)?;
+    caller.may(Access::ListLabs)?;
     Ok(Json(wire::ForgottenLabs::from(&labs.forgotten().await?)))
 }
 

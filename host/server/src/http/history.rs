@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::path::LabPath;
@@ -23,7 +23,7 @@ pub(super) async fn get_history(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<Vec<wire::Operation>>, Problem> {
-    caller.may(Action::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key.user))?;
     let records =
         labs.history(&key).ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
     Ok(Json(records.iter().map(wire::Operation::from).collect()))

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use wasmspawner_core::access::{Action, Permit};
+use wasmspawner_core::access::{Access, Permit};
 
 use super::auth::{Authenticator, Caller};
 use super::path::LabPath;
@@ -24,7 +24,7 @@ pub(super) async fn get_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
-    caller.may(Action::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key.user))?;
     let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
     Ok(Json(wire::Lab::from(&*lab)))
 }
@@ -44,7 +44,7 @@ pub(super) async fn stop_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<StatusCode, Problem> {
-    let owner = match caller.may(Action::ReadOrStop(&key.user))? {
+    let owner = match caller.may(Access::ReadOrStop(&key.user))? {
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
         Permit::Administrator => None,
     };

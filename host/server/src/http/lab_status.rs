@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{RawQuery, State};
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::problem::Problem;
@@ -23,7 +23,7 @@ pub(super) async fn get_lab_status(
     caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Json<wire::LabStatusReport>, Problem> {
-    caller.may(Action::ListLabs)?;
+    caller.may(Access::ListLabs)?;
     let query = query.unwrap_or_default();
     let since = query.split('&').find_map(|pair| pair.strip_prefix("since="));
     Ok(Json(labs.changes(since)?.into()))

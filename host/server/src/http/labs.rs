@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use http::StatusCode;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::problem::Problem;
@@ -26,7 +26,7 @@ pub(super) async fn list_labs(
     caller: Caller,
     RawQuery(query): RawQuery,
 ) -> Result<Json<BTreeSet<String>>, Problem> {
-    caller.may(Action::ListLabs)?;
+    caller.may(Access::ListLabs)?;
     let wanted = filters(query.as_deref().unwrap_or_default())?;
     let users =
         labs.list().into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.wants(*status)));

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::problem::Problem;
@@ -19,7 +19,7 @@ pub(super) async fn list_orphans(
     State(labs): State<Labs>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Orphan>>, Problem> {
-    caller.may(Action::ManageOrphans)?;
+    caller.may(Access::ManageOrphans)?;
     Ok(Json(labs.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }
 
@@ -35,6 +35,6 @@ pub(super) async fn delete_orphans(
     State(labs): State<Labs>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Orphan>>, Problem> {
-    caller.may(Action::ManageOrphans)?;
+    caller.may(Access::ManageOrphans)?;
     Ok(Json(labs.delete_orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::problem::Problem;
@@ -19,7 +19,7 @@ pub(super) async fn list_policies(
     State(labs): State<Labs>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Policy>>, Problem> {
-    caller.may(Action::ManagePolicies)?;
+    caller.may(Access::ManagePolicies)?;
     Ok(Json(report(&labs)))
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn reload_policies(
     State(labs): State<Labs>,
     caller: Caller,
 ) -> Result<Json<Vec<wire::Policy>>, Problem> {
-    caller.may(Action::ManagePolicies)?;
+    caller.may(Access::ManagePolicies)?;
     labs.reload_policies()
         .await
         .map_err(|error| Problem::new(StatusCode::CONFLICT, "reload_failed", error.to_string()))?;

@@ -38,8 +38,8 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
-    metrics.set_history(labs.site().history.len());
-    for (kind, silence) in labs.site().store.silence() {
+    metrics.set_history(labs.context().history.len());
+    for (kind, silence) in labs.context().store.silence() {
         metrics.set_watch_silence(kind, silence);
     }
     match metrics.encode() {

@@ -4,7 +4,7 @@ use axum::extract::{FromRequest, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::LOCATION;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 use wasmspawner_core::spawn::SpawnRequest;
 
 use super::auth::{Authenticator, Caller};
@@ -42,7 +42,7 @@ pub(super) async fn spawn_lab(
     LabPath(key): LabPath,
     request: Request,
 ) -> Result<Response, Problem> {
-    caller.may(Action::Spawn(&key.user))?;
+    caller.may(Access::Spawn(&key.user))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let parsed = wire::parse_spawn(&body)?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Html;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::{Authenticator, Caller};
 use super::path::LabPath;
@@ -22,7 +22,7 @@ pub(super) async fn get_spawn_form(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Html<String>, Problem> {
-    caller.may(Action::Spawn(&key.user))?;
+    caller.may(Access::Spawn(&key.user))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     Ok(Html(labs.spawn_form(&identity, &key.server).await?))
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 
 use super::auth::Caller;
 use super::path::LabPath;
@@ -22,7 +22,7 @@ pub(super) async fn get_volumes(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Volumes>, Problem> {
-    caller.may(Action::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key.user))?;
     Ok(Json(wire::Volumes::new(&key, labs.volumes(&key).as_ref())))
 }
 
@@ -41,6 +41,6 @@ pub(super) async fn release_volumes(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::ReleasedVolumes>, Problem> {
-    caller.may(Action::ReleaseVolumes)?;
+    caller.may(Access::ReleaseVolumes)?;
     Ok(Json(labs.release_volumes(&key).await?.into()))
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest::{JOB_ID_LABEL, LabObject, LabObjects, SPAWN_LABEL};
 
 use super::KubernetesError;
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 
 /// Between two looks at an object that must go before a new one can be made.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -46,13 +46,13 @@ impl Applier {
         within: Duration,
         cancel: CancellationToken,
     ) -> Result<CreatedLab, KubernetesError> {
-        let patience = Patience { request: self.request_timeout, total: within, cancel };
-        let namespace = self.object(objects.first(), spawn, &patience).await?;
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        let namespace = self.object(objects.first(), spawn, &retry_policy).await?;
         let rest: Vec<LabObject> = objects.rest().collect();
         // All of them are waited for, also when one fails: none is still on its way when the rest is deleted.
-        let created = join_all(rest.iter().map(|object| self.object(object, spawn, &patience))).await;
+        let created = join_all(rest.iter().map(|object| self.object(object, spawn, &retry_policy))).await;
         created.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let pod = self.object(&LabObject::from(objects.last().clone()), spawn, &patience).await?;
+        let pod = self.object(&LabObject::from(objects.last().clone()), spawn, &retry_policy).await?;
         Ok(CreatedLab { namespace: parse(namespace)?, pod: parse(pod)? })
     }
 
@@ -60,7 +60,7 @@ impl Applier {
         &self,
         object: &LabObject,
         spawn: &str,
-        patience: &Patience,
+        retry_policy: &RetryPolicy,
     ) -> Result<DynamicObject, KubernetesError> {
         let value = object.to_value();
         let kind = kind_of(&value);
@@ -71,17 +71,17 @@ impl Applier {
         let action = format!("create {} {}", object.kind(), object.name());
         match object {
             LabObject::Namespace(_) | LabObject::Pod(_) => {
-                create_own(&api, &dynamic(value)?, object.kind(), spawn, &action, patience).await
+                create_own(&api, &dynamic(value)?, object.kind(), spawn, &action, retry_policy).await
             }
             // One that is on its way out shows in what is created in it.
             LabObject::RetainedNamespace(_) => {
                 let namespace = dynamic(value)?;
-                Ok(create(&api, &namespace, &action, patience).await?.unwrap_or(namespace))
+                Ok(create(&api, &namespace, &action, retry_policy).await?.unwrap_or(namespace))
             }
             LabObject::PersistentVolumeClaim(_) => {
-                create_or_keep(&api, &dynamic(value)?, &action, patience).await
+                create_or_keep(&api, &dynamic(value)?, &action, retry_policy).await
             }
-            _ => create_own_unread(&api, &dynamic(value)?, object.kind(), spawn, &action, patience).await,
+            _ => create_own_unread(&api, &dynamic(value)?, object.kind(), spawn, &action, retry_policy).await,
         }
     }
 }
@@ -103,7 +103,7 @@ async fn create_own(
     kind: &'static str,
     spawn: &str,
     action: &str,
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
 ) -> Result<DynamicObject, KubernetesError> {
     let judge = |found: &DynamicObject| {
         if !belongs_to(&found.metadata, spawn) {
@@ -112,7 +112,7 @@ async fn create_own(
         // One of an earlier spawn of the lab has to go first, and is on its way.
         Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, object))
     };
-    create_or(api, object, action, patience, judge).await
+    create_or(api, object, action, retry_policy, judge).await
 }
 
 /// The same of kinds that the service may not read, Secrets above all: whether one that is there is its own, it asks
@@ -123,9 +123,9 @@ async fn create_own_unread(
     kind: &'static str,
     spawn: &str,
     action: &str,
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
 ) -> Result<DynamicObject, KubernetesError> {
-    if let Some(created) = create(api, object, action, patience).await? {
+    if let Some(created) = create(api, object, action, retry_policy).await? {
         return Ok(created);
     }
     let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
@@ -133,7 +133,7 @@ async fn create_own_unread(
     let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
     let (how, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
     let name = object.metadata.name.clone().unwrap_or_default();
-    match retrying(patience, action, || api.patch(&name, &how, &patch)).await {
+    match retrying(retry_policy, action, || api.patch(&name, &how, &patch)).await {
         Err(KubernetesError::Refused { reason, .. }) if reason == "Invalid" => Err(taken(kind, object)),
         answer => answer,
     }
@@ -164,10 +164,10 @@ async fn create(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
     action: &str,
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
 ) -> Result<Option<DynamicObject>, KubernetesError> {
     let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    match retrying(patience, action, || api.create(&how, object)).await {
+    match retrying(retry_policy, action, || api.create(&how, object)).await {
         Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => Ok(None),
         answer => answer.map(Some),
     }
@@ -178,9 +178,10 @@ async fn create_or_keep(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
     action: &str,
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
 ) -> Result<DynamicObject, KubernetesError> {
-    create_or(api, object, action, patience, |found| Ok(found.metadata.deletion_timestamp.is_none())).await
+    create_or(api, object, action, retry_policy, |found| Ok(found.metadata.deletion_timestamp.is_none()))
+        .await
 }
 
 /// Creates an object. Of one that is there already, `judge` says whether that will do; otherwise its end is waited for.
@@ -188,16 +189,16 @@ async fn create_or(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
     action: &str,
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
     judge: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
 ) -> Result<DynamicObject, KubernetesError> {
     let name = object.metadata.name.clone().unwrap_or_default();
-    let deadline = Instant::now() + patience.total;
+    let deadline = Instant::now() + retry_policy.total;
     loop {
-        if let Some(created) = create(api, object, action, patience).await? {
+        if let Some(created) = create(api, object, action, retry_policy).await? {
             return Ok(created);
         }
-        if let Some(found) = retrying(patience, action, || api.get_opt(&name)).await? {
+        if let Some(found) = retrying(retry_policy, action, || api.get_opt(&name)).await? {
             if judge(&found)? {
                 return Ok(found);
             }
@@ -205,7 +206,7 @@ async fn create_or(
                 return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
             }
         }
-        patience.pause(PAUSE).await?;
+        retry_policy.pause(PAUSE).await?;
     }
 }
 

@@ -7,26 +7,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams};
 
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 use super::{Deletion, KubernetesError};
 
 /// Looks for volume claims and deletes them.
 #[derive(Clone)]
 pub struct Claims {
     client: Client,
-    patience: Patience,
+    retry_policy: RetryPolicy,
 }
 
 impl Claims {
     /// Works through `client`. A request may take `request_timeout`, and is tried for a minute.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
-        Self { client, patience: Patience::for_a_minute(request_timeout) }
+        Self { client, retry_policy: RetryPolicy::for_a_minute(request_timeout) }
     }
 
     /// The metadata of a claim, if there is one of this name.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
         let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
-        let found = retrying(&self.patience, &action, || claims.get_metadata_opt(name)).await?;
+        let found = retrying(&self.retry_policy, &action, || claims.get_metadata_opt(name)).await?;
         Ok(found.map(|claim| claim.metadata))
     }
 
@@ -34,7 +34,7 @@ impl Claims {
     pub async fn delete(&self, namespace: &str, name: &str) -> Result<Deletion, KubernetesError> {
         let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
         let (claims, how) = (self.of(namespace), DeleteParams::background());
-        match retrying(&self.patience, &action, || claims.delete(name, &how)).await {
+        match retrying(&self.retry_policy, &action, || claims.delete(name, &how)).await {
             Ok(_) => Ok(Deletion::Accepted),
             Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),
             Err(error) => Err(error),

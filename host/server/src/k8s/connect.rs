@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::counted::counted;
 use super::health::Health;
-use super::pace::paced;
+use super::rate_limiter::paced;
 use super::timed::timed;
 use crate::telemetry::Metrics;
 

@@ -14,7 +14,7 @@ use wasmspawner_core::record::Place;
 
 use super::KubernetesError;
 use super::apply::belongs_to;
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 
 /// What a deletion found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +78,13 @@ impl Deleter {
         place: &Place,
         within: Duration,
     ) -> Result<(Option<Pod>, Option<Namespace>), KubernetesError> {
-        let patience = Patience::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         tokio::try_join!(
-            retrying(&patience, "read the lab's Pod", || pods.get_opt(place.pod.as_str())),
-            retrying(&patience, "read the lab's Namespace", || namespaces.get_opt(place.namespace.as_str())),
+            retrying(&retry_policy, "read the lab's Pod", || pods.get_opt(place.pod.as_str())),
+            retrying(&retry_policy, "read the lab's Namespace", || namespaces
+                .get_opt(place.namespace.as_str())),
         )
     }
 
@@ -114,10 +115,10 @@ impl Deleter {
             + std::fmt::Debug,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
-        let patience = Patience::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let (how, which) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", K::kind(&()));
-        retrying(&patience, &action, || api.delete_collection(&how, &which)).await.map(drop)
+        retrying(&retry_policy, &action, || api.delete_collection(&how, &which)).await.map(drop)
     }
 
     async fn delete_own<K>(
@@ -131,13 +132,13 @@ impl Deleter {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
     {
-        let patience = Patience::of(self.request_timeout, within);
+        let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let action = format!("delete {} {name}", K::kind(&()));
         let mut uid = own.uid;
         loop {
             let looked = uid.is_none();
             if looked {
-                match retrying(&patience, &action, || api.get_opt(name)).await? {
+                match retrying(&retry_policy, &action, || api.get_opt(name)).await? {
                     // What stands there now is not ours: ours is gone.
                     Some(found) if belongs_to(found.meta(), &own.spawn) => {
                         uid.clone_from(&found.meta().uid);
@@ -147,7 +148,7 @@ impl Deleter {
             }
             let preconditions = Some(Preconditions { uid: uid.clone(), resource_version: None });
             let how = DeleteParams { preconditions, ..how.clone() };
-            match retrying(&patience, &action, || api.delete(name, &how)).await {
+            match retrying(&retry_policy, &action, || api.delete(name, &how)).await {
                 Ok(_) => return Ok(Deletion::Accepted),
                 Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
                     return Ok(Deletion::Gone);

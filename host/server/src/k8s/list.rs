@@ -5,7 +5,7 @@ use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 
 use super::KubernetesError;
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 
 const PAGE: u32 = 500;
 
@@ -29,11 +29,11 @@ pub(crate) async fn list_some<K, T>(
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    let patience = Patience::for_a_minute(std::time::Duration::from_secs(30));
+    let retry_policy = RetryPolicy::for_a_minute(std::time::Duration::from_secs(30));
     let mut items = Vec::new();
     let mut params = ListParams::default().labels(selector).limit(PAGE);
     loop {
-        let page = match retrying(&patience, action, || api.list(&params)).await {
+        let page = match retrying(&retry_policy, action, || api.list(&params)).await {
             Err(KubernetesError::Refused { reason, .. })
                 if reason == "Expired" && params.continue_token.is_some() =>
             {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::KubernetesError;
 use super::list::list;
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 
 /// Label of the `ConfigMap`s that keep records: which set of facts they belong to.
 const RECORDS_LABEL: &str = "wasmspawner.io/records";
@@ -21,14 +21,14 @@ const RECORDS_LABEL: &str = "wasmspawner.io/records";
 pub struct Records {
     config_maps: Api<ConfigMap>,
     name: &'static str,
-    patience: Patience,
+    retry_policy: RetryPolicy,
 }
 
 impl Records {
     /// The facts called `name` in `namespace`. A request may take `request_timeout`, and is tried for a minute.
     pub fn new(client: Client, namespace: &str, name: &'static str, request_timeout: Duration) -> Self {
-        let patience = Patience::for_a_minute(request_timeout);
-        Self { config_maps: Api::namespaced(client, namespace), name, patience }
+        let retry_policy = RetryPolicy::for_a_minute(request_timeout);
+        Self { config_maps: Api::namespaced(client, namespace), name, retry_policy }
     }
 
     /// Every fact that was ever recorded.
@@ -60,7 +60,7 @@ impl Records {
         let shard = self.shard(key);
         let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "data": { key: value } })));
         let action = format!("record in ConfigMap {shard}");
-        retrying(&self.patience, &action, || self.config_maps.patch(&shard, &how, &patch)).await.map(drop)
+        retrying(&self.retry_policy, &action, || self.config_maps.patch(&shard, &how, &patch)).await.map(drop)
     }
 
     async fn create(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
@@ -69,7 +69,7 @@ impl Records {
         shard.metadata.labels = Some(BTreeMap::from([(RECORDS_LABEL.to_owned(), self.name.to_owned())]));
         shard.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
         let (how, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
-        match retrying(&self.patience, &action, || self.config_maps.create(&how, &shard)).await {
+        match retrying(&self.retry_policy, &action, || self.config_maps.create(&how, &shard)).await {
             // Somebody else was first: theirs is extended.
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
                 self.patch(key, &json!(value)).await

@@ -11,7 +11,7 @@ use super::fault_point::reached;
 
 /// How often and how long requests are tried.
 #[derive(Debug, Clone)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     /// One request.
     pub(crate) request: Duration,
     /// All tries together.
@@ -20,7 +20,7 @@ pub(crate) struct Patience {
     pub(crate) cancel: CancellationToken,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Waits, unless the operation is cancelled meanwhile.
     pub(super) async fn pause(&self, pause: Duration) -> Result<(), KubernetesError> {
         tokio::select! {
@@ -46,22 +46,22 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Calls until it works, the refusal is final, the time is up or the operation is cancelled. A call must be
 /// idempotent: the one before may have worked without our hearing of it.
 pub(crate) async fn retrying<T, F>(
-    patience: &Patience,
+    retry_policy: &RetryPolicy,
     action: &str,
     mut call: impl FnMut() -> F,
 ) -> Result<T, KubernetesError>
 where
     F: Future<Output = kube::Result<T>>,
 {
-    let deadline = Instant::now() + patience.total;
+    let deadline = Instant::now() + retry_policy.total;
     let mut pause = FIRST_PAUSE;
     loop {
-        if patience.cancel.is_cancelled() {
+        if retry_policy.cancel.is_cancelled() {
             return Err(KubernetesError::Cancelled);
         }
         reached(|| format!("before {action}"));
         // Beyond its own time limit a request may wait for its turn, but never for longer than the operation lasts.
-        let limit = patience.request.max(deadline.saturating_duration_since(Instant::now()));
+        let limit = retry_policy.request.max(deadline.saturating_duration_since(Instant::now()));
         let answer = tokio::time::timeout(limit, call()).await;
         reached(|| format!("after {action}"));
         let error = match answer {
@@ -73,7 +73,7 @@ where
             return Err(KubernetesError::from_client(action, error));
         }
         tracing::debug!(action, %error, ?pause, "trying again");
-        patience.pause(pause).await?;
+        retry_policy.pause(pause).await?;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -82,8 +82,8 @@ where
 mod tests {
     use super::*;
 
-    fn patience() -> Patience {
-        Patience {
+    fn retry_policy() -> RetryPolicy {
+        RetryPolicy {
             request: Duration::from_secs(1),
             total: Duration::from_secs(10),
             cancel: CancellationToken::new(),
@@ -99,14 +99,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_busy_server_is_asked_again() {
         let mut answers = vec![Ok(7), Err(refusal(429, "busy")), Err(refusal(503, "starting"))];
-        let answer = retrying(&patience(), "ask", || std::future::ready(answers.pop().unwrap())).await;
+        let answer = retrying(&retry_policy(), "ask", || std::future::ready(answers.pop().unwrap())).await;
         assert_eq!(answer.unwrap(), 7);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_final_no_is_not_repeated() {
         let mut asked = 0;
-        let answer: Result<(), _> = retrying(&patience(), "ask", || {
+        let answer: Result<(), _> = retrying(&retry_policy(), "ask", || {
             asked += 1;
             std::future::ready(Err(refusal(422, "bad")))
         })
@@ -117,16 +117,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_server_is_given_up_when_the_time_is_up() {
         let begun = Instant::now();
-        let answer: Result<(), _> = retrying(&patience(), "ask", std::future::pending).await;
+        let answer: Result<(), _> = retrying(&retry_policy(), "ask", std::future::pending).await;
         assert!(matches!(answer.unwrap_err(), KubernetesError::Unavailable(_)));
         assert!(begun.elapsed() <= Duration::from_secs(11));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_cancelled_operation_stops_asking() {
-        let patience = patience();
-        patience.cancel.cancel();
-        let answer: Result<(), _> = retrying(&patience, "ask", std::future::pending).await;
+        let retry_policy = retry_policy();
+        retry_policy.cancel.cancel();
+        let answer: Result<(), _> = retrying(&retry_policy, "ask", std::future::pending).await;
         assert!(matches!(answer.unwrap_err(), KubernetesError::Cancelled));
     }
 }

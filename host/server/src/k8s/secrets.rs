@@ -9,26 +9,26 @@ use kube::Client;
 use kube::api::Api;
 
 use super::KubernetesError;
-use super::retry::{Patience, retrying};
+use super::retry::{RetryPolicy, retrying};
 
 /// The Secrets of the service's own namespace.
 #[derive(Clone)]
 pub struct SiteSecrets {
     secrets: Api<Secret>,
-    patience: Patience,
+    retry_policy: RetryPolicy,
 }
 
 impl SiteSecrets {
     /// Reads in `namespace`. A request may take `request_timeout`, and is tried for a minute.
     pub fn new(client: Client, namespace: &str, request_timeout: Duration) -> Self {
-        let patience = Patience::for_a_minute(request_timeout);
-        Self { secrets: Api::namespaced(client, namespace), patience }
+        let retry_policy = RetryPolicy::for_a_minute(request_timeout);
+        Self { secrets: Api::namespaced(client, namespace), retry_policy }
     }
 
     /// All keys of a Secret. An unknown Secret is an error that names it.
     pub async fn read(&self, name: &str) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
         let action = format!("read Secret {name}");
-        let secret = retrying(&self.patience, &action, || self.secrets.get(name)).await?;
+        let secret = retrying(&self.retry_policy, &action, || self.secrets.get(name)).await?;
         Ok(secret.data.unwrap_or_default())
     }
 }

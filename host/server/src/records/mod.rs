@@ -21,7 +21,7 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
-use crate::k8s::{KubernetesError, Patience, list_some, retrying};
+use crate::k8s::{KubernetesError, RetryPolicy, list_some, retrying};
 
 /// How long a record is tried to be written. Who asks for a lab waits for that.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ impl SpawnRecords {
         let object = stored::new_object(name, &self.instance, spec, status)?;
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
-        match retrying(&self.patience(until), &action, || self.api.create(&how, &object)).await {
+        match retrying(&self.retry_policy(until), &action, || self.api.create(&how, &object)).await {
             Ok(created) => StoredSpawn::try_read(created),
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
@@ -139,16 +139,16 @@ impl SpawnRecords {
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let name = current.name.as_str();
         let action = format!("update Spawn {name}");
-        retrying(&self.patience(until), &action, || self.api.replace(name, &how, &object)).await
+        retrying(&self.retry_policy(until), &action, || self.api.replace(name, &how, &object)).await
     }
 
     /// Deletes the record of something of which nothing is left.
     pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), KubernetesError> {
         let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
-        let patience = self.patience(soon());
+        let retry_policy = self.retry_policy(soon());
         let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
         let how = PatchParams::default();
-        let released = retrying(&patience, &action, || self.api.patch(name, &how, &release)).await;
+        let released = retrying(&retry_policy, &action, || self.api.patch(name, &how, &release)).await;
         if self.is_gone(stored, released.map(drop)).await? {
             return Ok(());
         }
@@ -156,8 +156,8 @@ impl SpawnRecords {
             preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
             ..DeleteParams::background()
         };
-        let patience = self.patience(soon());
-        let deleted = retrying(&patience, &action, || self.api.delete(name, &how)).await;
+        let retry_policy = self.retry_policy(soon());
+        let deleted = retrying(&retry_policy, &action, || self.api.delete(name, &how)).await;
         self.is_gone(stored, deleted.map(drop)).await.map(drop)
     }
 
@@ -174,8 +174,8 @@ impl SpawnRecords {
             Err(KubernetesError::Refused { action, reason, message }) if reason == "Conflict" => {
                 let name = stored.name.as_str();
                 let read = || self.api.get_metadata_opt(name);
-                let patience = self.patience(soon());
-                let found = retrying(&patience, &format!("read Spawn {name}"), read).await?;
+                let retry_policy = self.retry_policy(soon());
+                let found = retrying(&retry_policy, &format!("read Spawn {name}"), read).await?;
                 if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&stored.uid)) {
                     return Err(KubernetesError::Refused { action, reason, message });
                 }
@@ -196,14 +196,14 @@ impl SpawnRecords {
 
     async fn read(&self, name: &ObjectName, until: Instant) -> Result<Option<StoredSpawn>, RecordError> {
         let action = format!("read Spawn {name}");
-        let found = retrying(&self.patience(until), &action, || self.api.get_opt(name.as_str())).await?;
+        let found = retrying(&self.retry_policy(until), &action, || self.api.get_opt(name.as_str())).await?;
         found.map(StoredSpawn::try_read).transpose()
     }
 
     /// What is left of the time until then, for one request as for all tries of it.
-    fn patience(&self, until: Instant) -> Patience {
+    fn retry_policy(&self, until: Instant) -> RetryPolicy {
         let left = until.saturating_duration_since(Instant::now());
-        Patience::of(self.request_timeout.min(left), left)
+        RetryPolicy::of(self.request_timeout.min(left), left)
     }
 
     fn selector(&self) -> String {
@@ -218,8 +218,8 @@ pub async fn install(client: Client) -> Result<(), KubernetesError> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let name = definition.metadata.name.clone().unwrap_or_default();
     let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(record::definition()));
-    let patience = Patience::of(TRY_FOR, TRY_FOR);
-    retrying(&patience, "install the kind Spawn", || definitions.patch(&name, &how, &patch)).await?;
+    let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
+    retrying(&retry_policy, "install the kind Spawn", || definitions.patch(&name, &how, &patch)).await?;
     Ok(())
 }
 

@@ -35,7 +35,7 @@ impl Labs {
             self.registry().insert(key.clone(), handle);
             tokio::spawn(self.clone().run(key.clone(), driver));
         } else {
-            self.site().metrics.panicked();
+            self.context().metrics.panicked();
             tracing::error!(user = %key.user, server = %key.server, "a lab could not be taken over from its record, and is left alone");
         }
     }
@@ -57,7 +57,7 @@ impl Labs {
             if AssertUnwindSafe(life).catch_unwind().await.is_ok() {
                 return;
             }
-            self.site().metrics.panicked();
+            self.context().metrics.panicked();
             tracing::error!(user = %key.user, server = %key.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
             tokio::time::sleep(pause).await;
             pause = (pause * 4).min(LONGEST_PAUSE);
@@ -67,7 +67,7 @@ impl Labs {
     /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
     /// the operation goes on reading, or learns that it has ended.
     async fn replacement(&self, key: &LabKey) -> Option<Box<Driver>> {
-        let found = recover::read_again(self.site(), key).await;
+        let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);
         let Some((stored, env)) = found else {
             self.registry().remove(key);
@@ -85,7 +85,7 @@ impl Labs {
     pub(super) fn driver(&self, key: &LabKey) -> (Handle, Box<Driver>) {
         let (inbox, messages) = mpsc::unbounded_channel();
         let (publish, view) = watch::channel(View::default());
-        let driver = Driver::new(key.clone(), Arc::clone(self.site()), self.clone(), messages, publish);
+        let driver = Driver::new(key.clone(), Arc::clone(self.context()), self.clone(), messages, publish);
         (Handle { inbox, view }, Box::new(driver))
     }
 }

@@ -24,7 +24,7 @@ pub enum SpawnError {
     /// The user's or server's name gives no valid names of objects.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A policy asks for patience.
+    /// A policy asks to try again later.
     #[error("try again in {0} s")]
     RetryLater(u32),
     /// A policy failed by its own fault.

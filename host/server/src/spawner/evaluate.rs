@@ -11,7 +11,8 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation, TimeLimit
 use wasmspawner_core::manifest::{self, LabObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, Answer, Ledger, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+    self, ChainAnswer, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow,
+    compose,
 };
 use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
@@ -21,11 +22,11 @@ use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
+use super::context::Context;
 use super::errors::SpawnError;
 use super::pod_note::PodNote;
 use super::rules::Rules;
-use super::site::Site;
-use super::snapshot::About;
+use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use crate::k8s::KubernetesError;
 
@@ -39,10 +40,10 @@ pub(super) struct Approved {
 
 /// A lab that is decided, down to its objects.
 pub(super) struct Decided {
-    pub(super) about: Arc<About>,
+    pub(super) about: Arc<LabDetails>,
     pub(super) objects: LabObjects,
     /// Who decided what.
-    pub(super) ledger: Ledger,
+    pub(super) provenance: Provenance,
     /// The volume claims among it.
     volumes: Option<VolumeRecord>,
     terms: LabTerms,
@@ -79,24 +80,17 @@ async fn parse(rules: Rules<'_>, request: &SpawnRequest, user: &User) -> Result<
 }
 
 pub(super) async fn authorize(rules: Rules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
-    let verdicts = rules.policies.authorize(question).await?;
-    match verdicts.into_iter().find_map(|answer| match answer.value {
-        Verdict::Allow => None,
-        Verdict::Deny(message) => Some(message),
-    }) {
-        Some(message) => Err(SpawnError::Denied { message }),
-        None => Ok(()),
+    let answers = rules.policies.authorize(question).await?;
+    match all_allow(answers.into_iter().map(|answer| answer.value)) {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(message) => Err(SpawnError::Denied { message }),
     }
 }
 
 async fn limits(rules: Rules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
     let answers = rules.policies.limits(user, usage).await?;
-    let allowed = answers.iter().filter_map(|answer| answer.value.labs).min();
-    if let Some(allowed) = allowed.filter(|allowed| usage.labs >= *allowed) {
-        let message =
-            format!("You may have {allowed} labs at a time and have {}; stop one first", usage.labs);
-        return Err(SpawnError::Denied { message });
-    }
+    let all = answers.iter().map(|answer| answer.value.clone()).fold(Quota::default(), Quota::and);
+    all.allows_another_lab(usage).map_err(|refusal| SpawnError::Denied { message: refusal.to_string() })?;
     Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
 }
 
@@ -109,25 +103,27 @@ pub(super) struct FromCluster {
 
 /// The rest of the decision, after the caller was told that the spawn has begun.
 pub(super) async fn decide(
-    site: &Site,
+    context: &Context,
     approved: &Approved,
     operation: &Operation,
     spawn: &str,
 ) -> Result<Decided, Failure> {
-    let (site_secrets, own_claim) = tokio::try_join!(site_secrets(site), own_claim(site, approved))
+    let (site_secrets, own_claim) = tokio::try_join!(site_secrets(context), own_claim(context, approved))
         .map_err(|error| super::requests::failure(&error))?;
-    let provisioned = site.provisioned.contains(&approved.request.key.user);
+    let provisioned = context.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
-    let decided = decide_with(site.rules(), approved, operation, spawn, cluster).await?;
-    if let (Some(volumes), Some(record)) = (&site.volumes, decided.volumes.clone()) {
+    let decided = decide_with(context.rules(), approved, operation, spawn, cluster).await?;
+    if let (Some(volumes), Some(record)) = (&context.volumes, decided.volumes.clone()) {
         volumes.remember(record).await.map_err(|error| super::requests::failure(&error))?;
     }
     Ok(decided)
 }
 
-async fn own_claim(site: &Site, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
-    match &site.volumes {
-        Some(volumes) => volumes.own_claim(&approved.request.key, &approved.names, &site.config.names).await,
+async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
+    match &context.volumes {
+        Some(volumes) => {
+            volumes.own_claim(&approved.request.key, &approved.names, &context.config.names).await
+        }
         None => Ok(OwnClaim::Today),
     }
 }
@@ -148,14 +144,14 @@ pub(super) async fn decide_with(
         answers: customize(rules, approved, &names).await?,
         names,
         quotas: approved.quotas.clone(),
-        site: &rules.config.lab,
+        lab: &rules.config.lab,
         site_secrets: cluster.site_secrets,
         provisioned: cluster.provisioned,
     };
     let spawn = compose(inputs).map_err(rejected)?;
     let volumes = VolumeRecord::of(&spawn);
     refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
-    for conflict in &spawn.ledger.conflicts {
+    for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
     Ok(build(rules, spawn, volumes, operation))
@@ -207,10 +203,14 @@ fn build(
         delete: terms.delete_limit.unwrap_or(usual.delete),
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
-    Decided { about: Arc::new(about), objects, ledger: spawn.ledger, volumes, terms }
+    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, volumes, terms }
 }
 
-async fn customize(rules: Rules<'_>, approved: &Approved, names: &LabNames) -> Result<Vec<Answer>, Failure> {
+async fn customize(
+    rules: Rules<'_>,
+    approved: &Approved,
+    names: &LabNames,
+) -> Result<Vec<ChainAnswer>, Failure> {
     let question = LabRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
@@ -221,11 +221,11 @@ async fn customize(rules: Rules<'_>, approved: &Approved, names: &LabNames) -> R
 }
 
 /// The values of the site's secrets, one request for each Secret.
-async fn site_secrets(site: &Site) -> Result<SiteSecretData, KubernetesError> {
-    let needed = site.config.lab.needed_secrets();
+async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesError> {
+    let needed = context.config.lab.needed_secrets();
     let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
     let secrets = try_join_all(names.into_iter().map(async |name| {
-        let values = site.secrets.read(name.as_str()).await?;
+        let values = context.secrets.read(name.as_str()).await?;
         Ok(values
             .into_iter()
             .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))))
@@ -241,7 +241,7 @@ fn unlabelled() -> Failure {
 fn rejected(rejected: SpawnRejected) -> Failure {
     tracing::warn!(blame = ?rejected.blame, error = %rejected, "the lab cannot be built");
     match rejected.blame {
-        compose::Blame::Policy(policy) => Failure {
+        compose::RejectionBlame::Policy(policy) => Failure {
             reason: "PolicyAnswerRefused".into(),
             message: format!(
                 "The policy `{policy}` of this site asks for something that it may not have: {}",
@@ -249,10 +249,10 @@ fn rejected(rejected: SpawnRejected) -> Failure {
             ),
             blame: Blame::Policy,
         },
-        compose::Blame::Request => {
+        compose::RejectionBlame::Request => {
             Failure { reason: "InvalidRequest".into(), message: rejected.message, blame: Blame::User }
         }
-        compose::Blame::Operator => Failure {
+        compose::RejectionBlame::Operator => Failure {
             reason: "InvalidConfiguration".into(),
             message: rejected.message,
             blame: Blame::Service,
@@ -274,10 +274,10 @@ impl Decided {
 
 impl Approved {
     /// What can be said of the lab before the rest is decided.
-    pub(super) fn about(&self, operation: &Operation) -> About {
+    pub(super) fn about(&self, operation: &Operation) -> LabDetails {
         let identity = &self.request.identity;
         let names = self.request.env.keys().map(ToString::to_string);
-        About {
+        LabDetails {
             description: LabDescription {
                 options: self.request.options.clone(),
                 uid: identity.uid,
@@ -297,7 +297,7 @@ impl Approved {
     }
 }
 
-fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> About {
+fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| Share { cpu: cpu.map(cpus), memory };
     let description = LabDescription {
@@ -318,7 +318,7 @@ fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> Abo
             .collect(),
         hidden_env: BTreeMap::new(),
     };
-    About {
+    LabDetails {
         description: Arc::new(description),
         env: spawn.redacted_env(),
         started_at: Some(operation.started_at),

@@ -75,10 +75,10 @@ impl HubComparison {
         }
         // The labs first: one that starts meanwhile may not be in the Hub's answer.
         let known = labs.that_run();
-        let metrics = &labs.site().metrics;
+        let metrics = &labs.context().metrics;
         let answer = match self.hub.servers().await {
             Ok(servers) => {
-                let check = state.tracker.compare(&known, &servers, &self.rules, labs.site().now());
+                let check = state.tracker.compare(&known, &servers, &self.rules, labs.context().now());
                 metrics.set_forgotten(check.forgotten.len());
                 metrics.hub_checked(if check.withheld.is_some() {
                     HubCheck::Withheld
@@ -102,7 +102,7 @@ impl Labs {
     /// Which labs the Hub does not know, as of now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
         self.known()?;
-        let comparison = self.site().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
+        let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
         let check = comparison.check(self).await?;
         Ok(ForgottenReport { check, stop_after: comparison.rules.stop_after })
     }
@@ -136,7 +136,7 @@ impl Labs {
 
 /// Compares now and then, and stops what was forgotten for long enough.
 pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
-    let Some(comparison) = &labs.site().hub else { return };
+    let Some(comparison) = &labs.context().hub else { return };
     let every = every(&comparison.rules);
     let mut pause = FIRST.min(every);
     let mut told = Told::default();
@@ -158,7 +158,7 @@ async fn stop_and_tell(labs: &Labs, forgotten: &ForgottenLab) {
     let (user, server) = (&lab.key.user, &lab.key.server);
     match labs.stop_forgotten(forgotten).await {
         Ok(()) => {
-            labs.site().metrics.forgotten_stopped();
+            labs.context().metrics.forgotten_stopped();
             tracing::warn!(%user, %server, %since, ?counted, "the lab is stopped because JupyterHub does not know it any more");
         }
         Err(SpawnError::Refused(_)) => {

@@ -17,16 +17,16 @@ use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
+use super::context::Context;
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
 use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
-use super::site::Site;
 use super::snapshot::LabSnapshot;
 use super::sweep::{self, Orphan};
-use super::turns::Turns;
+use super::user_locks::UserLocks;
 use super::view::View;
 use crate::records::{self, StoredSpawn};
 use crate::wasm::LoadError;
@@ -37,11 +37,11 @@ const ANSWER_GRACE: Duration = Duration::from_secs(1);
 /// All labs. Cheap to clone; reads come from memory and never wait.
 #[derive(Clone)]
 pub struct Labs {
-    site: Arc<Site>,
+    context: Arc<Context>,
     registry: Arc<Mutex<Registry>>,
     ready: Arc<AtomicBool>,
     draining: Arc<AtomicBool>,
-    turns: Turns,
+    user_locks: UserLocks,
     /// Tells this start of the service from others.
     start: Uuid,
 }
@@ -61,20 +61,20 @@ pub struct LabChanges {
 
 impl Labs {
     /// No labs yet; not ready until those of the cluster are known.
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(context: Arc<Context>) -> Self {
         Self {
-            site,
+            context,
             registry: Arc::default(),
             ready: Arc::default(),
             draining: Arc::default(),
-            turns: Turns::default(),
+            user_locks: UserLocks::default(),
             start: Uuid::new_v4(),
         }
     }
 
     /// What every driver works with.
-    pub fn site(&self) -> &Arc<Site> {
-        &self.site
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
     }
 
     /// False until the labs of the cluster are known: before that, "no such lab" would be a guess.
@@ -180,13 +180,13 @@ impl Labs {
     }
 
     fn recorded(&self, key: &LabKey) -> Option<Arc<LiveLog>> {
-        let last = self.site.history.last(key).filter(|last| last.ended_at.is_some())?;
+        let last = self.context.history.last(key).filter(|last| last.ended_at.is_some())?;
         Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events, 1)))
     }
 
     /// The records of the lab's operations, newest first; nothing when there are none.
     pub fn history(&self, key: &LabKey) -> Option<Vec<OperationRecord>> {
-        Some(self.site.history.of(key)).filter(|records| !records.is_empty())
+        Some(self.context.history.of(key)).filter(|records| !records.is_empty())
     }
 
     /// Starts a lab. Returns when it has begun; the log tells the rest.
@@ -195,7 +195,7 @@ impl Labs {
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
-        if self.site.health.is_away() {
+        if self.context.health.is_away() {
             return Err(SpawnError::ClusterAway);
         }
         let key = request.key.clone();
@@ -204,11 +204,11 @@ impl Labs {
         }
         let asked = Instant::now();
         // Of two spawns of one user the second counts the first.
-        let turn = tokio::time::timeout(records::TRY_FOR, self.turns.of(&key.user)).await;
+        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.of(&key.user)).await;
         let _turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let labs = self.registry().other_labs(&key);
-        let approved = approve(self.site.rules(), self.site.names(&key)?, request, labs).await?;
+        let approved = approve(self.context.rules(), self.context.names(&key)?, request, labs).await?;
         // What the policies took is not the cluster's fault.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
@@ -232,7 +232,7 @@ impl Labs {
                 server: key.server.to_string(),
                 options: Options::new(),
             };
-            authorize(self.site.rules(), &question).await?;
+            authorize(self.context.rules(), &question).await?;
         }
         if self.view(key).is_none() {
             return Err(Refusal::NoLab.into());
@@ -250,7 +250,7 @@ impl Labs {
 
     /// The volumes that a server is remembered to use; nothing when it has used none, or none outlives its lab.
     pub fn volumes(&self, key: &LabKey) -> Option<VolumeRecord> {
-        self.site.volumes.as_ref()?.of(key)
+        self.context.volumes.as_ref()?.of(key)
     }
 
     /// Deletes the volumes of a server that is deleted, as far as they may go.
@@ -267,7 +267,7 @@ impl Labs {
     /// The spawn form, as a fragment of HTML.
     pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
-        let form = match self.site.policies.render_form(&context).await? {
+        let form = match self.context.policies.render_form(&context).await? {
             Some(answer) => answer.value,
             None => Form::Fields(Vec::new()),
         };
@@ -276,12 +276,17 @@ impl Labs {
 
     /// The loaded policies, in the order in which they are asked.
     pub fn policies(&self) -> Vec<PolicyReport> {
-        self.site.policies.loaded().into_iter().map(|loaded| PolicyReport::new(loaded, &self.site)).collect()
+        self.context
+            .policies
+            .loaded()
+            .into_iter()
+            .map(|loaded| PolicyReport::new(loaded, &self.context))
+            .collect()
     }
 
     /// Loads all policies anew, or none of them.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        self.site.policies.reload().await
+        self.context.policies.reload().await
     }
 
     /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.

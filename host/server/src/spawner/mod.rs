@@ -5,6 +5,7 @@
 //! `requests` (what takes time), `recover` (from records to drivers, after a restart), `service` (what runs beside).
 
 mod clock;
+mod context;
 mod driver;
 mod drivers;
 mod errors;
@@ -13,6 +14,7 @@ mod forgotten;
 mod labs;
 mod live_log;
 mod message;
+mod place_observer;
 mod pod_note;
 mod policy_report;
 mod preview;
@@ -23,15 +25,14 @@ mod registry;
 mod requests;
 mod rules;
 mod service;
-mod sight;
-mod site;
 mod snapshot;
 mod sweep;
-mod turns;
+mod user_locks;
 mod view;
 mod volumes;
 
 pub use clock::Clock;
+pub use context::Context;
 pub use errors::SpawnError;
 pub use forgotten::{ForgottenError, ForgottenReport, HubComparison};
 pub use labs::{LabChanges, Labs};
@@ -41,7 +42,6 @@ pub use preview::{Preview, preview};
 pub use provisioned::Provisioned;
 pub use rules::Rules;
 pub use service::run;
-pub use site::Site;
-pub use snapshot::{About, LabSnapshot};
+pub use snapshot::{LabDetails, LabSnapshot};
 pub use sweep::{Orphan, OrphanKind};
 pub use volumes::Volumes;

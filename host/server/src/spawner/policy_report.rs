@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::site::Site;
+use super::context::Context;
 use crate::wasm::LoadedPolicy;
 
 /// A loaded policy, and how it is doing.
@@ -31,8 +31,8 @@ pub struct PolicyReport {
 }
 
 impl PolicyReport {
-    pub(super) fn new(loaded: LoadedPolicy, site: &Site) -> Self {
-        let grants = site.grants(loaded.name.as_str()).given();
+    pub(super) fn new(loaded: LoadedPolicy, context: &Context) -> Self {
+        let grants = context.grants(loaded.name.as_str()).given();
         Self {
             name: loaded.name.to_string(),
             title: loaded.title,

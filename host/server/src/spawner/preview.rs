@@ -7,7 +7,7 @@ use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::KeptNames;
-use wasmspawner_core::policy::compose::Ledger;
+use wasmspawner_core::policy::compose::Provenance;
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
 
@@ -22,7 +22,7 @@ pub struct Preview {
     /// What would be created.
     pub objects: LabObjects,
     /// Who decided what.
-    pub ledger: Ledger,
+    pub provenance: Provenance,
 }
 
 /// Decides `request` as a spawn does, up to where the cluster comes in: the user has no other lab, every Secret of
@@ -34,7 +34,7 @@ pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool)
     let approved = approve(rules, names, request, 0).await.map_err(SpawnError::into_failure)?;
     let cluster = FromCluster { provisioned, site_secrets: placeholders(rules), own_claim: OwnClaim::Today };
     let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
-    Ok(Preview { objects: decided.objects, ledger: decided.ledger })
+    Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }
 
 /// Stands for the uid of a record that is not written.

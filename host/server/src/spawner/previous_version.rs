@@ -36,9 +36,9 @@ use wasmspawner_core::record::{
     SpawnStatus,
 };
 
+use super::context::Context;
 use super::requests::TRY_FOR;
-use super::site::Site;
-use crate::k8s::{Causes, KubernetesError, Patience, list, retrying};
+use crate::k8s::{Causes, KubernetesError, RetryPolicy, list, retrying};
 use crate::records::{RecordError, StoredSpawn, soon};
 
 /// In which that version wrote down what a lab is, on the `ConfigMap` of its environment.
@@ -101,18 +101,21 @@ enum Problem {
 }
 
 /// Takes all of them over. It fails when the cluster does, and can then be called again.
-pub(super) async fn take_over(site: &Site) -> Result<(), KubernetesError> {
-    let service = manifest::service_selector(&site.config.kubernetes.instance);
-    let maps: Api<ConfigMap> = Api::all(site.client.clone());
+pub(super) async fn take_over(context: &Context) -> Result<(), KubernetesError> {
+    let service = manifest::service_selector(&context.config.kubernetes.instance);
+    let maps: Api<ConfigMap> = Api::all(context.client.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of the version before").await?;
     let annotated = found.into_iter().filter(|map| annotation(map).is_some());
-    stream::iter(annotated).map(Ok).try_for_each_concurrent(AT_ONCE, |map| take_over_or_tell(site, map)).await
+    stream::iter(annotated)
+        .map(Ok)
+        .try_for_each_concurrent(AT_ONCE, |map| take_over_or_tell(context, map))
+        .await
 }
 
-async fn take_over_or_tell(site: &Site, map: ConfigMap) -> Result<(), KubernetesError> {
+async fn take_over_or_tell(context: &Context, map: ConfigMap) -> Result<(), KubernetesError> {
     let (namespace, name) = (map.metadata.namespace.clone(), map.metadata.name.clone());
-    match Box::pin(take_over_one(site, map)).await {
+    match Box::pin(take_over_one(context, map)).await {
         Ok(key) => {
             tracing::info!(user = %key.user, server = %key.server, "a lab of the version before is taken over");
             Ok(())
@@ -125,20 +128,20 @@ async fn take_over_or_tell(site: &Site, map: ConfigMap) -> Result<(), Kubernetes
     }
 }
 
-async fn take_over_one(site: &Site, map: ConfigMap) -> Result<LabKey, Problem> {
-    let candidate = Candidate::of(site, map)?;
+async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Problem> {
+    let candidate = Candidate::of(context, map)?;
     let record = SpawnKey::lab(&candidate.key).object_name();
-    let known = match site.records.get(&record).await {
+    let known = match context.records.get(&record).await {
         Ok(known) => known,
         Err(RecordError::Kubernetes(error)) => return Err(error.into()),
         Err(_) => return Err(LeftAlone::OtherRecord.into()),
     };
-    let (pod, namespace) = site.deleter.read(&candidate.place(), TRY_FOR).await?;
-    let own_namespace = site.config.kubernetes.namespaces == NamespaceReclaim::Delete;
+    let (pod, namespace) = context.deleter.read(&candidate.place(), TRY_FOR).await?;
+    let own_namespace = context.config.kubernetes.namespaces == NamespaceReclaim::Delete;
     let spawn = known.as_ref().map(|known| known.uid.clone());
     let ours = |meta: &ObjectMeta| {
         let labelled = label(meta, SPAWN_LABEL);
-        candidate.owns(site, meta) && (labelled.is_none() || labelled == spawn.as_deref())
+        candidate.owns(context, meta) && (labelled.is_none() || labelled == spawn.as_deref())
     };
     let pod = pod.filter(|pod| ours(&pod.metadata));
     let owned = namespace.filter(|namespace| own_namespace && ours(&namespace.metadata));
@@ -151,28 +154,28 @@ async fn take_over_one(site: &Site, map: ConfigMap) -> Result<LabKey, Problem> {
             if own_namespace && owned.is_none() {
                 return Err(LeftAlone::OtherNamespace.into());
             }
-            candidate.write_record(site, pod).await?
+            candidate.write_record(context, pod).await?
         }
     };
-    candidate.label(site, &stored, pod, owned).await?;
+    candidate.label(context, &stored, pod, owned).await?;
     Ok(candidate.key)
 }
 
 impl Candidate {
     /// The annotation and the labels are only claims: what they name has to be where the configuration has it.
-    fn of(site: &Site, env: ConfigMap) -> Result<Self, LeftAlone> {
+    fn of(context: &Context, env: ConfigMap) -> Result<Self, LeftAlone> {
         let text = annotation(&env).unwrap_or_default();
         let written: Written =
             serde_json::from_str(text).map_err(|error| LeftAlone::Unreadable(error.to_string()))?;
         let key = lab_key(&env.metadata).ok_or(LeftAlone::OtherLabels)?;
-        let names = site.names(&key).map_err(|_| LeftAlone::Elsewhere)?;
+        let names = context.names(&key).map_err(|_| LeftAlone::Elsewhere)?;
         let stands = (env.metadata.namespace.as_deref(), env.metadata.name.as_deref());
         let belongs = (Some(names.namespace.as_str()), Some(names.env.as_str()));
         if stands != belongs || written.pod != names.pod.as_str() {
             return Err(LeftAlone::Elsewhere);
         }
         let candidate = Self { key, names, written, env };
-        if !candidate.owns(site, &candidate.env.metadata) {
+        if !candidate.owns(context, &candidate.env.metadata) {
             return Err(LeftAlone::OtherLabels);
         }
         Ok(candidate)
@@ -183,10 +186,10 @@ impl Candidate {
     }
 
     /// True if an object says that it was made by this spawn, and by this installation of the service.
-    fn owns(&self, site: &Site, metadata: &ObjectMeta) -> bool {
+    fn owns(&self, context: &Context, metadata: &ObjectMeta) -> bool {
         let is = |key: &str, value: &str| label(metadata, key) == Some(value);
         is(MANAGED_BY_LABEL, MANAGED_BY_VALUE)
-            && is(INSTANCE_LABEL, site.config.kubernetes.instance.as_str())
+            && is(INSTANCE_LABEL, context.config.kubernetes.instance.as_str())
             && is(JOB_ID_LABEL, &self.written.job_id.to_string())
             && lab_key(metadata).as_ref() == Some(&self.key)
     }
@@ -198,10 +201,10 @@ impl Candidate {
             && spec.place == self.place()
     }
 
-    async fn write_record(&self, site: &Site, pod: &Pod) -> Result<StoredSpawn, Problem> {
-        let (spec, status) = self.record(site, pod);
+    async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, Problem> {
+        let (spec, status) = self.record(context, pod);
         let name = SpawnKey::lab(&self.key).object_name();
-        match site.records.create(&name, &spec, &status, soon()).await {
+        match context.records.create(&name, &spec, &status, soon()).await {
             Ok(stored) => Ok(stored),
             Err(RecordError::Kubernetes(error)) => Err(error.into()),
             Err(_) => Err(LeftAlone::OtherRecord.into()),
@@ -210,11 +213,11 @@ impl Candidate {
 
     /// What a record of the lab says. One whose pod has outlived the time limit of its spawn was ready at some time:
     /// otherwise that version would have removed it.
-    fn record(&self, site: &Site, pod: &Pod) -> (SpawnSpec, SpawnStatus) {
+    fn record(&self, context: &Context, pod: &Pod) -> (SpawnSpec, SpawnStatus) {
         let Written { job_id, started_at, deadline, .. } = self.written;
-        let limits = site.time_limits();
+        let limits = context.time_limits();
         let operation = Operation { job_id, kind: OperationKind::Spawn, started_at, deadline };
-        let outlived = (site.now() > deadline).then_some(deadline);
+        let outlived = (context.now() > deadline).then_some(deadline);
         let mut lab = Lab::absent(limits);
         lab.operation = Some(operation);
         lab.phase = match ready_since(pod).or(outlived) {
@@ -257,35 +260,35 @@ impl Candidate {
     /// the environment, which says that all of it is done.
     async fn label(
         &self,
-        site: &Site,
+        context: &Context,
         stored: &StoredSpawn,
         pod: Option<Pod>,
         namespace: Option<Namespace>,
     ) -> Result<(), Problem> {
         let place = &self.names.namespace;
-        let pods: Api<Pod> = Api::namespaced(site.client.clone(), place.as_str());
+        let pods: Api<Pod> = Api::namespaced(context.client.clone(), place.as_str());
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
         if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
-                Ok(pod) => site.store.learn_pod(&pod),
+                Ok(pod) => context.store.learn_pod(&pod),
                 // Without the label the lab would be taken for one whose pod has gone.
                 Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
-                    site.records.delete(stored).await?;
+                    context.records.delete(stored).await?;
                     return Err(LeftAlone::Refused(message).into());
                 }
                 Err(error) => return Err(error.into()),
             }
         }
         if let Some(namespace) = namespace {
-            let namespaces: Api<Namespace> = Api::all(site.client.clone());
+            let namespaces: Api<Namespace> = Api::all(context.client.clone());
             let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
-            site.store.learn_namespace(&labelled);
+            context.store.learn_namespace(&labelled);
         }
         // A namespace of the lab's own takes all of it along.
-        if site.config.kubernetes.namespaces == NamespaceReclaim::Retain {
-            self.label_unread(site, &stored.uid).await?;
+        if context.config.kubernetes.namespaces == NamespaceReclaim::Retain {
+            self.label_unread(context, &stored.uid).await?;
         }
-        let maps: Api<ConfigMap> = Api::namespaced(site.client.clone(), place.as_str());
+        let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), place.as_str());
         let labels = [(SPAWN_LABEL, stored.uid.as_str()), (COMPONENT_LABEL, ENVIRONMENT)];
         label_seen(&maps, "ConfigMap", &self.env.metadata, &labels).await?;
         Ok(())
@@ -293,7 +296,7 @@ impl Candidate {
 
     /// Labels what else the lab has in a namespace that stays. The service may not read these kinds, Secrets above all:
     /// the patch tests whether the object is of this spawn.
-    async fn label_unread(&self, site: &Site, spawn: &str) -> Result<(), KubernetesError> {
+    async fn label_unread(&self, context: &Context, spawn: &str) -> Result<(), KubernetesError> {
         let names = &self.names;
         let rest = [
             ("", "ServiceAccount", &names.service_account),
@@ -305,7 +308,7 @@ impl Candidate {
             ("networking.k8s.io", "NetworkPolicy", &names.object),
         ];
         let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
-        let instance = site.config.kubernetes.instance.as_str();
+        let instance = context.config.kubernetes.instance.as_str();
         let patch = json!([
             { "op": "test", "path": pointer(INSTANCE_LABEL), "value": instance },
             { "op": "test", "path": pointer(JOB_ID_LABEL), "value": self.written.job_id },
@@ -317,10 +320,10 @@ impl Candidate {
         for (group, kind, name) in rest {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
             let api: Api<DynamicObject> =
-                Api::namespaced_with(site.client.clone(), names.namespace.as_str(), &resource);
+                Api::namespaced_with(context.client.clone(), names.namespace.as_str(), &resource);
             let (action, how) = (format!("label {kind} {name}"), PatchParams::default());
-            let patience = Patience::of(TRY_FOR, TRY_FOR);
-            match retrying(&patience, &action, || api.patch(name.as_str(), &how, &patch)).await {
+            let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
+            match retrying(&retry_policy, &action, || api.patch(name.as_str(), &how, &patch)).await {
                 Ok(_) => {}
                 // Not every lab has all of them.
                 Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {}
@@ -350,7 +353,7 @@ where
     let metadata = json!({ "uid": seen.uid, "resourceVersion": seen.resource_version, "labels": labels });
     let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
     let action = format!("label {kind} {name}");
-    retrying(&Patience::of(TRY_FOR, TRY_FOR), &action, || api.patch(name, &how, &patch)).await
+    retrying(&RetryPolicy::of(TRY_FOR, TRY_FOR), &action, || api.patch(name, &how, &patch)).await
 }
 
 fn annotation(map: &ConfigMap) -> Option<&str> {

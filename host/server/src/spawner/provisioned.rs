@@ -30,7 +30,7 @@ impl Provisioned {
 
     /// Whether a lab of this user has started successfully before.
     pub(super) fn contains(&self, user: &Username) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&shelf(user))
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&record_key(user))
     }
 
     /// Records that a lab of this user has started successfully.
@@ -38,13 +38,13 @@ impl Provisioned {
         if self.contains(user) {
             return Ok(());
         }
-        self.records.set(&shelf(user), &now.to_string()).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(shelf(user));
+        self.records.set(&record_key(user), &now.to_string()).await?;
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(record_key(user));
         Ok(())
     }
 }
 
 /// Under which key a user is recorded.
-fn shelf(user: &Username) -> String {
+fn record_key(user: &Username) -> String {
     LabelValue::for_name(user.as_str()).into()
 }

@@ -12,13 +12,13 @@ use wasmspawner_core::manifest::{self, SPAWN_LABEL};
 use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey, SpawnStatus};
 
+use super::context::Context;
 use super::driver::Driver;
 use super::live_log::LiveLog;
+use super::place_observer::PlaceObserver;
 use super::pod_note::PodNote;
 use super::requests;
-use super::sight::Sight;
-use super::site::Site;
-use super::snapshot::About;
+use super::snapshot::LabDetails;
 use crate::history::HistoryEntry;
 use crate::k8s::{KubernetesError, belongs_to, list_some};
 use crate::records::StoredSpawn;
@@ -30,9 +30,9 @@ pub(super) type Environment = BTreeMap<String, String>;
 pub(super) type Environments = BTreeMap<(String, String), Environment>;
 
 /// The environments of all labs: what records do not hold, and labs are shown with.
-pub(super) async fn environments(site: &Site) -> Result<Environments, KubernetesError> {
-    let selector = manifest::environment_selector(&site.config.kubernetes.instance);
-    let maps: Api<ConfigMap> = Api::all(site.client.clone());
+pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
+    let selector = manifest::environment_selector(&context.config.kubernetes.instance);
+    let maps: Api<ConfigMap> = Api::all(context.client.clone());
     let by_spawn = |map: ConfigMap| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
         Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))
@@ -42,28 +42,31 @@ pub(super) async fn environments(site: &Site) -> Result<Environments, Kubernetes
 }
 
 /// A record, completed where the restart came before it was: what the policies decided is noted on the pod.
-pub(super) async fn complete(site: &Site, mut stored: StoredSpawn) -> Result<StoredSpawn, KubernetesError> {
+pub(super) async fn complete(
+    context: &Context,
+    mut stored: StoredSpawn,
+) -> Result<StoredSpawn, KubernetesError> {
     let settled = |status: &SpawnStatus| status.ready_at.is_some() || status.failure.is_some();
     if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
         return Ok(stored);
     }
-    let (pod, _) = site.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
+    let (pod, _) = context.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
     let pod = pod.filter(|pod| belongs_to(&pod.metadata, &stored.uid));
     if let Some(note) = pod.as_ref().and_then(|pod| PodNote::read(&pod.metadata)) {
         note.complete(&mut stored.spec);
     }
     if let Some(pod) = pod {
-        site.store.learn_pod(&pod);
+        context.store.learn_pod(&pod);
     }
     Ok(stored)
 }
 
 /// The record of one lab, read again.
-pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn, Environment)> {
+pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(StoredSpawn, Environment)> {
     let name = SpawnKey::lab(key).object_name();
     loop {
-        match site.records.get(&name).await {
-            Ok(Some(stored)) => match complete(site, stored).await {
+        match context.records.get(&name).await {
+            Ok(Some(stored)) => match complete(context, stored).await {
                 Ok(stored) => return Some((stored, Environment::new())),
                 Err(error) => {
                     tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
@@ -80,34 +83,35 @@ pub(super) async fn read_again(site: &Site, key: &LabKey) -> Option<(StoredSpawn
 
 /// Puts a new driver where the record says that its lab is.
 pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
-    let site = std::sync::Arc::clone(&driver.site);
-    let reclaim = site.config.kubernetes.namespaces;
-    let mut sight = Sight::new(&site.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
-    sight.set_remains(stored.spec.remains.clone());
+    let context = std::sync::Arc::clone(&driver.context);
+    let reclaim = context.config.kubernetes.namespaces;
+    let mut observer =
+        PlaceObserver::new(&context.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
+    observer.set_remains(stored.spec.remains.clone());
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
-    sight.recovered(ready, stored.spec.desired == Desired::Running);
-    let observed = sight.observe(&driver.stage_policy(), Timestamp::now());
+    observer.recovered(ready, stored.spec.desired == Desired::Running);
+    let current = observer.observe(&driver.stage_policy(), Timestamp::now());
     let fresh = JobId::new(Uuid::now_v7());
     let Recovered { lab, interrupted } = record::recover(
         &stored.spec,
         stored.status.as_ref(),
         stored.deleting,
-        &observed,
-        sight.has_pod_of(stored.spec.operation.id),
-        site.time_limits(),
+        &current,
+        observer.has_pod_of(stored.spec.operation.id),
+        context.time_limits(),
         fresh,
-        site.now(),
+        context.now(),
     );
     if matches!(lab.phase, Phase::Starting(_)) {
-        sight.keep_events_of_pod();
+        observer.keep_events_of_pod();
     }
     let started_at = stored.spec.operation.started_at;
-    let (history, known, log) = resume(&site, &driver.key, &lab, started_at, interrupted.is_some());
+    let (history, known, log) = resume(&context, &driver.key, &lab, started_at, interrupted.is_some());
     driver.about = std::sync::Arc::new(about(&stored, env));
     driver.requested_by.clone_from(&stored.spec.operation.requested_by);
     driver.history = history;
     driver.log = Some(LiveLog::new(log));
-    driver.sight = Some(sight);
+    driver.observer = Some(observer);
     driver.record = Some(stored);
     driver.lab = lab;
     driver.close(interrupted.map(Outcome::Failed), known);
@@ -119,19 +123,19 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
 /// knows nothing of it; one that ended long ago does not: the records of all labs would push out those of what happened
 /// lately. The log's numbers go on above all that were given out before: at most one a millisecond was.
 fn resume(
-    site: &Site,
+    context: &Context,
     key: &LabKey,
     lab: &Lab,
     started_at: Timestamp,
     interrupted: bool,
 ) -> (Option<HistoryEntry>, bool, ProgressLog) {
     let operation = lab.operation.unwrap_or_else(|| {
-        site.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, site.time_limits())
+        context.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, context.time_limits())
     });
-    let known = site.history.find(key, operation.job_id);
+    let known = context.history.find(key, operation.job_id);
     let is_known = known.is_some();
     let goes_on = interrupted || matches!(lab.phase, Phase::Starting(_) | Phase::Stopping(_));
-    let begin = || site.history.begin(OperationRecord::begin(key.clone(), &operation));
+    let begin = || context.history.begin(OperationRecord::begin(key.clone(), &operation));
     let history = known.or_else(|| goes_on.then(begin));
     let record = history.as_ref().map(HistoryEntry::record);
     let has_ended = record.as_ref().is_some_and(|record| record.ended_at.is_some());
@@ -141,12 +145,12 @@ fn resume(
     (history, is_known, ProgressLog::resumed(operation.job_id, events, next))
 }
 
-fn about(stored: &StoredSpawn, mut env: Environment) -> About {
+fn about(stored: &StoredSpawn, mut env: Environment) -> LabDetails {
     let description = stored.spec.lab.clone();
     env.extend(description.hidden_env.clone());
     let started_at = (stored.spec.operation.kind == wasmspawner_core::lifecycle::OperationKind::Spawn)
         .then_some(stored.spec.operation.started_at);
-    About { description, env, started_at }
+    LabDetails { description, env, started_at }
 }
 
 impl Driver {
@@ -171,6 +175,6 @@ impl Driver {
             Some(history) if !known => drop(history.end(outcome, Timestamp::now())),
             _ => self.finish(&outcome),
         }
-        self.say(entry);
+        self.publish_entry(entry);
     }
 }

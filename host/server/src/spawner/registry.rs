@@ -145,7 +145,7 @@ mod tests {
     use wasmspawner_core::lifecycle::PodPresence;
 
     use super::*;
-    use crate::spawner::snapshot::About;
+    use crate::spawner::snapshot::LabDetails;
 
     fn key(user: &str) -> LabKey {
         LabKey::default_server(Username::parse(user).unwrap())
@@ -156,7 +156,7 @@ mod tests {
             key: key(user),
             status,
             pod: PodPresence::Present,
-            about: Arc::new(About::default()),
+            about: Arc::new(LabDetails::default()),
             url: None,
             stage: None,
             reason: None,

@@ -14,10 +14,10 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::record::{Place, SpawnSpec, SpawnStatus};
 use wasmspawner_core::volumes::Release;
 
+use super::context::Context;
 use super::errors::SpawnError;
 use super::evaluate::{Approved, Decided, decide};
-use super::sight::Sight;
-use super::site::Site;
+use super::place_observer::PlaceObserver;
 use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};
 
@@ -25,7 +25,7 @@ use crate::records::{RecordError, StoredSpawn, soon};
 pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
 
 /// What came of a request.
-pub(super) enum Answer {
+pub(super) enum TaskResult {
     Decided(Result<Box<Decided>, Failure>),
     Created(Result<Box<CreatedLab>, Failure>),
     /// Whether the pod is gone already.
@@ -52,90 +52,90 @@ pub(super) struct RestToDelete {
 }
 
 /// The lab's own object, and no other of its name.
-pub(super) fn own(sight: &Sight, uid: Option<String>) -> Own {
-    Own { spawn: sight.spawn().to_owned(), uid }
+pub(super) fn own(observer: &PlaceObserver, uid: Option<String>) -> Own {
+    Own { spawn: observer.spawn().to_owned(), uid }
 }
 
 /// Asks the policies, and composes what they say into a lab.
 pub(super) async fn evaluate(
-    site: Arc<Site>,
+    context: Arc<Context>,
     approved: Arc<Approved>,
     operation: Operation,
     spawn: String,
-) -> Answer {
-    Answer::Decided(decide(&site, &approved, &operation, &spawn).await.map(Box::new))
+) -> TaskResult {
+    TaskResult::Decided(decide(&context, &approved, &operation, &spawn).await.map(Box::new))
 }
 
 /// Creates the lab's objects: the namespace, then everything else at once, then the pod.
 pub(super) async fn create(
-    site: Arc<Site>,
+    context: Arc<Context>,
     decided: Arc<Decided>,
     spawn: String,
     within: Duration,
     cancel: CancellationToken,
-) -> Answer {
-    let created = site.applier.lab(&decided.objects, &spawn, within, cancel).await;
-    Answer::Created(created.map(Box::new).map_err(|error| failure(&error)))
+) -> TaskResult {
+    let created = context.applier.lab(&decided.objects, &spawn, within, cancel).await;
+    TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
 /// Deletes the pod; by force, when nobody is left who would see its containers end.
 pub(super) async fn delete_pod(
-    site: Arc<Site>,
+    context: Arc<Context>,
     place: Place,
     own: Own,
     force: bool,
     within: Duration,
-) -> Answer {
-    let grace = if force { 0 } else { site.config.lab.config.termination_grace_period_seconds };
-    let deleted = site.deleter.pod(&place, own, grace, within).await;
-    Answer::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
+) -> TaskResult {
+    let grace = if force { 0 } else { context.config.lab.section.termination_grace_period_seconds };
+    let deleted = context.deleter.pod(&place, own, grace, within).await;
+    TaskResult::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
 }
 
 /// Deletes everything else: the namespace, or where that stays, the lab's own objects in it; and what an earlier lab
 /// left at other places.
-pub(super) async fn delete_rest(site: Arc<Site>, rest: RestToDelete, within: Duration) -> Answer {
+pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
     let RestToDelete { place, own, remains } = rest;
     let answer = async {
         let spawn = own.spawn.clone();
-        let gone = delete_objects(&site, &place, own, within).await? == Deletion::Gone;
+        let gone = delete_objects(&context, &place, own, within).await? == Deletion::Gone;
         let mut left = Vec::new();
         for elsewhere in remains {
-            if !delete_place(&site, &elsewhere, &spawn, within).await? {
+            if !delete_place(&context, &elsewhere, &spawn, within).await? {
                 left.push(elsewhere);
             }
         }
         Ok(Left { gone, remains: left })
     };
-    Answer::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
+    TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
 
 /// Asks everything at a place to go; true when nothing is left there.
 async fn delete_place(
-    site: &Site,
+    context: &Context,
     place: &Place,
     spawn: &str,
     within: Duration,
 ) -> Result<bool, KubernetesError> {
     let own = Own { spawn: spawn.to_owned(), uid: None };
-    let grace = site.config.lab.config.termination_grace_period_seconds;
-    let pod = site.deleter.pod(place, own.clone(), grace, within).await?;
-    let rest = delete_objects(site, place, own, within).await?;
+    let grace = context.config.lab.section.termination_grace_period_seconds;
+    let pod = context.deleter.pod(place, own.clone(), grace, within).await?;
+    let rest = delete_objects(context, place, own, within).await?;
     Ok(pod == Deletion::Gone && rest == Deletion::Gone)
 }
 
 async fn delete_objects(
-    site: &Site,
+    context: &Context,
     place: &Place,
     own: Own,
     within: Duration,
 ) -> Result<Deletion, KubernetesError> {
     let namespace = place.namespace.as_str();
-    match site.config.kubernetes.namespaces {
-        NamespaceReclaim::Delete => site.deleter.namespace(namespace, own, within).await,
+    match context.config.kubernetes.namespaces {
+        NamespaceReclaim::Delete => context.deleter.namespace(namespace, own, within).await,
         NamespaceReclaim::Retain => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(Deletion::Gone) };
-            let selector = manifest::spawn_selector(&site.config.kubernetes.instance, &spawn);
-            site.deleter.lab_objects(namespace, &selector, within).await
+            let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
+            context.deleter.lab_objects(namespace, &selector, within).await
         }
     }
 }
@@ -143,57 +143,57 @@ async fn delete_objects(
 /// Reads pod and namespace from the API server itself, into the store. `known` are the uids of those that the store has
 /// now; what stands there and does not belong to the lab is none of its business.
 pub(super) async fn read(
-    site: Arc<Site>,
+    context: Arc<Context>,
     place: Place,
     spawn: String,
     known: (Option<String>, Option<String>),
     within: Duration,
-) -> Answer {
+) -> TaskResult {
     let (pod_uid, namespace_uid) = known;
-    let read = site.deleter.read(&place, within).await.map(|(pod, namespace)| {
+    let read = context.deleter.read(&place, within).await.map(|(pod, namespace)| {
         match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
-            Some(pod) => site.store.learn_pod(&pod),
-            None => site.store.learn_pod_gone(&place, pod_uid.as_deref()),
+            Some(pod) => context.store.learn_pod(&pod),
+            None => context.store.learn_pod_gone(&place, pod_uid.as_deref()),
         }
         match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {
-            Some(namespace) => site.store.learn_namespace(&namespace),
+            Some(namespace) => context.store.learn_namespace(&namespace),
             None => {
-                site.store.learn_namespace_gone(place.namespace.as_str(), namespace_uid.as_deref());
+                context.store.learn_namespace_gone(place.namespace.as_str(), namespace_uid.as_deref());
             }
         }
     });
-    Answer::Read(read.map_err(|error| failure(&error)))
+    TaskResult::Read(read.map_err(|error| failure(&error)))
 }
 
 /// Brings the record up to date.
 pub(super) async fn save_record(
-    site: Arc<Site>,
+    context: Arc<Context>,
     stored: StoredSpawn,
     spec: SpawnSpec,
     status: SpawnStatus,
-) -> Answer {
-    Answer::RecordSaved(site.records.save(&stored, &spec, &status, soon()).await.map(Box::new))
+) -> TaskResult {
+    TaskResult::RecordSaved(context.records.save(&stored, &spec, &status, soon()).await.map(Box::new))
 }
 
 /// Deletes the record.
-pub(super) async fn delete_record(site: Arc<Site>, stored: StoredSpawn) -> Answer {
-    let deleted = site.records.delete(&stored).await;
+pub(super) async fn delete_record(context: Arc<Context>, stored: StoredSpawn) -> TaskResult {
+    let deleted = context.records.delete(&stored).await;
     if let Err(error) = &deleted {
         tracing::warn!(error = %Causes(error), "the record of a lab that is gone cannot be deleted; it is tried again");
     }
-    Answer::RecordDeleted(deleted)
+    TaskResult::RecordDeleted(deleted)
 }
 
 /// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
-pub(super) async fn mark_provisioned(site: &Site, key: &LabKey) {
-    if let Err(error) = site.provisioned.insert(&key.user, Timestamp::now()).await {
+pub(super) async fn mark_provisioned(context: &Context, key: &LabKey) {
+    if let Err(error) = context.provisioned.insert(&key.user, Timestamp::now()).await {
         tracing::warn!(%error, "could not record that the user has had a lab");
     }
 }
 
 /// Deletes the volumes of a server that is deleted.
-pub(super) async fn release(site: &Site, key: &LabKey) -> Result<Release, SpawnError> {
-    let released = match &site.volumes {
+pub(super) async fn release(context: &Context, key: &LabKey) -> Result<Release, SpawnError> {
+    let released = match &context.volumes {
         Some(volumes) => volumes.release(key).await.map_err(|error| SpawnError::Cluster(failure(&error))),
         None => Ok(Release::default()),
     };

@@ -17,16 +17,16 @@ use crate::k8s::{Causes, KubernetesError};
 /// Learns which labs there are, then follows the cluster until cancelled. The service is ready once the labs are known;
 /// a cluster that cannot be reached is asked again.
 pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
-    let site = labs.site();
-    let selector = manifest::service_selector(&site.config.kubernetes.instance);
+    let context = labs.context();
+    let selector = manifest::service_selector(&context.config.kubernetes.instance);
     let known = async {
-        site.store.first_sync().await;
+        context.store.first_sync().await;
         learn(&labs).await;
     };
     let later = async {
         if stop.run_until_cancelled(known).await.is_some() {
             tokio::join!(
-                site.store.run_events(watches.clone(), &stop),
+                context.store.run_events(watches.clone(), &stop),
                 follow_records(&labs, watches.clone(), &stop),
                 look_after(&labs, &stop),
                 follow_health(&labs, &stop),
@@ -34,7 +34,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
             );
         }
     };
-    tokio::join!(site.store.run(watches.clone(), &selector, &stop), later);
+    tokio::join!(context.store.run(watches.clone(), &selector, &stop), later);
 }
 
 async fn learn(labs: &Labs) {
@@ -55,15 +55,16 @@ async fn learn(labs: &Labs) {
 /// What is remembered comes first: a lab that starts without it would get another volume. Answers how many labs there
 /// are.
 async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
-    let site = labs.site();
-    site.provisioned.load().await?;
-    if let Some(volumes) = &site.volumes {
+    let context = labs.context();
+    context.provisioned.load().await?;
+    if let Some(volumes) = &context.volumes {
         volumes.load().await?;
     }
-    previous_version::take_over(site).await?;
-    let (records, mut environments) = tokio::try_join!(site.records.list(), recover::environments(site))?;
+    previous_version::take_over(context).await?;
+    let (records, mut environments) =
+        tokio::try_join!(context.records.list(), recover::environments(context))?;
     let found = records.len();
-    let completed = records.into_iter().map(|stored| recover::complete(site, stored));
+    let completed = records.into_iter().map(|stored| recover::complete(context, stored));
     for stored in try_join_all(completed).await? {
         let place = stored.spec.place.namespace.to_string();
         let env = environments.remove(&(place, stored.uid.clone())).unwrap_or_default();
@@ -71,23 +72,23 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
             labs.adopt(&key, stored, env);
         }
     }
-    site.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
+    context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
     Ok(found)
 }
 
 async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {
-    let site = labs.site();
-    let namespace = site.config.kubernetes.namespace.as_str();
+    let context = labs.context();
+    let namespace = context.config.kubernetes.namespace.as_str();
     let on_change = |stored: crate::records::StoredSpawn| {
         if let Some(key) = stored.spec.lab_key() {
             labs.tell_record(&key, stored);
         }
     };
-    site.records.watch(client, namespace, stop, on_change).await;
+    context.records.watch(client, namespace, stop, on_change).await;
 }
 
 async fn follow_health(labs: &Labs, stop: &CancellationToken) {
-    let mut health = labs.site().health.follow();
+    let mut health = labs.context().health.follow();
     while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
         let away = *health.borrow_and_update();
         if away {
@@ -102,14 +103,14 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
 /// Takes over what a record tells of that nobody knows here: the request that wrote it came through after its answer
 /// was given up.
 async fn adopt_unknown(labs: &Labs) {
-    let site = labs.site();
-    let recorded = match site.records.labs().await {
+    let context = labs.context();
+    let recorded = match context.records.labs().await {
         Ok(recorded) => recorded,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
     for key in recorded {
         if !labs.has_driver(&key)
-            && let Some((stored, env)) = recover::read_again(site, &key).await
+            && let Some((stored, env)) = recover::read_again(context, &key).await
         {
             tracing::info!(user = %key.user, server = %key.server, "the record of a lab that nobody knew is taken over");
             labs.adopt(&key, stored, env);
@@ -121,11 +122,11 @@ async fn adopt_unknown(labs: &Labs) {
 /// record is reported.
 async fn look_after(labs: &Labs, stop: &CancellationToken) {
     const FIRST: Duration = Duration::from_secs(10);
-    let every = Duration::try_from(labs.site().config.limits.reconcile_every).unwrap_or(FIRST);
+    let every = Duration::try_from(labs.context().config.limits.reconcile_every).unwrap_or(FIRST);
     let mut pause = FIRST.min(every);
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
-        labs.site().history.expire(Timestamp::now());
+        labs.context().history.expire(Timestamp::now());
         labs.housekeeping();
         let looking = async {
             Box::pin(sweep(labs)).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wasmspawner_core::config::lab::LabConfig;
+use wasmspawner_core::config::lab::LabSection;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::record::LabDescription;
@@ -20,7 +20,7 @@ pub struct LabSnapshot {
     /// Whether its pod exists.
     pub pod: PodPresence,
     /// What it was started with.
-    pub about: Arc<About>,
+    pub about: Arc<LabDetails>,
     /// Where the Hub reaches it, once it has an address.
     pub url: Option<String>,
     /// The pod's stage.
@@ -39,7 +39,7 @@ pub struct LabSnapshot {
 
 /// What a lab was started with.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct About {
+pub struct LabDetails {
     /// What its record says of it.
     pub description: Arc<LabDescription>,
     /// The environment, credentials redacted.
@@ -49,7 +49,7 @@ pub struct About {
 }
 
 /// Where the Hub reaches the lab of this pod, once it has an address.
-pub(super) fn url(pod: &ObservedPod, config: &LabConfig) -> Option<String> {
+pub(super) fn url(pod: &ObservedPod, config: &LabSection) -> Option<String> {
     let ip = pod.ip.as_deref()?;
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     Some(format!("http://{host}:{}", config.port))

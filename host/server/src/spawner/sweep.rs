@@ -10,9 +10,9 @@ use wasmspawner_core::manifest::{self, SPAWN_LABEL};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 
+use super::context::Context;
 use super::labs::Labs;
 use super::requests::TRY_FOR;
-use super::site::Site;
 use crate::k8s::{Causes, KubernetesError, Own, list};
 
 /// An object of this service's that no record names: somebody has interfered. It is reported, and never deleted by the
@@ -51,7 +51,7 @@ pub(super) async fn sweep(labs: &Labs) {
             return tracing::warn!(error = %Causes(&error), "what belongs to no lab cannot be listed now");
         }
     };
-    labs.site().metrics.set_orphans(orphans.len());
+    labs.context().metrics.set_orphans(orphans.len());
     for Orphan { kind, namespace, name, spawn, .. } in orphans {
         tracing::warn!(
             ?kind,
@@ -65,7 +65,7 @@ pub(super) async fn sweep(labs: &Labs) {
 
 /// What belongs to no record, sorted.
 pub(super) async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
-    let store = &labs.site().store;
+    let store = &labs.context().store;
     // What is listed before the records are asked for cannot be of a lab that is accepted meanwhile.
     let (pods, namespaces) = (store.pods(), store.namespaces());
     let environments = environments(labs).await?;
@@ -96,12 +96,12 @@ pub(super) async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError>
 
 /// The environments of labs in namespaces that stay. Elsewhere they go with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
-    let site = labs.site();
-    if site.config.kubernetes.namespaces == NamespaceReclaim::Delete {
+    let context = labs.context();
+    if context.config.kubernetes.namespaces == NamespaceReclaim::Delete {
         return Ok(Vec::new());
     }
-    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(site.client.clone());
-    let selector = manifest::environment_selector(&site.config.kubernetes.instance);
+    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(context.client.clone());
+    let selector = manifest::environment_selector(&context.config.kubernetes.instance);
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
         kind: OrphanKind::ConfigMap,
@@ -115,10 +115,10 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
 
 /// Deletes what belongs to no record, because an administrator wants it gone. Answers what was asked to go.
 pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
-    let site = labs.site();
+    let context = labs.context();
     let mut deleted = Vec::new();
     for orphan in orphans(labs).await? {
-        if !delete(site, &orphan).await? {
+        if !delete(context, &orphan).await? {
             continue;
         }
         tracing::info!(
@@ -133,27 +133,27 @@ pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, Kubernete
 }
 
 /// Asks one to go; false for something that this service cannot have made.
-async fn delete(site: &Site, orphan: &Orphan) -> Result<bool, KubernetesError> {
+async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesError> {
     let Some(uid) = &orphan.uid else { return Ok(false) };
     let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
     match orphan.kind {
         OrphanKind::Namespace => {
-            site.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
+            context.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
         }
         OrphanKind::Pod => {
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
-            let grace = site.config.lab.config.termination_grace_period_seconds;
-            site.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+            let grace = context.config.lab.section.termination_grace_period_seconds;
+            context.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
                 return Ok(false);
             };
-            let selector = manifest::spawn_selector(&site.config.kubernetes.instance, &spawn);
-            site.deleter.lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
+            let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
+            context.deleter.lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
         }
     }
     Ok(true)

@@ -41,11 +41,11 @@ impl Volumes {
 
     /// Reads what was remembered before. Without it no lab may start: it would get an empty volume.
     pub(super) async fn load(&self) -> Result<(), KubernetesError> {
-        for (shelf, text) in self.records.all().await? {
+        for (record_key, text) in self.records.all().await? {
             match serde_json::from_str(&text) {
                 Ok(record) => self.change(|remembered| remembered.remember(record)),
                 Err(error) => {
-                    tracing::error!(shelf, %error, "a record of volumes cannot be read; its server gets the names of today's templates");
+                    tracing::error!(record_key, %error, "a record of volumes cannot be read; its server gets the names of today's templates");
                 }
             }
         }
@@ -112,7 +112,7 @@ impl Volumes {
             self.write(&left).await?;
             self.change(|remembered| remembered.remember(left));
         } else {
-            self.records.remove(&VolumeRecord::shelf(key)).await?;
+            self.records.remove(&VolumeRecord::record_key(key)).await?;
             self.change(|remembered| remembered.forget(key));
         }
         self.unclaimed().remove(key);
@@ -121,7 +121,7 @@ impl Volumes {
 
     async fn write(&self, record: &VolumeRecord) -> Result<(), KubernetesError> {
         let text = serde_json::to_string(record).map_err(|error| KubernetesError::Malformed(error.into()))?;
-        self.records.set(&VolumeRecord::shelf(&record.key), &text).await
+        self.records.set(&VolumeRecord::record_key(&record.key), &text).await
     }
 
     fn change(&self, change: impl FnOnce(&mut RememberedVolumes)) {

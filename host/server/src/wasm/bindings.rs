@@ -1,4 +1,4 @@
-//! Host bindings generated from `wit/`, private to this room.
+//! Host bindings generated from `wit/`, private to this module.
 
 wasmtime::component::bindgen!({
     path: "../../wit",

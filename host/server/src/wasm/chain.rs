@@ -10,14 +10,14 @@ use wasmspawner_core::quota::{Quota, Usage};
 
 use super::cache;
 use super::engine::{Engine, EngineOptions};
-use super::errors::{Blame, CallError, EngineError, LoadError, LoadErrorKind};
+use super::errors::{CallBlame, CallError, EngineError, LoadError, LoadErrorKind};
 use super::loader;
 use super::policy::{LoadedPolicy, Policy};
 use super::spec::{PolicyName, PolicySpec};
 
 /// What one policy of the chain answered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer<T> {
+pub struct PolicyAnswer<T> {
     /// Which policy.
     pub policy: PolicyName,
     /// What it said.
@@ -107,7 +107,7 @@ impl Policies {
     ///
     /// # Errors
     /// [`CallError`], naming the policy.
-    pub async fn render_form(&self, context: &FormContext) -> Result<Option<Answer<Form>>, CallError> {
+    pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
         settled(&policy, answer)
@@ -121,7 +121,7 @@ impl Policies {
         &self,
         submission: &Options,
         context: &FormContext,
-    ) -> Result<Option<Answer<Options>>, CallError> {
+    ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.parse_form(&self.engine, submission, context).await;
         settled(&policy, answer)
@@ -131,7 +131,7 @@ impl Policies {
     ///
     /// # Errors
     /// [`CallError`], naming the policy.
-    pub async fn limits(&self, user: &User, usage: Usage) -> Result<Vec<Answer<Quota>>, CallError> {
+    pub async fn limits(&self, user: &User, usage: Usage) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.limits(&self.engine, user, usage).await;
@@ -144,7 +144,10 @@ impl Policies {
     ///
     /// # Errors
     /// [`CallError`], naming the policy.
-    pub async fn authorize(&self, request: &AuthorizeRequest) -> Result<Vec<Answer<Verdict>>, CallError> {
+    pub async fn authorize(
+        &self,
+        request: &AuthorizeRequest,
+    ) -> Result<Vec<PolicyAnswer<Verdict>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.authorize(&self.engine, request).await;
@@ -162,12 +165,12 @@ impl Policies {
     ///
     /// # Errors
     /// [`CallError`], naming the policy.
-    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::Answer>, CallError> {
+    pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.customize(&self.engine, request).await;
-            let Some(Answer { policy: name, value }) = settled(policy, answer)? else { continue };
-            answers.push(policy::Answer {
+            let Some(PolicyAnswer { policy: name, value }) = settled(policy, answer)? else { continue };
+            answers.push(policy::ChainAnswer {
                 policy: name.into(),
                 grants: policy.spec.grants.clone(),
                 customization: value,
@@ -182,10 +185,13 @@ impl Policies {
 }
 
 /// `None` for a policy without the hook, and for one that failed and may be passed over.
-fn settled<T>(policy: &Policy, answer: Option<Result<T, CallError>>) -> Result<Option<Answer<T>>, CallError> {
+fn settled<T>(
+    policy: &Policy,
+    answer: Option<Result<T, CallError>>,
+) -> Result<Option<PolicyAnswer<T>>, CallError> {
     match answer {
         None => Ok(None),
-        Some(Ok(value)) => Ok(Some(Answer { policy: policy.name().clone(), value })),
+        Some(Ok(value)) => Ok(Some(PolicyAnswer { policy: policy.name().clone(), value })),
         Some(Err(error)) if passed_over(policy, &error) => {
             tracing::warn!(policy = %policy.name(), %error, "the policy failed and is passed over");
             Ok(None)
@@ -195,7 +201,7 @@ fn settled<T>(policy: &Policy, answer: Option<Result<T, CallError>>) -> Result<O
 }
 
 fn passed_over(policy: &Policy, error: &CallError) -> bool {
-    policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == Blame::Policy
+    policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy
 }
 
 async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chain, LoadError> {

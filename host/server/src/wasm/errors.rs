@@ -70,7 +70,7 @@ pub enum CallErrorKind {
 
 /// Whose fault a failed call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
+pub enum CallBlame {
     /// The user or their request.
     Request,
     /// The policy.
@@ -81,9 +81,9 @@ pub enum Blame {
 
 impl CallErrorKind {
     /// Whose fault it is.
-    pub fn blame(&self) -> Blame {
+    pub fn blame(&self) -> CallBlame {
         match self {
-            Self::Denied(_) | Self::Invalid(_) | Self::RetryLater(_) => Blame::Request,
+            Self::Denied(_) | Self::Invalid(_) | Self::RetryLater(_) => CallBlame::Request,
             Self::Guest(_)
             | Self::Trap(_)
             | Self::Deadline(_)
@@ -91,8 +91,8 @@ impl CallErrorKind {
             | Self::OutputTooLarge(_)
             | Self::NotGranted(_)
             | Self::UnusableForm(_)
-            | Self::Incompatible(_) => Blame::Policy,
-            Self::Overloaded(_) | Self::Engine(_) => Blame::Host,
+            | Self::Incompatible(_) => CallBlame::Policy,
+            Self::Overloaded(_) | Self::Engine(_) => CallBlame::Host,
         }
     }
 

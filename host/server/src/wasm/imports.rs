@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wasmspawner_core::names::{Fields, Scope, Template, TemplateProblem};
+use wasmspawner_core::names::{Fields, Template, TemplateProblem, TemplateScope};
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -140,7 +140,7 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if template.len() > TEMPLATE_BYTES {
         return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
     }
-    let parsed = Template::parse("", &template, Scope::Rest).map_err(|error| told(&error.problem))?;
+    let parsed = Template::parse("", &template, TemplateScope::Rest).map_err(|error| told(&error.problem))?;
     if parsed.needs_userid() {
         return Err("{userid} is not known when a lab is started; use {username} or {user_server}".into());
     }

@@ -7,7 +7,7 @@ use wasmspawner_core::quota::Usage;
 
 use super::cache;
 use super::engine::Engine;
-use super::errors::{Blame, CallError, CallErrorKind, LoadError, LoadErrorKind};
+use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::imports;
 use super::policy::Policy;
 use super::spec::{Digest, PolicySpec};
@@ -104,7 +104,7 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let form = policy.render_form(engine, &context).await.map(|answer| answer.map(drop));
     let quota = policy.limits(engine, &nobody, Usage::default()).await.map(|answer| answer.map(drop));
     match form.into_iter().chain(quota).find_map(Result::err) {
-        Some(error) if error.kind.blame() != Blame::Request => Err(error),
+        Some(error) if error.kind.blame() != CallBlame::Request => Err(error),
         _ => Ok(()),
     }
 }

@@ -21,9 +21,9 @@ mod loader;
 mod policy;
 mod spec;
 
-pub use chain::{Answer, FailedPolicies, Policies};
+pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use engine::{CallRecord, EngineOptions, OnCall};
-pub use errors::{Blame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
+pub use errors::{CallBlame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};
 pub use hook::Hook;
 pub use limits::Limits;
 pub use policy::LoadedPolicy;

@@ -14,7 +14,7 @@ use super::bindings::hooks::metadata::Info;
 use super::bindings::types;
 use super::convert;
 use super::engine::{Engine, Stopwatch, WrongType};
-use super::errors::{Blame, CallError, CallErrorKind, LoadErrorKind};
+use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::exports::Exports;
 use super::hook::Hook;
 use super::imports::CallState;
@@ -53,14 +53,14 @@ pub(super) struct Policy {
     component: InstancePre<CallState>,
     exports: Exports,
     config: Arc<str>,
-    about: About,
+    about: PolicyInfo,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
 }
 
 /// What a policy says about itself.
 #[derive(Default)]
-pub(super) struct About {
+pub(super) struct PolicyInfo {
     pub(super) title: String,
     pub(super) version: String,
     pub(super) description: String,
@@ -116,13 +116,13 @@ impl Policy {
             component: pre,
             spec,
             digest,
-            about: About::default(),
+            about: PolicyInfo::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
         })
     }
 
-    pub(super) fn introduce(&mut self, about: About) {
+    pub(super) fn introduce(&mut self, about: PolicyInfo) {
         self.about = about;
     }
 
@@ -177,10 +177,11 @@ impl Policy {
         .await
     }
 
-    pub(super) async fn describe(&self, engine: &Engine) -> Result<About, CallError> {
+    pub(super) async fn describe(&self, engine: &Engine) -> Result<PolicyInfo, CallError> {
         let hook = &self.exports.metadata;
-        let about =
-            |info: Info| Ok(About { title: info.name, version: info.version, description: info.description });
+        let about = |info: Info| {
+            Ok(PolicyInfo { title: info.name, version: info.version, description: info.description })
+        };
         call!(self, engine, Hook::Describe, hook, |guest, store| guest.call_describe(&mut store), about)
     }
 
@@ -328,7 +329,7 @@ impl Policy {
 
     fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
-        if error.kind.blame() == Blame::Policy {
+        if error.kind.blame() == CallBlame::Policy {
             self.note_error(error.to_string());
         }
         error

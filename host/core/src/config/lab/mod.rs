@@ -1,19 +1,19 @@
 //! The section `lab`: what every lab of this site has, whatever a policy says.
 
 mod argo_cd;
+mod config;
 mod network_policy;
 mod readiness_probe;
 mod reserved_env;
 mod section;
-mod site;
 mod site_secret;
 mod user_files;
 
 pub use argo_cd::ArgoCd;
+pub use config::LabConfig;
 pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
 pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;
-pub use section::{ImagePullPolicy, LabConfig, MaxTimeLimits, SecurityLifts};
-pub use site::LabSite;
+pub use section::{ImagePullPolicy, LabSection, MaxTimeLimits, SecurityLifts};
 pub use site_secret::{ENV_KEY_PREFIX, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
 pub use user_files::UserFiles;

@@ -21,12 +21,12 @@ impl ReservedEnv {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LabConfig;
+    use super::super::LabSection;
     use super::*;
 
     #[test]
     fn the_hubs_own_keys_are_reserved_and_a_sites_are_not() {
-        let reserved = ReservedEnv::new(&LabConfig::default().reserved_env);
+        let reserved = ReservedEnv::new(&LabSection::default().reserved_env);
         for name in
             ["JUPYTERHUB_API_TOKEN", "JUPYTERHUB_API_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_API_TOKEN"]
         {

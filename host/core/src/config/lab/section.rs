@@ -10,7 +10,7 @@ use crate::names::{DnsLabel, EnvName, LabelKey};
 /// `{username}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct LabConfig {
+pub struct LabSection {
     /// Name of the lab's container.
     pub container: DnsLabel,
     /// Port the lab listens on.
@@ -54,7 +54,7 @@ pub struct LabConfig {
     pub credential_env: Vec<EnvName>,
     /// The longest time limits that a policy may set.
     pub max_time_limits: MaxTimeLimits,
-    /// Which parts of the security floor are lifted for every lab of the site.
+    /// Which parts of the security baseline are lifted for every lab of the site.
     pub security: SecurityLifts,
     /// Scheduler of the pod; the cluster's default when absent.
     pub scheduler_name: Option<String>,
@@ -64,7 +64,7 @@ pub struct LabConfig {
     pub runtime_class_name: Option<String>,
 }
 
-impl Default for LabConfig {
+impl Default for LabSection {
     fn default() -> Self {
         Self {
             container: DnsLabel::constant("notebook"),
@@ -151,7 +151,7 @@ impl Default for MaxTimeLimits {
     }
 }
 
-/// Which parts of the security floor are lifted for every lab of the site. Everything is off by default; what only
+/// Which parts of the security baseline are lifted for every lab of the site. Everything is off by default; what only
 /// an init container needs belongs into a policy's grants instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::names::field::{Field, Fields, Scope, Value};
+use crate::names::field::{Field, Fields, TemplateScope, Value};
 use crate::names::{Compat, LabelValue, SlugScheme, Template, TemplateError};
 
 /// KubeSpawner's default name templates, and one more to try.
@@ -99,14 +99,14 @@ pub enum Ambiguous {
 impl KubeSpawner {
     /// The default templates, and `template` to render besides.
     pub fn new(template: Option<&str>) -> Result<Self, TemplateError> {
-        let default = |name, text| Template::parse(name, text, Scope::Rest);
+        let default = |name, text| Template::parse(name, text, TemplateScope::Rest);
         Ok(Self {
             pod_name: default("pod_name_template", "jupyter-{user_server}")?,
             pvc_name: default("pvc_name_template", "claim-{user_server}")?,
             secret_name: default("secret_name_template", "{pod_name}")?,
             dns_name: default("dns_name_template", "{pod_name}.{namespace}.svc.cluster.local")?,
             user_namespace: default("user_namespace_template", "{hubnamespace}-{username}")?,
-            asked: template.map(|text| Template::parse("template", text, Scope::Rest)).transpose()?,
+            asked: template.map(|text| Template::parse("template", text, TemplateScope::Rest)).transpose()?,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::Merged;
-use super::{Ledger, Source, SpawnInputs, SpawnRejected};
+use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::names::EnvName;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
 use crate::quota::Quantity;
@@ -34,10 +34,10 @@ pub const REDACTED: &str = "<redacted>";
 pub(super) fn lab_env(
     inputs: &SpawnInputs<'_>,
     merged: &Merged,
-    ledger: &mut Ledger,
+    provenance: &mut Provenance,
 ) -> Result<LabEnv, SpawnRejected> {
-    let policies = policies(merged, ledger);
-    let mut layers = Layers { values: BTreeMap::new(), ledger };
+    let policies = policies(merged, provenance);
+    let mut layers = Layers { values: BTreeMap::new(), provenance };
     for (name, value) in request(&inputs.request.env)? {
         layers.put(name, EnvValue::Literal(value), &Source::Request);
     }
@@ -47,7 +47,7 @@ pub(super) fn lab_env(
     for (name, (value, policy)) in policies {
         layers.put(name, value, &policy);
     }
-    for (name, value) in inputs.site.env(&inputs.names.fields) {
+    for (name, value) in inputs.lab.env(&inputs.names.fields) {
         layers.put(name, EnvValue::Literal(value), &Source::Configuration);
     }
     let values = layers.values;
@@ -56,7 +56,7 @@ pub(super) fn lab_env(
         let message = format!("the lab's environment is {bytes} bytes large; at most {LARGEST} fit");
         return Err(SpawnRejected::request(vec![FieldError::new("env", message)]));
     }
-    let config = &inputs.site.config;
+    let config = &inputs.lab.section;
     let stored = |name: &EnvName, value: EnvValue| match value {
         EnvValue::Literal(text) if is_credential(name.as_str(), config) => {
             LabValue::Credential(SecretString::new(text))
@@ -84,7 +84,7 @@ pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
 
 struct Layers<'a> {
     values: BTreeMap<EnvName, EnvValue>,
-    ledger: &'a mut Ledger,
+    provenance: &'a mut Provenance,
 }
 
 impl Layers<'_> {
@@ -94,20 +94,20 @@ impl Layers<'_> {
             return;
         }
         match self.values.insert(name, value) {
-            Some(_) => self.ledger.replaced(field, source),
-            None => self.ledger.set(field, source),
+            Some(_) => self.provenance.replaced(field, source),
+            None => self.provenance.set(field, source),
         }
     }
 }
 
-/// The policies' variables, each with the policy that the ledger has for it. They are taken out of the ledger, to be
+/// The policies' variables, each with the policy that the provenance has for it. They are taken out of the provenance, to be
 /// put in again above what they replace.
-fn policies(merged: &Merged, ledger: &mut Ledger) -> BTreeMap<EnvName, (EnvValue, Source)> {
+fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (EnvValue, Source)> {
     merged
         .env
         .iter()
         .filter_map(|(name, value)| {
-            let source = ledger.sources.remove(&format!("env.{name}"))?;
+            let source = provenance.sources.remove(&format!("env.{name}"))?;
             // Checked before the answers were merged.
             Some((EnvName::parse(name.as_str()).ok()?, (value.clone(), source)))
         })

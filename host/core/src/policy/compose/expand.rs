@@ -9,13 +9,13 @@
 //!
 //! The same holds for `$(NAME)` in commands and arguments, which Kubernetes expands.
 
-use super::{Answer, SpawnInputs, SpawnRejected};
-use crate::names::{Fields, Scope, Template};
+use super::{ChainAnswer, SpawnInputs, SpawnRejected};
+use crate::names::{Fields, Template, TemplateScope};
 use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
 use crate::spawn::SpawnRequest;
 
 /// The answers with their templates expanded, and the grants that name such templates likewise.
-pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<Answer>, SpawnRejected> {
+pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
     let brace = typed(&inputs.request, &["{", "}"]);
     let variable = typed(&inputs.request, &["$("]);
     let fields = &inputs.names.fields;
@@ -50,7 +50,7 @@ fn typed(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
 }
 
 /// Kubernetes would expand what the user typed with what the policy wrote.
-fn refuse_variables(answer: &Answer, place: &str) -> Result<(), SpawnRejected> {
+fn refuse_variables(answer: &ChainAnswer, place: &str) -> Result<(), SpawnRejected> {
     let asked = &answer.customization;
     let labs = asked.command.iter().chain(&asked.args).flatten();
     let inits = asked.init_containers.iter().flat_map(|init| init.command.iter().chain(&init.args));
@@ -64,7 +64,11 @@ fn refuse_variables(answer: &Answer, place: &str) -> Result<(), SpawnRejected> {
     Err(SpawnRejected::request(vec![FieldError::new("options", message)]))
 }
 
-fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Result<Answer, SpawnRejected> {
+fn expand_answer(
+    answer: &ChainAnswer,
+    fields: &Fields,
+    brace: Option<&str>,
+) -> Result<ChainAnswer, SpawnRejected> {
     let mut answer = answer.clone();
     let mut refused = Vec::new();
     for (field, text) in places(&mut answer.customization) {
@@ -79,7 +83,7 @@ fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Resul
             );
             return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
         }
-        match Template::parse(&field, text, Scope::Rest) {
+        match Template::parse(&field, text, TemplateScope::Rest) {
             Ok(template) => *text = template.render(fields),
             Err(error) => refused.push(FieldError::new(field, error.problem.to_string())),
         }
@@ -89,7 +93,7 @@ fn expand_answer(answer: &Answer, fields: &Fields, brace: Option<&str>) -> Resul
     }
     let granted = answer.grants.secrets.iter_mut().chain(&mut answer.grants.host_path);
     for text in granted.filter(|text| text.contains(['{', '}'])) {
-        match Template::parse("grants", text, Scope::Rest) {
+        match Template::parse("grants", text, TemplateScope::Rest) {
             Ok(template) => *text = template.render(fields),
             Err(error) => {
                 return Err(SpawnRejected::operator(

@@ -1,5 +1,5 @@
 use super::Source;
-use crate::config::lab::{LabSite, SiteSecretData};
+use crate::config::lab::{LabConfig, SiteSecretData};
 use crate::lab::JobId;
 use crate::names::{LabNames, LabelValue};
 use crate::policy::{Customization, Grants};
@@ -8,7 +8,7 @@ use crate::spawn::SpawnRequest;
 
 /// What one policy of the chain answered to `build-pod`.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ChainAnswer {
     /// The policy's name.
     pub policy: String,
     /// What the operator grants it.
@@ -29,12 +29,12 @@ pub struct SpawnInputs<'a> {
     /// The names of the lab's objects.
     pub names: LabNames,
     /// What the policies answered, in the order of the chain.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ChainAnswer>,
     /// Every limit that applies to the user: the policies' and the configuration's.
     pub quotas: Vec<(Source, Quota)>,
     /// What the site says about every lab.
-    pub site: &'a LabSite,
-    /// The values of the site's secrets, see [`LabSite::needed_secrets`].
+    pub lab: &'a LabConfig,
+    /// The values of the site's secrets, see [`LabConfig::needed_secrets`].
     pub site_secrets: SiteSecretData,
     /// A lab of this user has started successfully before.
     pub provisioned: bool,

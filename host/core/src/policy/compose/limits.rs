@@ -1,13 +1,13 @@
 //! What the operator's and the user's limits leave of what was asked.
 
 use super::merge::Merged;
-use super::{Ledger, Source, SpawnRejected};
+use super::{Provenance, Source, SpawnRejected};
 use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
 use crate::quota::{Quantity, Quota};
 
 /// The smallest of every limit, and whose it is.
-pub(super) fn quota(quotas: &[(Source, Quota)], ledger: &mut Ledger) -> Quota {
+pub(super) fn quota(quotas: &[(Source, Quota)], provenance: &mut Provenance) -> Quota {
     quotas.iter().fold(Quota::default(), |so_far, (source, other)| {
         let both = so_far.clone().and(other.clone());
         let fields = [
@@ -22,7 +22,7 @@ pub(super) fn quota(quotas: &[(Source, Quota)], ledger: &mut Ledger) -> Quota {
             .iter()
             .map(|(name, limit)| (name.as_str(), so_far.extended.get(name) != Some(limit)));
         for (field, _) in fields.into_iter().chain(extended).filter(|(_, smaller)| *smaller) {
-            ledger.set(format!("quota.{field}"), source);
+            provenance.set(format!("quota.{field}"), source);
         }
         both
     })
@@ -53,10 +53,10 @@ pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRej
 }
 
 /// The operator's maximum holds.
-pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, ledger: &mut Ledger) -> TimeLimits {
+pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, provenance: &mut Provenance) -> TimeLimits {
     let mut within = |field: &str, seconds: Option<u32>, most: u32| {
         if let Some(seconds) = seconds.filter(|seconds| *seconds > most) {
-            ledger.notes.push(format!(
+            provenance.notes.push(format!(
                 "time_limits.{field}: {seconds} s are cut to the operator's maximum of {most} s"
             ));
         }

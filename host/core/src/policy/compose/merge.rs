@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Ledger, Source};
+use super::{Provenance, Source};
 use crate::policy::{
     AffinityPreset, Customization, EnvValue, Image, InitContainer, Mount, Pair, Resources, TimeLimits,
     Toleration, Volume,
@@ -34,9 +34,9 @@ pub(super) struct Merged {
 impl Merged {
     /// Adds the next answer of the chain: what it says wins over what was said before, name by name where things
     /// have names.
-    pub(super) fn add(&mut self, policy: &str, asked: Customization, ledger: &mut Ledger) {
+    pub(super) fn add(&mut self, policy: &str, asked: Customization, provenance: &mut Provenance) {
         let by = Source::Policy(policy.to_owned());
-        let mut merge = Merge { by: &by, ledger };
+        let mut merge = Merge { by: &by, provenance };
         merge.option("image", &mut self.image, asked.image);
         for var in asked.env {
             merge.entry("env", &mut self.env, var.name, var.value);
@@ -49,7 +49,7 @@ impl Merged {
         }
         for toleration in asked.tolerations {
             if !self.tolerations.contains(&toleration) {
-                merge.ledger.set(format!("tolerations[{}]", self.tolerations.len()), &by);
+                merge.provenance.set(format!("tolerations[{}]", self.tolerations.len()), &by);
                 self.tolerations.push(toleration);
             }
         }
@@ -71,20 +71,20 @@ impl Merged {
 
 struct Merge<'a> {
     by: &'a Source,
-    ledger: &'a mut Ledger,
+    provenance: &'a mut Provenance,
 }
 
 impl Merge<'_> {
     fn option<T: PartialEq>(&mut self, field: &str, slot: &mut Option<T>, value: Option<T>) {
         if let Some(value) = value {
-            self.ledger.put(field, self.by, slot, value);
+            self.provenance.put(field, self.by, slot, value);
         }
     }
 
     fn entry<V: PartialEq>(&mut self, field: &str, map: &mut BTreeMap<String, V>, name: String, value: V) {
         let path = format!("{field}.{name}");
         let mut slot = map.remove(&name);
-        self.ledger.put(&path, self.by, &mut slot, value);
+        self.provenance.put(&path, self.by, &mut slot, value);
         map.extend(slot.map(|value| (name, value)));
     }
 
@@ -108,11 +108,11 @@ impl Merge<'_> {
                 Some(old) if *old == item => {}
                 Some(old) => {
                     *old = item;
-                    self.ledger.replaced(path, self.by);
+                    self.provenance.replaced(path, self.by);
                 }
                 None => {
                     list.push(item);
-                    self.ledger.set(path, self.by);
+                    self.provenance.set(path, self.by);
                 }
             }
         }

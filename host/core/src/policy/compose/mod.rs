@@ -4,9 +4,9 @@
 mod env;
 mod expand;
 mod inputs;
-mod ledger;
 mod limits;
 mod merge;
+mod provenance;
 mod rejected;
 mod secrets;
 mod validated;
@@ -14,42 +14,41 @@ mod verdict;
 
 pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
-pub use inputs::{Answer, SpawnInputs};
-pub use ledger::{Conflict, GrantUse, Ledger, Source};
-pub use rejected::{Blame, SpawnRejected};
+pub use inputs::{ChainAnswer, SpawnInputs};
+pub use provenance::{Conflict, GrantUse, Provenance, Source};
+pub use rejected::{RejectionBlame, SpawnRejected};
 pub use validated::ValidatedSpawn;
 pub use verdict::all_allow;
 
 use merge::Merged;
 
-use super::grants::{Grant, Need, needs};
-use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, pod_patch};
-use crate::config::lab::{LabSite, SecurityLifts};
+use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, grants, pod_patch};
+use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::identity::Identity;
 use crate::names::LabelValue;
 
 /// Decides a spawn: everything that can be wrong with it is found here, and said with who has to mend it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
-    let mut ledger = Ledger::default();
+    let mut provenance = Provenance::default();
     check_identity(&inputs.request.identity)?;
     let answers = expand::expand(&inputs)?;
     for answer in &answers {
-        check_answer(answer, inputs.site, &mut ledger)?;
+        check_answer(answer, inputs.lab, &mut provenance)?;
     }
-    let mut merged = merge(answers, &inputs, &mut ledger);
+    let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
-    check_storage(&merged, &inputs, &ledger)?;
-    let quota = limits::quota(&inputs.quotas, &mut ledger);
+    check_storage(&merged, &inputs, &provenance)?;
+    let quota = limits::quota(&inputs.quotas, &mut provenance);
     limits::check_quota(&merged, &quota)?;
-    let image = image(&mut merged, &inputs, &mut ledger)?;
-    let env = env::lab_env(&inputs, &merged, &mut ledger)?;
-    write_down_security(inputs.site.config.security, &mut ledger);
+    let image = image(&mut merged, &inputs, &mut provenance)?;
+    let env = env::lab_env(&inputs, &merged, &mut provenance)?;
+    write_down_security(inputs.lab.section.security, &mut provenance);
     let (site_secrets, pull_secret) = secrets::site_secrets(&inputs)?;
     let site_labels = site_labels(&inputs)?;
 
-    let config = &inputs.site.config;
+    let config = &inputs.lab.section;
     let fields = &inputs.names.fields;
-    let site_annotations = inputs.site.annotations(fields);
+    let site_annotations = inputs.lab.annotations(fields);
     Ok(ValidatedSpawn {
         image,
         env,
@@ -64,19 +63,24 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         volumes: merged.volumes,
         mounts: merged.mounts,
         init_containers: merged.init_containers,
-        command: or_site(merged.command, config.command.clone(), "command", &mut ledger),
-        args: or_site(merged.args, config.args.clone(), "args", &mut ledger),
-        working_dir: or_site(merged.working_dir, inputs.site.working_dir(fields), "working_dir", &mut ledger),
-        time_limits: limits::time_limits(merged.time_limits, config.max_time_limits, &mut ledger),
+        command: or_site(merged.command, config.command.clone(), "command", &mut provenance),
+        args: or_site(merged.args, config.args.clone(), "args", &mut provenance),
+        working_dir: or_site(
+            merged.working_dir,
+            inputs.lab.working_dir(fields),
+            "working_dir",
+            &mut provenance,
+        ),
+        time_limits: limits::time_limits(merged.time_limits, config.max_time_limits, &mut provenance),
         environment_class: merged.environment_class,
         quota,
         token: inputs.request.token,
         site_secrets,
         pull_secret,
         config: config.clone(),
-        namespaces: inputs.site.namespaces,
-        instance: inputs.site.instance.clone(),
-        ledger,
+        namespaces: inputs.lab.namespaces,
+        instance: inputs.lab.instance.clone(),
+        provenance,
         pod_patches,
         key: inputs.request.key,
         job_id: inputs.job_id,
@@ -105,28 +109,23 @@ fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
 }
 
 /// An answer must be one that Kubernetes takes, and within what its policy is granted.
-fn check_answer(answer: &Answer, site: &LabSite, ledger: &mut Ledger) -> Result<(), SpawnRejected> {
+fn check_answer(
+    answer: &ChainAnswer,
+    lab: &LabConfig,
+    provenance: &mut Provenance,
+) -> Result<(), SpawnRejected> {
     let errors = check_customization(&answer.customization);
     if !errors.is_empty() {
         return Err(SpawnRejected::policy(&answer.policy, errors));
     }
-    let mut needs = needs(&answer.customization);
-    for (at, var) in answer.customization.env.iter().enumerate() {
-        if site.reserves(&var.name) {
-            let wanted = Some(var.name.clone());
-            let grant = Grant::EnvPrefixesReservedOverride;
-            needs.push(Need { field: format!("env[{at}].name"), grant, wanted });
-        }
-    }
-    let (granted, denied): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| answer.grants.cover(need));
-    if !denied.is_empty() {
-        let details = denied.into_iter().map(|need| {
-            let field = need.field.clone();
-            FieldError::new(field, need.violated_by(&answer.policy).to_string())
-        });
-        return Err(SpawnRejected::policy(&answer.policy, details.collect()));
-    }
-    ledger.grants.extend(granted.into_iter().map(|need| GrantUse {
+    let reserved = |name: &str| lab.reserves(name);
+    let used = grants::check(&answer.policy, &answer.customization, reserved, &answer.grants).map_err(
+        |violations| {
+            let details = violations.iter().map(|one| FieldError::new(one.field.clone(), one.to_string()));
+            SpawnRejected::policy(&answer.policy, details.collect())
+        },
+    )?;
+    provenance.grants.extend(used.into_iter().map(|need| GrantUse {
         policy: answer.policy.clone(),
         field: need.field,
         grant: need.grant,
@@ -135,23 +134,27 @@ fn check_answer(answer: &Answer, site: &LabSite, ledger: &mut Ledger) -> Result<
 }
 
 /// One answer of all. Init containers for provisioning are left out where they are not needed any more.
-fn merge(answers: Vec<Answer>, inputs: &SpawnInputs<'_>, ledger: &mut Ledger) -> Merged {
+fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Merged {
     let mut merged = Merged::default();
     for answer in answers {
         // Checked already: what does not parse was refused.
         merged
             .pod_patches
             .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
-        merged.add(&answer.policy, answer.customization, ledger);
+        merged.add(&answer.policy, answer.customization, provenance);
     }
     merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
     merged
 }
 
 /// What only the merged answer shows: every mount has its volume, and nothing has the name of the service's own.
-fn check_storage(merged: &Merged, inputs: &SpawnInputs<'_>, ledger: &Ledger) -> Result<(), SpawnRejected> {
-    let config = &inputs.site.config;
-    let blamed = |field: String, message: String| match ledger.sources.get(&field) {
+fn check_storage(
+    merged: &Merged,
+    inputs: &SpawnInputs<'_>,
+    provenance: &Provenance,
+) -> Result<(), SpawnRejected> {
+    let config = &inputs.lab.section;
+    let blamed = |field: String, message: String| match provenance.sources.get(&field) {
         Some(Source::Policy(policy)) => SpawnRejected::policy(policy, vec![FieldError::new(field, message)]),
         _ => SpawnRejected::operator(field, message),
     };
@@ -178,37 +181,41 @@ fn check_storage(merged: &Merged, inputs: &SpawnInputs<'_>, ledger: &Ledger) -> 
 }
 
 /// The policies' image or the site's. It becomes part of `merged` because the environment tells the lab about it.
-fn image(merged: &mut Merged, inputs: &SpawnInputs<'_>, ledger: &mut Ledger) -> Result<Image, SpawnRejected> {
+fn image(
+    merged: &mut Merged,
+    inputs: &SpawnInputs<'_>,
+    provenance: &mut Provenance,
+) -> Result<Image, SpawnRejected> {
     if let Some(image) = &merged.image {
         return Ok(image.clone());
     }
-    let Some(reference) = inputs.site.config.image.clone() else {
+    let Some(reference) = inputs.lab.section.image.clone() else {
         let message =
             "no policy chooses an image for this lab, and the configuration has none to fall back on";
         return Err(SpawnRejected::operator("lab.image", message));
     };
-    ledger.set("image", &Source::Configuration);
+    provenance.set("image", &Source::Configuration);
     let image = Image { reference, ..Image::default() };
     merged.image = Some(image.clone());
     Ok(image)
 }
 
 /// Who decided how little a lab may do.
-fn write_down_security(lifts: SecurityLifts, ledger: &mut Ledger) {
+fn write_down_security(lifts: SecurityLifts, provenance: &mut Provenance) {
     for (field, lifted) in [
         ("privilege_escalation", lifts.privilege_escalation),
         ("default_capabilities", lifts.default_capabilities),
         ("unconfined_seccomp", lifts.unconfined_seccomp),
         ("service_account_token", lifts.service_account_token),
     ] {
-        let source = if lifted { Source::Configuration } else { Source::Floor };
-        ledger.set(format!("security.{field}"), &source);
+        let source = if lifted { Source::Configuration } else { Source::Baseline };
+        provenance.set(format!("security.{field}"), &source);
     }
 }
 
-fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, ledger: &mut Ledger) -> Option<T> {
+fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, provenance: &mut Provenance) -> Option<T> {
     if asked.is_none() && site.is_some() {
-        ledger.set(field, &Source::Configuration);
+        provenance.set(field, &Source::Configuration);
     }
     asked.or(site)
 }
@@ -217,7 +224,7 @@ fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, ledger: &mut Ledge
 fn site_labels(
     inputs: &SpawnInputs<'_>,
 ) -> Result<std::collections::BTreeMap<String, String>, SpawnRejected> {
-    let labels = inputs.site.labels(&inputs.names.fields);
+    let labels = inputs.lab.labels(&inputs.names.fields);
     labels
         .into_iter()
         .map(|(key, value)| match LabelValue::parse(value) {

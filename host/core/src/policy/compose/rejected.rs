@@ -5,7 +5,7 @@ use crate::policy::FieldError;
 /// Who has to change something so that a spawn can succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Blame {
+pub enum RejectionBlame {
     /// The author of a policy, or who configured it: its answer cannot be used.
     Policy(String),
     /// Who asked: other options would do.
@@ -19,11 +19,11 @@ pub enum Blame {
 #[error("{message}")]
 pub struct SpawnRejected {
     /// Whose it is to mend.
-    pub blame: Blame,
+    pub blame: RejectionBlame,
     /// One sentence. Names the policy and the first problem.
     pub message: String,
-    /// Every problem, by field. With [`Blame::Policy`] a path into the policy's answer, with [`Blame::Request`] one
-    /// into the request (`env.NAME`, `options`), with [`Blame::Operator`] a key of the configuration.
+    /// Every problem, by field. With [`RejectionBlame::Policy`] a path into the policy's answer, with [`RejectionBlame::Request`] one
+    /// into the request (`env.NAME`, `options`), with [`RejectionBlame::Operator`] a key of the configuration.
     pub details: Vec<FieldError>,
 }
 
@@ -31,18 +31,18 @@ impl SpawnRejected {
     /// The answer of `policy` cannot be used. `details` must not be empty.
     pub(super) fn policy(policy: &str, details: Vec<FieldError>) -> Self {
         let message = format!("the answer of the policy `{policy}` cannot be used: {}", first(&details));
-        Self { blame: Blame::Policy(policy.to_owned()), message, details }
+        Self { blame: RejectionBlame::Policy(policy.to_owned()), message, details }
     }
 
     /// The request cannot be fulfilled as it is.
     pub(super) fn request(details: Vec<FieldError>) -> Self {
-        Self { blame: Blame::Request, message: first(&details), details }
+        Self { blame: RejectionBlame::Request, message: first(&details), details }
     }
 
     /// The configuration does not allow this lab.
     pub(super) fn operator(field: impl Into<String>, message: impl Into<String>) -> Self {
         let details = vec![FieldError::new(field, message)];
-        Self { blame: Blame::Operator, message: first(&details), details }
+        Self { blame: RejectionBlame::Operator, message: first(&details), details }
     }
 }
 

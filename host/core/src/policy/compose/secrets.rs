@@ -10,7 +10,7 @@ pub(super) fn site_secrets(
 ) -> Result<(BTreeMap<String, SecretBytes>, Option<SecretBytes>), SpawnRejected> {
     let mut secrets = BTreeMap::new();
     let mut pull_secret = None;
-    for (at, wanted) in inputs.site.config.secrets.iter().enumerate() {
+    for (at, wanted) in inputs.lab.section.secrets.iter().enumerate() {
         let Some(value) = inputs.site_secrets.get(&wanted.secret_key()).cloned() else {
             let message =
                 format!("the Secret `{}` has no key `{}`, or does not exist", wanted.name, wanted.key);

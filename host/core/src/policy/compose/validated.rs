@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{LabEnv, Ledger, env};
+use super::{LabEnv, Provenance, env};
 use crate::config::NamespaceReclaim;
-use crate::config::lab::LabConfig;
+use crate::config::lab::LabSection;
 use crate::identity::Identity;
 use crate::lab::{JobId, LabKey};
 use crate::names::{LabNames, LabelValue};
@@ -76,13 +76,13 @@ pub struct ValidatedSpawn {
     /// The site's registry credential.
     pub pull_secret: Option<SecretBytes>,
     /// What the site says about every lab.
-    pub config: LabConfig,
+    pub config: LabSection,
     /// Whose its namespace is.
     pub namespaces: NamespaceReclaim,
     /// The installation that makes it.
     pub instance: LabelValue,
     /// Who decided what.
-    pub ledger: Ledger,
+    pub provenance: Provenance,
     /// The granted patches of the pod, in order.
     pub(crate) pod_patches: Vec<Pod>,
 }

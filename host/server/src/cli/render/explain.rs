@@ -2,25 +2,25 @@
 
 use std::io::{self, Write};
 
-use wasmspawner_core::policy::compose::Ledger;
+use wasmspawner_core::policy::compose::Provenance;
 
 use crate::cli::plain::plain;
 
 /// Writes the account of a decision; every line is a comment of YAML.
-pub(super) fn write(out: &mut impl Write, ledger: &Ledger) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, provenance: &Provenance) -> io::Result<()> {
     writeln!(out, "# Who decided what:")?;
-    let width = ledger.sources.keys().map(|field| plain(field).len()).max().unwrap_or_default();
-    for (field, source) in &ledger.sources {
+    let width = provenance.sources.keys().map(|field| plain(field).len()).max().unwrap_or_default();
+    for (field, source) in &provenance.sources {
         writeln!(out, "#   {:<width$}  {}", plain(field), plain(&source.to_string()))?;
     }
-    let conflicts: Vec<String> = ledger.conflicts.iter().map(ToString::to_string).collect();
+    let conflicts: Vec<String> = provenance.conflicts.iter().map(ToString::to_string).collect();
     section(out, "Where deciders disagreed", &conflicts)?;
     let grant = |used: &wasmspawner_core::policy::compose::GrantUse| {
         format!("{}: policy `{}`, by its grant {}", used.field, used.policy, used.grant)
     };
-    let grants: Vec<String> = ledger.grants.iter().map(grant).collect();
+    let grants: Vec<String> = provenance.grants.iter().map(grant).collect();
     section(out, "What needed a grant", &grants)?;
-    section(out, "What was changed to fit the operator's limits", &ledger.notes)
+    section(out, "What was changed to fit the operator's limits", &provenance.notes)
 }
 
 fn section(out: &mut impl Write, title: &str, lines: &[String]) -> io::Result<()> {
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn everything_is_told_in_comments() {
         let policy = |name: &str| Source::Policy(name.to_owned());
-        let ledger = Ledger {
+        let provenance = Provenance {
             sources: [
                 ("image".to_owned(), policy("site")),
                 ("env.HOME".to_owned(), Source::Configuration),
@@ -60,7 +60,7 @@ mod tests {
             notes: vec!["time_limits.spawn_seconds: cut".into()],
         };
         let mut out = Vec::new();
-        write(&mut out, &ledger).unwrap();
+        write(&mut out, &provenance).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
         insta::assert_snapshot!(text, @r#"

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, FromRef, FromRequestParts};
 use http::StatusCode;
 use http::request::Parts;
-use wasmspawner_core::access::{Action, Permit, ScopeSet, permit};
+use wasmspawner_core::access::{Access, Permit, ScopeSet, permit};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
@@ -28,7 +28,7 @@ pub(in crate::http) struct Caller {
 
 impl Caller {
     /// By what right the caller may do this; 403 if by none.
-    pub(in crate::http) fn may(&self, action: Action<'_>) -> Result<Permit, Problem> {
+    pub(in crate::http) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
         permit(&self.username, &self.scopes, action)
             .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
     }

@@ -23,12 +23,12 @@ pub(super) struct Ingress {
     client: Client,
     config: HeadersAuth,
     identities: Arc<Identities>,
-    lookups: Lookups<Known>,
+    lookups: Lookups<KnownUser>,
 }
 
 /// What Gafaelfawr says about a token.
 #[derive(Clone)]
-struct Known {
+struct KnownUser {
     user: UserInfo,
     scopes: ScopeSet,
 }
@@ -84,7 +84,7 @@ impl Ingress {
     }
 
     /// What Gafaelfawr says about the token; it must be the user's.
-    async fn known(&self, username: &Username, token: &SecretString) -> Result<Known, AuthError> {
+    async fn known(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
         if known.user.username != *username {
             return Err(AuthError::BadIngressHeader(
@@ -94,13 +94,13 @@ impl Ingress {
         Ok(known)
     }
 
-    async fn ask(&self, token: &SecretString) -> Result<Known, AuthError> {
+    async fn ask(&self, token: &SecretString) -> Result<KnownUser, AuthError> {
         let (user, info) = futures::try_join!(
             self.get::<UserInfo>("/auth/api/v1/user-info", token),
             self.get::<TokenInfo>("/auth/api/v1/token-info", token),
         )?;
         let scopes = info.scopes.iter().filter_map(|scope| scope.parse().ok()).collect();
-        Ok(Known { user, scopes })
+        Ok(KnownUser { user, scopes })
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, AuthError> {
@@ -119,7 +119,7 @@ impl Ingress {
         &self,
         headers: &HeaderMap,
         user: &Username,
-        known: Option<&Known>,
+        known: Option<&KnownUser>,
     ) -> Result<ScopeSet, AuthError> {
         let of_token = known.map(|known| known.scopes.clone()).unwrap_or_default();
         let told =

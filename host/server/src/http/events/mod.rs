@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::access::Action;
+use wasmspawner_core::access::Access;
 use wasmspawner_core::progress::EventId;
 
 use super::auth::Caller;
@@ -45,7 +45,7 @@ pub(super) async fn follow_events(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    caller.may(Action::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key.user))?;
     let last_seen = last_seen(&headers, query.as_deref().unwrap_or_default());
     let reader = labs
         .events(&key, last_seen)

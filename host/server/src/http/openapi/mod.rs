@@ -122,7 +122,7 @@ mod tests {
             ("LabStatus", vec!["starting", "running", "terminating", "failed"]),
             ("StatusFilter", vec!["starting", "running", "terminating", "failed", "all"]),
             ("PodPresence", vec!["present", "missing"]),
-            ("OperationKind", vec!["spawn", "stop", "reap"]),
+            ("OperationKind", vec!["spawn", "stop", "cleanup"]),
             ("Outcome", vec!["complete", "failed", "cancelled"]),
             ("Blame", vec!["user", "policy", "cluster", "service"]),
             ("Severity", vec!["info", "warning", "critical"]),

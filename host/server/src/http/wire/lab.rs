@@ -10,7 +10,7 @@ use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
 
 use super::stage::Stage;
 use super::status::{LabStatus, PodPresence};
-use crate::spawner::{About, LabSnapshot};
+use crate::spawner::{LabDetails, LabSnapshot};
 
 /// A lab.
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,7 +108,7 @@ struct DecidedBy {
 impl From<&LabSnapshot> for Lab {
     fn from(lab: &LabSnapshot) -> Self {
         let key = lab.key.clone();
-        let About { description, env, started_at } = About::clone(&lab.about);
+        let LabDetails { description, env, started_at } = LabDetails::clone(&lab.about);
         let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } =
             LabDescription::clone(&description);
         Self {

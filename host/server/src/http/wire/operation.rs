@@ -75,13 +75,13 @@ struct StageTime {
     duration_ms: Option<i64>,
 }
 
-/// What an operation does. `reap`: it removes what is left of a lab that ended by itself.
+/// What an operation does. `cleanup`: it removes what is left of a lab that ended by itself.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum OperationKind {
     Spawn,
     Stop,
-    Reap,
+    Cleanup,
 }
 
 /// How an operation ended. `cancelled`: a stop came first.
@@ -136,7 +136,7 @@ impl From<lifecycle::OperationKind> for OperationKind {
         match kind {
             lifecycle::OperationKind::Spawn => Self::Spawn,
             lifecycle::OperationKind::Stop => Self::Stop,
-            lifecycle::OperationKind::Reap => Self::Reap,
+            lifecycle::OperationKind::Cleanup => Self::Cleanup,
         }
     }
 }

@@ -10,13 +10,13 @@ use wasmspawner_core::lifecycle::{
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
 
-use super::{Driver, Material};
+use super::{Driver, Preparation};
 use crate::records::{RecordError, StoredSpawn, soon};
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
 use crate::spawner::message::StopRequest;
+use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::requests;
-use crate::spawner::sight::Sight;
 
 impl Driver {
     /// Begins a spawn, if one may begin.
@@ -29,19 +29,19 @@ impl Driver {
         if self.labs.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
-        let slot = Arc::clone(&self.site.spawn_slots).try_acquire_owned().ok();
+        let slot = Arc::clone(&self.context.spawn_slots).try_acquire_owned().ok();
         admit_spawn(&self.lab, slot.is_some())?;
         if self.record.as_ref().is_some_and(|record| record.deleting) {
             return Err(Refusal::StopInProgress.into());
         }
-        let operation = self.site.operation(OperationKind::Spawn, self.site.time_limits());
+        let operation = self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let place = Place::of(&approved.names);
         let remains = self.remains_beside(&place);
         let about = Arc::new(approved.about(&operation));
 
         let mut next = self.lab.clone();
         let event = Event::SpawnAccepted(operation);
-        let effects = next.step(event, self.site.restart_policy(), self.site.now());
+        let effects = next.step(event, self.context.restart_policy(), self.context.now());
         let spec = SpawnSpec {
             remains: remains.clone(),
             lab: about.description.clone(),
@@ -58,15 +58,15 @@ impl Driver {
 
         self.requested_by = Some(approved.requested_by().to_owned());
         self.follow(place, stored.uid.clone());
-        if let Some(sight) = &mut self.sight {
-            sight.set_remains(remains);
-            sight.keep_events(Vec::new());
+        if let Some(observer) = &mut self.observer {
+            observer.set_remains(remains);
+            observer.keep_events(Vec::new());
         }
         self.record = Some(stored);
         self.lab = next;
         self.spawn_slot = slot;
         self.about = about;
-        self.material = Material::Approved(Arc::new(approved));
+        self.preparation = Preparation::Approved(Arc::new(approved));
         self.carry_out(effects);
         Ok(())
     }
@@ -85,14 +85,14 @@ impl Driver {
         if admit_stop(&self.lab)? == Admission::Join {
             return Ok(());
         }
-        let operation = self.site.operation(OperationKind::Stop, self.lab.limits());
+        let operation = self.context.operation(OperationKind::Stop, self.lab.limits());
         let mut next = self.lab.clone();
         let event = Event::StopAccepted(operation);
-        let effects = next.step(event, self.site.restart_policy(), self.site.now());
-        if let Some(sight) = &self.sight
+        let effects = next.step(event, self.context.restart_policy(), self.context.now());
+        if let Some(observer) = &self.observer
             && self.record.is_some()
         {
-            let spec = self.spec_of(&next, Some(requested_by.clone()), sight.place().clone());
+            let spec = self.spec_of(&next, Some(requested_by.clone()), observer.place().clone());
             match self.write(&spec, &SpawnStatus::of(&next), until).await {
                 Ok(stored) => self.record = Some(stored),
                 // Somebody took the record away: the stop goes on without.
@@ -104,7 +104,7 @@ impl Driver {
         self.lab = next;
         self.carry_out(effects);
         if let Some(because) = because {
-            self.say(Entry::Info(because));
+            self.publish_entry(Entry::Info(because));
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Driver {
     }
 
     /// Stops the lab if its record says so.
-    pub(super) async fn heed_record(&mut self) {
+    pub(super) async fn follow_record(&mut self) {
         let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
         // A stop that failed is wanted already, and goes on.
@@ -146,7 +146,7 @@ impl Driver {
     /// What a record of the lab in this state would want.
     pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
         let key = SpawnKey::lab(&self.key);
-        let fresh = || self.site.operation(OperationKind::Spawn, self.site.time_limits());
+        let fresh = || self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let operation = lab.operation.unwrap_or_else(fresh);
         SpawnSpec {
             kind: SpawnKind::Lab,
@@ -156,7 +156,7 @@ impl Driver {
             desired: desired(lab),
             operation: OperationSpec::of(&operation, requested_by),
             place,
-            remains: self.sight.as_ref().map(|sight| sight.remains().to_vec()).unwrap_or_default(),
+            remains: self.observer.as_ref().map(|observer| observer.remains().to_vec()).unwrap_or_default(),
             time_limits: lab.limits().into(),
             lab: self.about.description.clone(),
         }
@@ -170,7 +170,7 @@ impl Driver {
         status: &SpawnStatus,
         until: Instant,
     ) -> Result<StoredSpawn, SpawnError> {
-        let records = self.site.records.clone();
+        let records = self.context.records.clone();
         for _ in 0..2 {
             let written = match &self.record {
                 Some(stored) => records.save(stored, spec, status, until).await,
@@ -203,10 +203,10 @@ impl Driver {
 
     /// What an earlier lab left at other places than the new one's.
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
-        let Some(sight) = &self.sight else { return Vec::new() };
-        let mut remains = sight.remains().to_vec();
-        if !self.lab.is_settled() && sight.place() != place && !remains.contains(sight.place()) {
-            remains.push(sight.place().clone());
+        let Some(observer) = &self.observer else { return Vec::new() };
+        let mut remains = observer.remains().to_vec();
+        if !self.lab.is_settled() && observer.place() != place && !remains.contains(observer.place()) {
+            remains.push(observer.place().clone());
         }
         remains.retain(|other| other != place);
         remains
@@ -214,10 +214,10 @@ impl Driver {
 
     /// Follows a place, unless it is the one that is followed already.
     fn follow(&mut self, place: Place, spawn: String) {
-        let same = |sight: &Sight| *sight.place() == place && sight.spawn() == spawn;
-        if !self.sight.as_ref().is_some_and(same) {
-            let reclaim = self.site.config.kubernetes.namespaces;
-            self.sight = Some(Sight::new(&self.site.store, place, spawn, reclaim));
+        let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
+        if !self.observer.as_ref().is_some_and(same) {
+            let reclaim = self.context.config.kubernetes.namespaces;
+            self.observer = Some(PlaceObserver::new(&self.context.store, place, spawn, reclaim));
         }
     }
 

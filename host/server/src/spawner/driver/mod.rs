@@ -4,8 +4,8 @@
 //! next is planned from where the lab is.
 
 mod accept;
+mod ask;
 mod publish;
-mod pursue;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ use wasmspawner_core::volumes::Release;
 use crate::history::HistoryEntry;
 use crate::k8s::reached;
 use crate::records::StoredSpawn;
+use crate::spawner::context::Context;
 use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::{Approved, Decided};
 use crate::spawner::labs::Labs;
 use crate::spawner::live_log::LiveLog;
 use crate::spawner::message::{Message, Waiting};
-use crate::spawner::requests::{self, Answer};
-use crate::spawner::sight::Sight;
-use crate::spawner::site::Site;
-use crate::spawner::snapshot::About;
+use crate::spawner::place_observer::PlaceObserver;
+use crate::spawner::requests::{self, TaskResult};
+use crate::spawner::snapshot::LabDetails;
 use crate::spawner::view::View;
 
 /// How long a lab that is gone can still be asked for its last events.
@@ -44,7 +44,7 @@ const LINGER: Duration = Duration::from_mins(10);
 /// Owns one lab.
 pub(super) struct Driver {
     pub(super) key: LabKey,
-    pub(super) site: Arc<Site>,
+    pub(super) context: Arc<Context>,
     pub(super) labs: Labs,
     pub(super) lab: Lab,
     /// The lab's record, as it was last written or read.
@@ -54,14 +54,14 @@ pub(super) struct Driver {
     /// Who asked for the operation under way.
     pub(super) requested_by: Option<String>,
     /// What is known of the lab's place; nothing before its first spawn.
-    pub(super) sight: Option<Sight>,
-    pub(super) about: Arc<About>,
+    pub(super) observer: Option<PlaceObserver>,
+    pub(super) about: Arc<LabDetails>,
     /// What the spawn under way is made from.
-    pub(super) material: Material,
+    pub(super) preparation: Preparation,
     pub(super) log: Option<Arc<LiveLog>>,
     /// What happened in the operation under way, or while the lab runs.
     pub(super) history: Option<HistoryEntry>,
-    tasks: JoinSet<Answer>,
+    tasks: JoinSet<TaskResult>,
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
@@ -76,7 +76,7 @@ pub(super) struct Driver {
 }
 
 /// What a spawn is made from, as far as it has come.
-pub(super) enum Material {
+pub(super) enum Preparation {
     /// No spawn is under way, or its objects are created.
     Nothing,
     /// The request; the policies have nothing against it.
@@ -88,23 +88,23 @@ pub(super) enum Material {
 impl Driver {
     pub(super) fn new(
         key: LabKey,
-        site: Arc<Site>,
+        context: Arc<Context>,
         labs: Labs,
         inbox: mpsc::UnboundedReceiver<Box<Message>>,
         view: watch::Sender<View>,
     ) -> Self {
-        let lab = Lab::absent(site.time_limits());
+        let lab = Lab::absent(context.time_limits());
         Self {
             key,
-            site,
+            context,
             labs,
             lab,
             record: None,
             unanswered: None,
             requested_by: None,
-            sight: None,
+            observer: None,
             about: Arc::default(),
-            material: Material::Nothing,
+            preparation: Preparation::Nothing,
             log: None,
             history: None,
             tasks: JoinSet::new(),
@@ -132,7 +132,7 @@ impl Driver {
                     None => return,
                 },
                 Some(done) = self.tasks.join_next_with_id() => self.on_task_done(done),
-                () = changed(self.sight.as_ref()) => self.observe(),
+                () = changed(self.observer.as_ref()) => self.observe(),
                 () = tokio::time::sleep(wake) => self.wake(),
             }
             if self.has_lingered() && self.labs.retire(&self.key, &self.inbox) {
@@ -155,15 +155,15 @@ impl Driver {
             Message::ClusterAway(away) => self.tell_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
-        self.heed_record().await;
-        self.pursue();
+        self.follow_record().await;
+        self.ask_for_next();
     }
 
     /// Something happened.
-    pub(super) fn feed(&mut self, event: Event) {
-        let effects = self.lab.step(event, self.site.restart_policy(), self.site.now());
+    pub(super) fn on_event(&mut self, event: Event) {
+        let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
         self.carry_out(effects);
-        self.pursue();
+        self.ask_for_next();
     }
 
     pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -173,19 +173,19 @@ impl Driver {
         for effect in effects {
             match effect {
                 Effect::Begin(operation) => self.begin(&operation),
-                Effect::Publish(entry) => self.say(entry),
+                Effect::Publish(entry) => self.publish_entry(entry),
                 Effect::Finish(outcome) => self.finish(&outcome),
-                Effect::Restarted(count) => self.site.metrics.labs_restarted(count),
-                Effect::Reap(ending) => {
+                Effect::Restarted(count) => self.context.metrics.labs_restarted(count),
+                Effect::Cleanup(ending) => {
                     self.requested_by = None;
-                    let operation = self.site.operation(OperationKind::Reap, self.lab.limits());
-                    let event = Event::ReapBegun(operation, ending);
-                    let effects = self.lab.step(event, self.site.restart_policy(), self.site.now());
+                    let operation = self.context.operation(OperationKind::Cleanup, self.lab.limits());
+                    let event = Event::CleanupBegun(operation, ending);
+                    let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
                     self.carry_out(effects);
                 }
                 Effect::MarkProvisioned => {
-                    let (site, key) = (Arc::clone(&self.site), self.key.clone());
-                    tokio::spawn(async move { requests::mark_provisioned(&site, &key).await });
+                    let (context, key) = (Arc::clone(&self.context), self.key.clone());
+                    tokio::spawn(async move { requests::mark_provisioned(&context, &key).await });
                 }
             }
         }
@@ -194,30 +194,30 @@ impl Driver {
         }
         if !matches!(self.lab.phase, Phase::Starting(_)) {
             self.spawn_slot = None;
-            self.material = Material::Nothing;
-            if let Some(sight) = &mut self.sight {
-                sight.drop_events();
+            self.preparation = Preparation::Nothing;
+            if let Some(observer) = &mut self.observer {
+                observer.drop_events();
             }
         }
     }
 
     /// Looks at what the cluster shows of the lab now.
     pub(super) fn observe(&mut self) {
-        if let Some(sight) = &self.sight {
+        if let Some(observer) = &self.observer {
             reached(|| {
                 format!("observe {} {}", self.lab.status().map_or("absent", LabStatus::as_str), self.key)
             });
-            let observed = sight.observe(&self.stage_policy(), Timestamp::now());
+            let observed = observer.observe(&self.stage_policy(), Timestamp::now());
             self.recheck_at = observed.analysis.recheck_at;
-            self.note(&observed.analysis.findings);
-            self.feed(Event::Observed(Box::new(observed)));
+            self.record_findings(&observed.analysis.findings);
+            self.on_event(Event::Observed(Box::new(observed)));
         } else {
-            self.pursue();
+            self.ask_for_next();
         }
     }
 
     pub(super) fn stage_policy(&self) -> StagePolicy {
-        StagePolicy { was_ready: matches!(self.lab.phase, Phase::Running(_)), ..self.site.stage_policy() }
+        StagePolicy { was_ready: matches!(self.lab.phase, Phase::Running(_)), ..self.context.stage_policy() }
     }
 
     fn wake(&mut self) {
@@ -225,7 +225,7 @@ impl Driver {
             self.recheck_at = None;
             self.observe();
         }
-        self.feed(Event::Tick);
+        self.on_event(Event::Tick);
     }
 
     /// Until the next thing that time alone brings.
@@ -233,7 +233,7 @@ impl Driver {
         let until = |at: Option<Timestamp>, now: Timestamp| {
             at.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
         };
-        let next = [until(self.recheck_at, Timestamp::now()), until(self.again_at, self.site.now())];
+        let next = [until(self.recheck_at, Timestamp::now()), until(self.again_at, self.context.now())];
         // A moment late rather than early: a timer that fires early would be set again at once.
         next.into_iter().flatten().min().map_or(LINGER, |wait| wait + Duration::from_millis(1))
     }
@@ -241,7 +241,7 @@ impl Driver {
     /// Whoever waits for an operation hears why it does not go on.
     fn tell_cluster_away(&mut self, away: bool) {
         if matches!(self.lab.phase, Phase::Starting(_) | Phase::Stopping(_)) {
-            self.say(if away {
+            self.publish_entry(if away {
                 Entry::Error("The cluster cannot be reached; this goes on as soon as it can".into())
             } else {
                 Entry::Info("The cluster can be reached again".into())
@@ -251,7 +251,7 @@ impl Driver {
 
     /// Forgets a failure that was kept for long enough.
     fn forget_failure(&mut self) {
-        let before = self.site.now().checked_sub(self.site.config.limits.failed_kept);
+        let before = self.context.now().checked_sub(self.context.config.limits.failed_kept);
         if before.is_ok_and(|before| self.lab.forget_failure(before)) {
             self.publish();
         }
@@ -260,8 +260,8 @@ impl Driver {
     fn release(&mut self, reply: oneshot::Sender<Result<Release, SpawnError>>) {
         match admit_release(&self.lab) {
             Ok(()) => {
-                let (site, key) = (Arc::clone(&self.site), self.key.clone());
-                tokio::spawn(async move { reply.send(requests::release(&site, &key).await) });
+                let (context, key) = (Arc::clone(&self.context), self.key.clone());
+                tokio::spawn(async move { reply.send(requests::release(&context, &key).await) });
             }
             Err(refusal) => {
                 let _ = reply.send(Err(refusal.into()));
@@ -290,9 +290,9 @@ impl Driver {
     }
 }
 
-async fn changed(sight: Option<&Sight>) {
-    match sight {
-        Some(sight) => sight.changed().await,
+async fn changed(observer: Option<&PlaceObserver>) {
+    match observer {
+        Some(observer) => observer.changed().await,
         None => std::future::pending().await,
     }
 }

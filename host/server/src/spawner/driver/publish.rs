@@ -10,7 +10,7 @@ use wasmspawner_core::stage::Finding;
 
 use super::Driver;
 use crate::spawner::live_log::LiveLog;
-use crate::spawner::sight::Sight;
+use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::snapshot::{LabSnapshot, url};
 use crate::spawner::view::View;
 use crate::telemetry::{Metrics, SpawnOutcome};
@@ -18,7 +18,7 @@ use crate::telemetry::{Metrics, SpawnOutcome};
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {
         let record = OperationRecord::begin(self.key.clone(), operation);
-        self.history = Some(self.site.history.begin(record));
+        self.history = Some(self.context.history.begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         // Nobody follows the log before this one any more.
         self.publish();
@@ -38,7 +38,7 @@ impl Driver {
     }
 
     /// Appends to the operation's log, and to its history: what happened is kept when it happens.
-    pub(in crate::spawner) fn say(&mut self, entry: Entry) {
+    pub(in crate::spawner) fn publish_entry(&mut self, entry: Entry) {
         let Some(log) = self.log.clone() else { return };
         if log.is_finished()
             && let Entry::Error(message) = &entry
@@ -58,7 +58,7 @@ impl Driver {
     }
 
     /// Notes in the history what the cluster says.
-    pub(super) fn note(&self, findings: &[Finding]) {
+    pub(super) fn record_findings(&self, findings: &[Finding]) {
         if let Some(history) = &self.history {
             history.note_findings(findings, Timestamp::now());
         }
@@ -70,7 +70,7 @@ impl Driver {
             return;
         }
         let record = history.record();
-        count(&self.site.metrics, &record, outcome);
+        count(&self.context.metrics, &record, outcome);
         tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
@@ -90,7 +90,7 @@ impl Driver {
     fn snapshot(&self, status: LabStatus) -> LabSnapshot {
         let failure = self.lab.failure();
         let stage = self.lab.stage();
-        let pod = self.sight.as_ref().and_then(Sight::pod);
+        let pod = self.observer.as_ref().and_then(PlaceObserver::pod);
         let restarts = match &self.lab.phase {
             Phase::Running(running) => running.restarts(),
             _ => 0,
@@ -100,7 +100,7 @@ impl Driver {
             status,
             pod: self.lab.pod_presence(),
             about: Arc::clone(&self.about),
-            url: pod.and_then(|pod| url(&pod, &self.site.config.lab.config)),
+            url: pod.and_then(|pod| url(&pod, &self.context.config.lab.section)),
             stage: stage.map(|(stage, _, _)| stage),
             reason: failure
                 .map(|failure| failure.reason.clone())

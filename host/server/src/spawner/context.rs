@@ -24,8 +24,8 @@ use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
-/// What every driver works with: the site's configuration and the rooms below this one.
-pub struct Site {
+/// What every driver works with: the site's configuration and the modules below this one.
+pub struct Context {
     /// The configuration.
     pub config: Config,
     /// The live chain of policies.
@@ -60,7 +60,7 @@ pub struct Site {
     pub clock: Clock,
 }
 
-impl Site {
+impl Context {
     /// The part that needs no cluster.
     pub(super) fn rules(&self) -> Rules<'_> {
         Rules { config: &self.config, policies: &self.policies }

@@ -17,14 +17,14 @@ use super::fair_queue::FairQueue;
 /// The same client, with at most so many requests a second, and as many at once after a quiet while.
 pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let pace = Pace::new(per_second);
+    let rate_limiter = RateLimiter::new(per_second);
     let service = service_fn(move |request: Request<Body>| {
-        let (client, pace) = (client.clone(), pace.clone());
+        let (client, rate_limiter) = (client.clone(), rate_limiter.clone());
         async move {
-            pace.turn(Urgency::of(&request)).await;
+            rate_limiter.wait_turn(Urgency::of(&request)).await;
             let answer = client.send(request).await;
             if let Some(pause) = answer.as_ref().ok().and_then(asked_to_wait) {
-                pace.hold(pause);
+                rate_limiter.hold(pause);
             }
             answer
         }
@@ -76,7 +76,7 @@ impl Urgency {
 
 /// A token bucket that holds what a second brings.
 #[derive(Clone)]
-struct Pace {
+struct RateLimiter {
     bucket: Arc<Mutex<Bucket>>,
 }
 
@@ -93,7 +93,7 @@ struct Bucket {
     turns: u32,
 }
 
-impl Pace {
+impl RateLimiter {
     fn new(per_second: NonZeroU32) -> Self {
         let bucket = Bucket {
             interval: Duration::from_secs(1) / per_second.get(),
@@ -113,7 +113,7 @@ impl Pace {
     }
 
     /// Waits until a request of this urgency may go.
-    async fn turn(&self, urgency: Urgency) {
+    async fn wait_turn(&self, urgency: Urgency) {
         let turn = {
             let mut bucket = self.bucket();
             if !bucket.served && bucket.take(Instant::now()).is_ok() {
@@ -189,19 +189,19 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    fn pace(per_second: u32) -> Pace {
-        Pace::new(NonZeroU32::new(per_second).unwrap())
+    fn rate_limiter(per_second: u32) -> RateLimiter {
+        RateLimiter::new(NonZeroU32::new(per_second).unwrap())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_goes_at_once_and_the_rest_at_the_pace() {
-        let (pace, begun) = (pace(10), Instant::now());
+        let (rate_limiter, begun) = (rate_limiter(10), Instant::now());
         for _ in 0..10 {
-            pace.turn(Urgency::Spawn).await;
+            rate_limiter.wait_turn(Urgency::Spawn).await;
         }
         assert_eq!(begun.elapsed(), Duration::ZERO);
         for _ in 0..20 {
-            pace.turn(Urgency::Spawn).await;
+            rate_limiter.wait_turn(Urgency::Spawn).await;
         }
         let took = begun.elapsed();
         assert!(took >= Duration::from_millis(1_990) && took <= Duration::from_millis(2_050), "{took:?}");
@@ -209,13 +209,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_urgent_goes_first_and_who_left_costs_nothing() {
-        let pace = pace(1);
-        pace.turn(Urgency::Spawn).await;
+        let rate_limiter = rate_limiter(1);
+        rate_limiter.wait_turn(Urgency::Spawn).await;
         let order = Arc::new(Mutex::new(Vec::new()));
         let wait = |urgency| {
-            let (pace, order) = (pace.clone(), Arc::clone(&order));
+            let (rate_limiter, order) = (rate_limiter.clone(), Arc::clone(&order));
             tokio::spawn(async move {
-                pace.turn(urgency).await;
+                rate_limiter.wait_turn(urgency).await;
                 order.lock().unwrap().push(urgency);
             })
         };
@@ -233,21 +233,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn lists_get_their_share_and_an_api_server_that_asks_for_it_is_left_alone() {
-        let pace = pace(1);
-        pace.hold(Duration::from_secs(7));
+        let rate_limiter = rate_limiter(1);
+        rate_limiter.hold(Duration::from_secs(7));
         let begun = Instant::now();
-        pace.turn(Urgency::Stop).await;
+        rate_limiter.wait_turn(Urgency::Stop).await;
         assert!(begun.elapsed() >= Duration::from_secs(7), "{:?}", begun.elapsed());
         let list_went = Arc::new(Mutex::new(None));
         let (mut spawns, after) = (Vec::new(), Arc::clone(&list_went));
-        let house = pace.clone();
+        let house = rate_limiter.clone();
         let list = tokio::spawn(async move {
-            house.turn(Urgency::Housekeeping).await;
+            house.wait_turn(Urgency::Housekeeping).await;
             *after.lock().unwrap() = Some(Instant::now());
         });
         for _ in 0..60 {
-            let pace = pace.clone();
-            spawns.push(tokio::spawn(async move { pace.turn(Urgency::Spawn).await }));
+            let rate_limiter = rate_limiter.clone();
+            spawns.push(tokio::spawn(async move { rate_limiter.wait_turn(Urgency::Spawn).await }));
         }
         let begun = Instant::now();
         for spawn in spawns {

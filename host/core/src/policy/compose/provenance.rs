@@ -17,8 +17,8 @@ pub enum Source {
     Policy(String),
     /// The service's configuration.
     Configuration,
-    /// The security floor.
-    Floor,
+    /// The security baseline.
+    Baseline,
 }
 
 impl fmt::Display for Source {
@@ -28,7 +28,7 @@ impl fmt::Display for Source {
             Self::Service => f.write_str("service"),
             Self::Policy(name) => write!(f, "policy `{name}`"),
             Self::Configuration => f.write_str("configuration"),
-            Self::Floor => f.write_str("security floor"),
+            Self::Baseline => f.write_str("security baseline"),
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct GrantUse {
 
 /// Who decided what about a lab: for `render --explain`, the history and the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct Provenance {
     /// The source of each field, by its path: `image`, `env.SIZE`, `volumes.home`, `resources.cpu_limit_millis`.
     pub sources: BTreeMap<String, Source>,
     /// Where two policies disagreed, or a policy and the configuration.
@@ -74,7 +74,7 @@ pub struct Ledger {
     pub notes: Vec<String>,
 }
 
-impl Ledger {
+impl Provenance {
     /// `source` set `field`, which nobody had.
     pub(super) fn set(&mut self, field: impl Into<String>, source: &Source) {
         self.sources.insert(field.into(), source.clone());

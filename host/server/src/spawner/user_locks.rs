@@ -11,17 +11,17 @@ const LANES: usize = 256;
 
 /// Lets the requests of one user come one after the other.
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(super) struct UserLocks {
     lanes: Arc<[Arc<Mutex<()>>]>,
 }
 
-impl Default for Turns {
+impl Default for UserLocks {
     fn default() -> Self {
         Self { lanes: (0..LANES).map(|_| Arc::default()).collect() }
     }
 }
 
-impl Turns {
+impl UserLocks {
     /// Waits until it is this user's turn, which lasts as long as the answer is kept.
     pub(super) async fn of(&self, user: &Username) -> OwnedMutexGuard<()> {
         let mut hasher = DefaultHasher::new();

@@ -1,11 +1,11 @@
-//! Which room of the server may know which.
+//! Which module of the server may know which.
 
 use super::hold;
 use super::tree::{Text, rust_in};
 
 const SERVER: &str = "host/server/src/";
 
-/// Each room and the rooms it may name. `run` puts everything together, and only `cli` starts it.
+/// Each module and the modules it may name. `run` puts everything together, and only `cli` starts it.
 const KNOWS: [(&str, &[&str]); 14] = [
     ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
     ("http", &["outgoing", "spawner", "telemetry"]),
@@ -40,20 +40,20 @@ const KNOWS: [(&str, &[&str]); 14] = [
 ];
 
 #[test]
-fn rooms_know_only_the_rooms_below_them() {
+fn modules_know_only_the_modules_below_them() {
     let mut offences = Vec::new();
     for file in rust_in(SERVER) {
-        let Some(room) = room(&file) else { continue };
-        let Some((_, known)) = KNOWS.iter().find(|(name, _)| *name == room) else {
-            offences.push(format!("{}: the room {room:?} has no line in KNOWS", file.path));
+        let Some(module) = module(&file) else { continue };
+        let Some((_, known)) = KNOWS.iter().find(|(name, _)| *name == module) else {
+            offences.push(format!("{}: the module {module:?} has no line in KNOWS", file.path));
             continue;
         };
-        for other in rooms_named(&file.text) {
-            if other != room
+        for other in modules_named(&file.text) {
+            if other != module
                 && KNOWS.iter().any(|(name, _)| *name == other)
                 && !known.contains(&other.as_str())
             {
-                offences.push(format!("{}: {room} names crate::{other}", file.path));
+                offences.push(format!("{}: {module} names crate::{other}", file.path));
             }
         }
     }
@@ -67,7 +67,7 @@ fn rooms_know_only_the_rooms_below_them() {
 fn generated_wit_types_stay_in_their_room() {
     let mut offences = Vec::new();
     for file in rust_in(SERVER) {
-        let inside = room(&file).as_deref() == Some("wasm");
+        let inside = module(&file).as_deref() == Some("wasm");
         let exported = file.path.ends_with("wasm/mod.rs") && file.text.contains("pub mod bindings");
         if exported || (!inside && file.text.contains("bindings::")) {
             offences.push(file.path);
@@ -82,21 +82,21 @@ fn generated_wit_types_stay_in_their_room() {
 #[test]
 fn wire_types_stay_in_http() {
     let files =
-        rust_in(SERVER).into_iter().filter(|file| !matches!(room(file).as_deref(), Some("http" | "cli")));
+        rust_in(SERVER).into_iter().filter(|file| !matches!(module(file).as_deref(), Some("http" | "cli")));
     let offences: Vec<String> =
         files.filter(|file| file.text.contains("utoipa")).map(|file| file.path).collect();
     hold("What goes over the wire is described where it is sent, in http/:", &offences);
 }
 
-/// The room of a file: a folder, or a file of its own. The crate's roots belong to none.
-fn room(file: &Text) -> Option<String> {
+/// The module of a file: a folder, or a file of its own. The crate's roots belong to none.
+fn module(file: &Text) -> Option<String> {
     let path = file.path.strip_prefix(SERVER)?;
-    let room = path.split('/').next()?.trim_end_matches(".rs");
-    (!matches!(room, "lib" | "main")).then(|| room.to_owned())
+    let module = path.split('/').next()?.trim_end_matches(".rs");
+    (!matches!(module, "lib" | "main")).then(|| module.to_owned())
 }
 
 /// What follows `crate::`, each name of `crate::{a, b::c}` included.
-fn rooms_named(text: &str) -> Vec<String> {
+fn modules_named(text: &str) -> Vec<String> {
     let ident =
         |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
     let mut names = Vec::new();
@@ -128,5 +128,5 @@ fn rooms_named(text: &str) -> Vec<String> {
 #[test]
 fn imports_are_found_in_every_form() {
     let text = "use crate::http;\nuse crate::{k8s::{Client, x}, wasm};\nlet a = crate::spawner::go();";
-    assert_eq!(rooms_named(text), ["http", "k8s", "wasm", "spawner"]);
+    assert_eq!(modules_named(text), ["http", "k8s", "wasm", "spawner"]);
 }

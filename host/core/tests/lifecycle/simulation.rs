@@ -19,8 +19,8 @@ pub(crate) const RESTARTS: RestartPolicy =
 
 /// A cluster, a policy engine and a driver, as far as the state machine can tell. Requests that are asked for and not
 /// answered yet are in the lab's own book.
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the world")]
-pub(crate) struct World {
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the simulation")]
+pub(crate) struct Simulation {
     pub(crate) lab: Lab,
     pub(crate) now: Timestamp,
     pub(crate) log: ProgressLog,
@@ -52,10 +52,10 @@ pub(crate) enum Act {
     Wait(u16),
     BreakCluster(bool),
     BreakWatch(bool),
-    Answer,
+    ChainAnswer,
 }
 
-impl World {
+impl Simulation {
     pub(crate) fn new() -> Self {
         Self {
             lab: Lab::absent(LIMITS),
@@ -85,20 +85,20 @@ impl World {
                 if let Ok(Admission::Begin) = admit_spawn(&self.lab, true) {
                     let operation = self.operation(OperationKind::Spawn);
                     (self.stopped, self.was_ready) = (false, false);
-                    self.feed(Event::SpawnAccepted(operation));
+                    self.on_event(Event::SpawnAccepted(operation));
                 }
             }
             Act::Stop => {
                 if let Ok(Admission::Begin) = admit_stop(&self.lab) {
                     let operation = self.operation(OperationKind::Stop);
                     self.stopped = true;
-                    self.feed(Event::StopAccepted(operation));
+                    self.on_event(Event::StopAccepted(operation));
                 }
             }
             Act::Decide(allowed) if self.lab.in_flight.awaits(Request::Decide) => {
                 self.lab.in_flight.answered(Request::Decide, self.now);
                 let decision = if *allowed { Ok(LabTerms::default()) } else { Err(failure("Denied")) };
-                self.feed(Event::Decided(decision));
+                self.on_event(Event::Decided(decision));
             }
             Act::FinishCreate(worked) if self.lab.in_flight.awaits(Request::Create) => {
                 self.lab.in_flight.answered(Request::Create, self.now);
@@ -107,12 +107,12 @@ impl World {
                     assert!(self.pod.is_missing(), "at most one pod a lab");
                     (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
                 }
-                self.feed(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
+                self.on_event(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
                 // What a creation made is known without any watch.
                 let observed = self.observed();
-                self.feed(Event::Observed(Box::new(observed)));
+                self.on_event(Event::Observed(Box::new(observed)));
             }
-            Act::Answer => self.answer(),
+            Act::ChainAnswer => self.answer(),
             Act::Show(stage) => {
                 if self.pod == Presence::Present {
                     self.stage = *stage;
@@ -137,7 +137,7 @@ impl World {
             }
             Act::Wait(seconds) => {
                 self.now += SignedDuration::from_secs(i64::from(*seconds));
-                self.feed(Event::Tick);
+                self.on_event(Event::Tick);
             }
             Act::BreakCluster(broken) => self.cluster_works = !broken,
             Act::BreakWatch(broken) => {
@@ -164,11 +164,11 @@ impl World {
             }
             match request {
                 _ if !self.cluster_works => {
-                    self.feed(Event::RequestFailed(failure("Forbidden")));
+                    self.on_event(Event::RequestFailed(failure("Forbidden")));
                 }
                 Request::Read => {
                     let observed = self.observed();
-                    self.feed(Event::Read(Box::new(observed)));
+                    self.on_event(Event::Read(Box::new(observed)));
                 }
                 Request::DeletePod if self.pod.is_missing() => self.show(),
                 Request::DeletePod => {
@@ -179,7 +179,7 @@ impl World {
                 _ => {
                     self.rest = Presence::Terminating;
                     self.observe();
-                    self.feed(Event::RestDeletionAccepted);
+                    self.on_event(Event::RestDeletionAccepted);
                 }
             }
         }
@@ -209,18 +209,18 @@ impl World {
 
     fn show(&mut self) {
         let observed = self.observed();
-        self.feed(Event::Observed(Box::new(observed)));
+        self.on_event(Event::Observed(Box::new(observed)));
     }
 
     /// As the driver does: every effect of one event, then what is planned next.
-    pub(crate) fn feed(&mut self, event: Event) {
+    pub(crate) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, RESTARTS, self.now);
         self.carry_out(effects);
         assert!(!(self.stopped && matches!(self.lab.phase, Phase::Running(_))), "a stop must win");
-        self.pursue();
+        self.ask_for_next();
     }
 
-    fn pursue(&mut self) {
+    fn ask_for_next(&mut self) {
         let plan = plan(&self.lab, RecordState::Current, self.now);
         for request in plan.cancel.iter().filter(|request| **request != Request::Create) {
             self.lab.in_flight.forget(*request);
@@ -277,9 +277,9 @@ impl World {
                         assert_ne!(self.rest, Presence::Present, "and that the rest is going");
                     }
                 }
-                Effect::Reap(ending) => {
-                    let operation = self.operation(OperationKind::Reap);
-                    let effects = self.lab.step(Event::ReapBegun(operation, ending), RESTARTS, self.now);
+                Effect::Cleanup(ending) => {
+                    let operation = self.operation(OperationKind::Cleanup);
+                    let effects = self.lab.step(Event::CleanupBegun(operation, ending), RESTARTS, self.now);
                     self.carry_out(effects);
                 }
                 Effect::MarkProvisioned => assert!(matches!(self.lab.phase, Phase::Running(_))),
@@ -289,11 +289,12 @@ impl World {
     }
 
     /// Lets everything under way end, with no new requests. The watch may stay silent: then direct answers must do.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn run_until_idle(&mut self) {
         self.cluster_works = true;
         for _ in 0..40 {
             self.now += SignedDuration::from_secs(61);
-            for act in [Act::Decide(true), Act::FinishCreate(true), Act::Answer, Act::PodGoes, Act::RestGoes]
+            for act in
+                [Act::Decide(true), Act::FinishCreate(true), Act::ChainAnswer, Act::PodGoes, Act::RestGoes]
             {
                 self.act(&act);
             }
@@ -301,7 +302,7 @@ impl World {
                 self.stage = Stage::Running;
             }
             self.observe();
-            self.feed(Event::Tick);
+            self.on_event(Event::Tick);
         }
     }
 }
@@ -330,7 +331,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Stop),
         4 => prop::bool::weighted(0.8).prop_map(Act::Decide),
         4 => prop::bool::weighted(0.8).prop_map(Act::FinishCreate),
-        6 => Just(Act::Answer),
+        6 => Just(Act::ChainAnswer),
         6 => stage.prop_map(Act::Show),
         3 => Just(Act::PodGoes),
         3 => Just(Act::RestGoes),
@@ -342,7 +343,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-impl World {
+impl Simulation {
     pub(crate) fn run_a_lab(&mut self) {
         for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Running)] {
             self.act(&act);

@@ -1,15 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENV_KEY_PREFIX, LabConfig, ReservedEnv, SecretKey, TOKEN_KEY};
+use super::{ENV_KEY_PREFIX, LabSection, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::config::NamespaceReclaim;
-use crate::names::{EnvName, Fields, LabelKey, LabelValue, Scope, Template};
+use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
 use crate::policy::{FieldError, path};
 
 /// The section `lab`, checked: its templates are parsed, its keys are known to fit together.
 #[derive(Clone, Debug)]
-pub struct LabSite {
+pub struct LabConfig {
     /// The section as it was written.
-    pub config: LabConfig,
+    pub section: LabSection,
     /// Tells the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
     /// Whose the namespaces of labs are: the labs' own, or something that was there before and stays.
@@ -21,27 +21,27 @@ pub struct LabSite {
     annotations: BTreeMap<LabelKey, Template>,
 }
 
-impl LabSite {
+impl LabConfig {
     /// Checks the section and says everything that is wrong at once, by key.
-    pub fn parse(config: LabConfig, instance: LabelValue) -> Result<Self, Vec<FieldError>> {
+    pub fn parse(section: LabSection, instance: LabelValue) -> Result<Self, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let reserved = ReservedEnv::new(&config.reserved_env);
-        let site = Self {
-            working_dir: config
+        let reserved = ReservedEnv::new(&section.reserved_env);
+        let lab = Self {
+            working_dir: section
                 .working_dir
                 .as_ref()
                 .and_then(|text| template("lab.working_dir", text, &mut errors)),
-            env: templates("lab.env", &config.env, &mut errors),
-            labels: templates("lab.labels", &config.labels, &mut errors),
-            annotations: templates("lab.annotations", &config.annotations, &mut errors),
+            env: templates("lab.env", &section.env, &mut errors),
+            labels: templates("lab.labels", &section.labels, &mut errors),
+            annotations: templates("lab.annotations", &section.annotations, &mut errors),
             reserved,
             instance,
             namespaces: NamespaceReclaim::default(),
-            config,
+            section,
         };
-        site.check_secrets(&mut errors);
-        site.check_values(&mut errors);
-        if errors.is_empty() { Ok(site) } else { Err(errors) }
+        lab.check_secrets(&mut errors);
+        lab.check_values(&mut errors);
+        if errors.is_empty() { Ok(lab) } else { Err(errors) }
     }
 
     /// The same with namespaces of which this becomes.
@@ -78,12 +78,12 @@ impl LabSite {
 
     /// Every key of a Secret that a spawn needs from the service's own namespace.
     pub fn needed_secrets(&self) -> BTreeSet<SecretKey> {
-        self.config.secrets.iter().map(super::SiteSecret::secret_key).collect()
+        self.section.secrets.iter().map(super::SiteSecret::secret_key).collect()
     }
 
     fn check_secrets(&self, errors: &mut Vec<FieldError>) {
         let mut keys = BTreeSet::new();
-        let secrets = &self.config.secrets;
+        let secrets = &self.section.secrets;
         for (at, secret) in secrets.iter().enumerate().filter(|(_, secret)| !secret.pull_secret) {
             let field = format!("lab.secrets[{at}].key");
             if !path::is_key(&secret.key) {
@@ -111,7 +111,7 @@ impl LabSite {
     }
 
     fn check_values(&self, errors: &mut Vec<FieldError>) {
-        let config = &self.config;
+        let config = &self.section;
         if let Some(path) = config.secrets_path.as_deref().filter(|path| !path::is_absolute(path)) {
             errors.push(FieldError::new("lab.secrets_path", format!("{path:?} is not an absolute path")));
         }
@@ -150,7 +150,7 @@ impl LabSite {
 }
 
 fn template(key: &str, text: &str, errors: &mut Vec<FieldError>) -> Option<Template> {
-    match Template::parse(key, text, Scope::Rest) {
+    match Template::parse(key, text, TemplateScope::Rest) {
         Ok(template) => Some(template),
         Err(error) => {
             errors.push(FieldError::new(key, error.problem.to_string()));
@@ -180,8 +180,8 @@ fn rendered<K: Ord + Clone>(templates: &BTreeMap<K, Template>, fields: &Fields) 
 mod tests {
     use super::*;
 
-    fn parse(yaml: &str) -> Result<LabSite, Vec<FieldError>> {
-        LabSite::parse(serde_saphyr::from_str(yaml).unwrap(), LabelValue::constant("test"))
+    fn parse(yaml: &str) -> Result<LabConfig, Vec<FieldError>> {
+        LabConfig::parse(serde_saphyr::from_str(yaml).unwrap(), LabelValue::constant("test"))
     }
 
     #[test]
@@ -237,7 +237,8 @@ secrets:
 
     #[test]
     fn an_unknown_key_is_an_error() {
-        let error = serde_saphyr::from_str::<LabConfig>("{imagePullPolicy: Always}").unwrap_err().to_string();
+        let error =
+            serde_saphyr::from_str::<LabSection>("{imagePullPolicy: Always}").unwrap_err().to_string();
         assert!(error.contains("imagePullPolicy"), "{error}");
     }
 }

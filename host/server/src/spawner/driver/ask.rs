@@ -11,15 +11,15 @@ use wasmspawner_core::lifecycle::{Event, RecordState, Request, plan};
 use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
-use super::{Driver, Material};
+use super::{Driver, Preparation};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
-use crate::spawner::requests::{self, Answer, RestToDelete};
+use crate::spawner::requests::{self, RestToDelete, TaskResult};
 
 impl Driver {
     /// Makes the requests that the lab needs now, and ends those that it needs no more.
-    pub(super) fn pursue(&mut self) {
-        let plan = plan(&self.lab, self.record_state(), self.site.now());
+    pub(super) fn ask_for_next(&mut self) {
+        let plan = plan(&self.lab, self.record_state(), self.context.now());
         for request in plan.cancel {
             self.cancel(request);
         }
@@ -45,65 +45,68 @@ impl Driver {
     }
 
     fn start(&mut self, request: Request) {
-        let site = Arc::clone(&self.site);
+        let context = Arc::clone(&self.context);
         let within = requests::TRY_FOR;
         match request {
             Request::Decide => {
-                if let (Material::Approved(approved), Some(operation), Some(sight)) =
-                    (&self.material, self.lab.operation, &self.sight)
+                if let (Preparation::Approved(approved), Some(operation), Some(observer)) =
+                    (&self.preparation, self.lab.operation, &self.observer)
                 {
-                    let (approved, spawn) = (Arc::clone(approved), sight.spawn().to_owned());
-                    self.ask(request, requests::evaluate(site, approved, operation, spawn));
+                    let (approved, spawn) = (Arc::clone(approved), observer.spawn().to_owned());
+                    self.ask(request, requests::evaluate(context, approved, operation, spawn));
                 }
             }
             Request::Create => {
-                let Material::Decided(decided) = &self.material else { return };
+                let Preparation::Decided(decided) = &self.preparation else { return };
                 let decided = Arc::clone(decided);
-                let Some(sight) = &mut self.sight else { return };
-                sight.creation_begins();
-                let spawn = sight.spawn().to_owned();
+                let Some(observer) = &mut self.observer else { return };
+                observer.creation_begins();
+                let spawn = observer.spawn().to_owned();
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.ask(request, requests::create(site, decided, spawn, within, cancel));
+                self.ask(request, requests::create(context, decided, spawn, within, cancel));
             }
             Request::DeletePod => {
-                let Some(sight) = &self.sight else { return };
-                let own = requests::own(sight, sight.pod().and_then(|pod| pod.uid.clone()));
+                let Some(observer) = &self.observer else { return };
+                let own = requests::own(observer, observer.pod().and_then(|pod| pod.uid.clone()));
                 let force = self.is_long_overdue();
-                self.ask(request, requests::delete_pod(site, sight.place().clone(), own, force, within));
+                self.ask(
+                    request,
+                    requests::delete_pod(context, observer.place().clone(), own, force, within),
+                );
             }
             Request::DeleteRest => {
-                let Some(sight) = &self.sight else { return };
+                let Some(observer) = &self.observer else { return };
                 let rest = RestToDelete {
-                    place: sight.place().clone(),
-                    own: requests::own(sight, sight.namespace().map(|namespace| namespace.uid)),
-                    remains: sight.remains().to_vec(),
+                    place: observer.place().clone(),
+                    own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
+                    remains: observer.remains().to_vec(),
                 };
-                self.ask(request, requests::delete_rest(site, rest, within));
+                self.ask(request, requests::delete_rest(context, rest, within));
             }
             Request::Read => {
-                let Some(sight) = &self.sight else { return };
+                let Some(observer) = &self.observer else { return };
                 let known = (
-                    sight.pod().and_then(|pod| pod.uid.clone()),
-                    sight.namespace().map(|namespace| namespace.uid),
+                    observer.pod().and_then(|pod| pod.uid.clone()),
+                    observer.namespace().map(|namespace| namespace.uid),
                 );
-                let (place, spawn) = (sight.place().clone(), sight.spawn().to_owned());
-                self.ask(request, requests::read(site, place, spawn, known, within));
+                let (place, spawn) = (observer.place().clone(), observer.spawn().to_owned());
+                self.ask(request, requests::read(context, place, spawn, known, within));
             }
             Request::SaveRecord => {
-                let (Some(record), Some(sight)) = (&self.record, &self.sight) else { return };
-                let spec = self.spec_of(&self.lab, self.requested_by.clone(), sight.place().clone());
+                let (Some(record), Some(observer)) = (&self.record, &self.observer) else { return };
+                let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
                 let (record, status) = (record.clone(), SpawnStatus::of(&self.lab));
-                self.ask(request, requests::save_record(site, record, spec, status));
+                self.ask(request, requests::save_record(context, record, spec, status));
             }
             Request::DeleteRecord => {
                 let Some(record) = &self.record else { return };
-                self.ask(request, requests::delete_record(site, record.clone()));
+                self.ask(request, requests::delete_record(context, record.clone()));
             }
         }
     }
 
-    fn ask(&mut self, request: Request, task: impl Future<Output = Answer> + Send + 'static) {
+    fn ask(&mut self, request: Request, task: impl Future<Output = TaskResult> + Send + 'static) {
         let job_id = self.job_id().map(|job_id| job_id.to_string());
         let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
         let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task.instrument(span)));
@@ -123,14 +126,14 @@ impl Driver {
         self.lab.in_flight.forget(request);
     }
 
-    pub(super) fn on_task_done(&mut self, done: Result<(tokio::task::Id, Answer), JoinError>) {
+    pub(super) fn on_task_done(&mut self, done: Result<(tokio::task::Id, TaskResult), JoinError>) {
         let id = match &done {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
         // One that was cancelled: nobody waits for it.
         let Some((request, _)) = self.asked.remove(&id) else { return };
-        let now = self.site.now();
+        let now = self.context.now();
         match done {
             Ok((_, answer)) => {
                 self.lab.in_flight.answered(request, now);
@@ -138,90 +141,90 @@ impl Driver {
             }
             Err(error) => {
                 tracing::error!(%error, ?request, "a task of a lab's driver panicked");
-                self.site.metrics.panicked();
-                let effects = self.lab.lost(request, self.site.restart_policy(), now);
+                self.context.metrics.panicked();
+                let effects = self.lab.lost(request, self.context.restart_policy(), now);
                 self.carry_out(effects);
-                self.pursue();
+                self.ask_for_next();
             }
         }
     }
 
-    fn on_answer(&mut self, answer: Answer) {
+    fn on_answer(&mut self, answer: TaskResult) {
         match answer {
-            Answer::Decided(Ok(decided)) => {
+            TaskResult::Decided(Ok(decided)) => {
                 let terms = decided.terms();
                 self.about = Arc::clone(&decided.about);
-                if let Some(sight) = &mut self.sight {
-                    sight.set_claims(&decided.claims());
+                if let Some(observer) = &mut self.observer {
+                    observer.set_claims(&decided.claims());
                 }
-                self.material = Material::Decided(Arc::new(*decided));
-                self.feed(Event::Decided(Ok(terms)));
+                self.preparation = Preparation::Decided(Arc::new(*decided));
+                self.on_event(Event::Decided(Ok(terms)));
             }
-            Answer::Decided(Err(failure)) => self.feed(Event::Decided(Err(failure))),
-            Answer::Created(result) => {
-                if let Some(sight) = &mut self.sight {
+            TaskResult::Decided(Err(failure)) => self.on_event(Event::Decided(Err(failure))),
+            TaskResult::Created(result) => {
+                if let Some(observer) = &mut self.observer {
                     if let Ok(created) = &result {
-                        self.site.store.learn_namespace(&created.namespace);
-                        self.site.store.learn_pod(&created.pod);
-                        sight.created();
+                        self.context.store.learn_namespace(&created.namespace);
+                        self.context.store.learn_pod(&created.pod);
+                        observer.created();
                     } else {
                         // Whatever was read meanwhile: objects may have come after that.
-                        sight.creation_begins();
+                        observer.creation_begins();
                     }
                 }
-                self.feed(Event::Created(result.map(drop)));
+                self.on_event(Event::Created(result.map(drop)));
                 self.observe();
             }
-            Answer::PodDeletion(Ok(gone)) => {
-                if let (true, Some(sight)) = (gone, &mut self.sight) {
-                    sight.pod_is_gone();
-                    if sight.pod().is_some() {
-                        let uid = sight.pod().and_then(|pod| pod.uid.clone());
-                        self.site.store.learn_pod_gone(sight.place(), uid.as_deref());
+            TaskResult::PodDeletion(Ok(gone)) => {
+                if let (true, Some(observer)) = (gone, &mut self.observer) {
+                    observer.pod_is_gone();
+                    if observer.pod().is_some() {
+                        let uid = observer.pod().and_then(|pod| pod.uid.clone());
+                        self.context.store.learn_pod_gone(observer.place(), uid.as_deref());
                     }
                 }
                 self.observe();
             }
-            Answer::RestDeletion(Ok(left)) => {
-                if let Some(sight) = &mut self.sight {
-                    sight.remains_asked_to_go(left.remains);
+            TaskResult::RestDeletion(Ok(left)) => {
+                if let Some(observer) = &mut self.observer {
+                    observer.remains_asked_to_go(left.remains);
                     if left.gone {
-                        sight.rest_is_gone();
-                        if sight.namespace().is_some() {
-                            let uid = sight.namespace().map(|namespace| namespace.uid);
-                            let name = sight.place().namespace.as_str();
-                            self.site.store.learn_namespace_gone(name, uid.as_deref());
+                        observer.rest_is_gone();
+                        if observer.namespace().is_some() {
+                            let uid = observer.namespace().map(|namespace| namespace.uid);
+                            let name = observer.place().namespace.as_str();
+                            self.context.store.learn_namespace_gone(name, uid.as_deref());
                         }
                     }
                 }
                 self.observe();
                 if !left.gone {
-                    self.feed(Event::RestDeletionAccepted);
+                    self.on_event(Event::RestDeletionAccepted);
                 }
             }
-            Answer::Read(Ok(())) => {
+            TaskResult::Read(Ok(())) => {
                 let policy = self.stage_policy();
                 let creating = self.lab.in_flight.awaits(Request::Create);
-                if let Some(sight) = &mut self.sight {
+                if let Some(observer) = &mut self.observer {
                     if !creating {
-                        sight.was_read();
+                        observer.was_read();
                     }
-                    let observed = sight.observe(&policy, Timestamp::now());
-                    self.feed(Event::Read(Box::new(observed)));
+                    let observed = observer.observe(&policy, Timestamp::now());
+                    self.on_event(Event::Read(Box::new(observed)));
                 }
             }
-            Answer::PodDeletion(Err(failure))
-            | Answer::RestDeletion(Err(failure))
-            | Answer::Read(Err(failure)) => self.feed(Event::RequestFailed(failure)),
-            Answer::RecordSaved(result) => self.on_record_saved(result),
-            Answer::RecordDeleted(Ok(())) => {
+            TaskResult::PodDeletion(Err(failure))
+            | TaskResult::RestDeletion(Err(failure))
+            | TaskResult::Read(Err(failure)) => self.on_event(Event::RequestFailed(failure)),
+            TaskResult::RecordSaved(result) => self.on_record_saved(result),
+            TaskResult::RecordDeleted(Ok(())) => {
                 self.record = None;
                 self.lab.in_flight.forget(Request::DeleteRecord);
                 self.publish();
             }
-            Answer::RecordDeleted(Err(_)) => {}
+            TaskResult::RecordDeleted(Err(_)) => {}
         }
-        self.pursue();
+        self.ask_for_next();
     }
 
     fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {
@@ -249,8 +252,8 @@ impl Driver {
 
     /// True if the pod should have been gone for so long that the site wants it deleted by force.
     fn is_long_overdue(&self) -> bool {
-        let deadline = self.sight.as_ref().and_then(|sight| sight.pod()?.deletion);
-        let after = self.site.config.limits.force_delete_after;
+        let deadline = self.observer.as_ref().and_then(|observer| observer.pod()?.deletion);
+        let after = self.context.config.limits.force_delete_after;
         let due = deadline.zip(after).and_then(|(deadline, after)| deadline.checked_add(after).ok());
         due.is_some_and(|due| Timestamp::now() >= due)
     }
@@ -258,7 +261,7 @@ impl Driver {
     /// What is left of the operation's time: one deadline for all that it does.
     fn time_left(&self) -> Duration {
         let deadline = self.lab.operation.map(|operation| operation.deadline);
-        let left = deadline.map(|deadline| deadline.duration_since(self.site.now()));
+        let left = deadline.map(|deadline| deadline.duration_since(self.context.now()));
         left.and_then(|left| left.try_into().ok()).unwrap_or_default()
     }
 }

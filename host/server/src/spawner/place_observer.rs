@@ -11,7 +11,7 @@ use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 use crate::store::{Claim, Follower, NamespaceState, Store};
 
 /// What is known of a lab's place: what the watches show, and what our own requests were answered with.
-pub(super) struct Sight {
+pub(super) struct PlaceObserver {
     follower: Follower,
     reclaim: NamespaceReclaim,
     /// The uid of the lab's record: what does not carry it is not the lab's.
@@ -26,7 +26,7 @@ pub(super) struct Sight {
     rest_unknown: bool,
 }
 
-impl Sight {
+impl PlaceObserver {
     /// A place of which only what the watches show is known.
     pub(super) fn new(store: &Store, place: Place, spawn: String, reclaim: NamespaceReclaim) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The security floor: what every container of a lab is held to, whatever policies and patches say. Only the
+//! The security baseline: what every container of a lab is held to, whatever policies and patches say. Only the
 //! operator's configuration and grants lift a part of it.
 
 use k8s_openapi::api::core::v1::{
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 use super::metadata;
 use crate::policy::{SecurityProfile, ValidatedSpawn, VolumeSource};
 
-/// Sets what the floor decides, over what is there.
+/// Sets what the baseline decides, over what is there.
 pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
     let whose = metadata::of_lab(spawn, &spawn.names.pod);
     pod.metadata.name = whose.name;
