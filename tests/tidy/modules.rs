@@ -64,7 +64,7 @@ fn modules_know_only_the_modules_below_them() {
 }
 
 #[test]
-fn generated_wit_types_stay_in_their_room() {
+fn generated_wit_types_stay_in_their_module() {
     let mut offences = Vec::new();
     for file in rust_in(SERVER) {
         let inside = module(&file).as_deref() == Some("wasm");

@@ -30,7 +30,7 @@ impl hooks::Form for DefaultPolicy {
 
     fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
         let (profiles, user) = (&self.profiles, &context.user);
-        submission::check_form(self, &profiles.in_form_names(user, submission), context)
+        submission::check_form(self.fields(context), &profiles.in_form_names(user, submission))
             .and_then(|options| profiles.in_option_names(user, options))
             .map_err(|errors| profiles.as_submitted(user, submission, errors))
     }

@@ -42,7 +42,7 @@ pub trait Form: Policy {
     /// # Errors
     /// Every field that is wrong.
     fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
-        submission::check_form(self, submission, context)
+        submission::check_form(self.fields(context), submission)
     }
 }
 

@@ -1,22 +1,19 @@
 //! Checks a submission against the fields of a form.
 
 use crate::bindings::types::{Error, FieldError, Value};
-use crate::form::{ChoiceInput, Condition, Field, FieldKind, FormContext, NumberInput, TextInput};
-use crate::hooks;
+use crate::form::{ChoiceInput, Condition, Field, FieldKind, NumberInput, TextInput};
 use crate::options::Options;
 
-/// The submission checked against the fields that this user sees: what [`hooks::Form::parse`] does unless the policy
-/// writes its own, which may begin with it.
+/// The submission checked against the fields that this user sees: what `Form::parse` does unless the policy writes its
+/// own, which may begin with `check_form(self.fields(context), submission)`.
 ///
 /// # Errors
 /// Every field that is wrong, and every key that is no field.
-pub fn check_form<P: hooks::Form>(
-    policy: &P,
+pub fn check_form(
+    fields: Result<Vec<Field>, Error>,
     submission: &Options,
-    context: &FormContext,
 ) -> Result<Options, Vec<FieldError>> {
-    let fields = policy.fields(context).map_err(no_form)?;
-    check(&fields, submission)
+    check(&fields.map_err(no_form)?, submission)
 }
 
 /// Why there is no form, as errors of the submission.

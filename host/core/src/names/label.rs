@@ -3,7 +3,7 @@
 use super::Problem;
 use super::object_name::check_subdomain;
 use super::parsed::parsed_name;
-use super::slug::{self, Rule};
+use super::slug;
 
 /// The longest label value, and the longest name part of a key, in characters.
 const LONGEST: usize = 63;
@@ -27,7 +27,7 @@ impl LabelValue {
     /// KubeSpawner folds case by Unicode's rules and so lets U+017F through, which Kubernetes refuses; only ASCII
     /// counts here.
     pub fn for_name(name: &str) -> Self {
-        Self(slug::safe(name, Rule::Label, None))
+        Self(slug::safe(name, |name| check_value(name).is_ok(), None))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::slug::{self, FIELD, Rule};
+use super::slug::{self, FIELD};
 
 /// How `{username}`, `{servername}` and `{user_server}` are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -63,9 +63,12 @@ pub(super) struct Slugs {
 }
 
 pub(super) fn safe(username: &str, servername: &str, compat: Compat) -> Slugs {
-    let user = slug::safe(username, Rule::Object, Some(FIELD));
-    let server =
-        if servername.is_empty() { String::new() } else { slug::safe(servername, Rule::Object, Some(FIELD)) };
+    let user = slug::safe(username, slug::is_object, Some(FIELD));
+    let server = if servername.is_empty() {
+        String::new()
+    } else {
+        slug::safe(servername, slug::is_object, Some(FIELD))
+    };
     let user_server = safe_user_server((username, &user), (servername, &server), compat);
     Slugs { username: Slug(user), servername: Slug(server), user_server: Slug(user_server) }
 }

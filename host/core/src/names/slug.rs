@@ -7,8 +7,6 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-use super::label;
-
 /// The longest slug of a template field, in characters.
 pub(super) const FIELD: usize = 48;
 
@@ -18,28 +16,10 @@ const DEFAULT: usize = 32;
 /// `---` and eight hexadecimal digits.
 const HASH_SUFFIX: usize = 11;
 
-/// The shape a `safe` slug must have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// 1 to 63 of `a-z 0-9 -`, a letter first, a letter or digit last.
-    Object,
-    /// A Kubernetes label value.
-    Label,
-}
-
-impl Rule {
-    pub(super) fn accepts(self, name: &str) -> bool {
-        match self {
-            Rule::Object => is_object(name),
-            Rule::Label => label::check_value(name).is_ok(),
-        }
-    }
-}
-
-/// The name itself where it is safe, else a readable piece of it and a hash, at most `limit` characters.
-pub(super) fn safe(name: &str, rule: Rule, limit: Option<usize>) -> String {
+/// The name itself where it is `valid` and no longer than `limit` characters, else a readable piece of it and a hash.
+pub(super) fn safe(name: &str, valid: impl Fn(&str) -> bool, limit: Option<usize>) -> String {
     let too_long = limit.is_some_and(|limit| name.chars().count() > limit);
-    if too_long || name.contains("--") || !rule.accepts(name) {
+    if too_long || name.contains("--") || !valid(name) {
         strip_hash(name, limit.unwrap_or(DEFAULT))
     } else {
         name.to_owned()

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kubespawner::{KubeSpawner, Question};
-use super::slug::{self, Rule};
+use super::slug;
 use super::{Compat, LabelValue, ObjectName, SlugScheme};
 
 #[derive(Deserialize)]
@@ -91,8 +91,8 @@ fn slugs_are_kubespawners() {
         let (user, server) = (vector.username.as_str(), vector.servername.as_str());
         for (function, expected) in &vector.slug_functions {
             let slug = match function.as_str() {
-                "safe_slug_32" => slug::safe(user, Rule::Object, None),
-                "safe_slug_48" => slug::safe(user, Rule::Object, Some(48)),
+                "safe_slug_32" => slug::safe(user, slug::is_object, None),
+                "safe_slug_48" => slug::safe(user, slug::is_object, Some(48)),
                 "label_slug" if user == LABEL_NOT_COPIED => continue,
                 "label_slug" => LabelValue::for_name(user).to_string(),
                 "escape_slug" => slug::escape(user),

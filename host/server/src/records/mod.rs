@@ -77,7 +77,7 @@ impl SpawnRecords {
         let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
         match retrying(&self.retry_policy(until), &action, || self.api.create(&how, &object)).await {
-            Ok(created) => StoredSpawn::try_read(created),
+            Ok(created) => Ok(StoredSpawn::try_read(created)?),
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
                 if found.spec.operation.id == spec.operation.id {
@@ -123,7 +123,7 @@ impl SpawnRecords {
                 Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
                     return Err(RecordError::Gone);
                 }
-                answer => return StoredSpawn::try_read(answer?),
+                answer => return Ok(StoredSpawn::try_read(answer?)?),
             }
         }
     }
@@ -197,7 +197,7 @@ impl SpawnRecords {
     async fn read(&self, name: &ObjectName, until: Instant) -> Result<Option<StoredSpawn>, RecordError> {
         let action = format!("read Spawn {name}");
         let found = retrying(&self.retry_policy(until), &action, || self.api.get_opt(name.as_str())).await?;
-        found.map(StoredSpawn::try_read).transpose()
+        Ok(found.map(StoredSpawn::try_read).transpose()?)
     }
 
     /// What is left of the time until then, for one request as for all tries of it.

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{API_VERSION, FINALIZER, INSTANCE_LABEL, KIND, SpawnSpec, SpawnStatus};
 
-use super::RecordError;
 use crate::k8s::KubernetesError;
 
 /// A record as the API server has it.
@@ -48,7 +47,7 @@ impl StoredSpawn {
         }
     }
 
-    pub(super) fn try_read(object: DynamicObject) -> Result<Self, RecordError> {
+    pub(super) fn try_read(object: DynamicObject) -> Result<Self, KubernetesError> {
         let mut data = object.data;
         let spec = serde_json::from_value(data["spec"].take()).map_err(malformed)?;
         let status: Option<SpawnStatus> = serde_json::from_value(data["status"].take()).map_err(malformed)?;
@@ -112,6 +111,6 @@ fn object(
     })
 }
 
-fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> RecordError {
-    KubernetesError::Malformed(Box::new(error)).into()
+fn malformed(error: impl std::error::Error + Send + Sync + 'static) -> KubernetesError {
+    KubernetesError::Malformed(Box::new(error))
 }

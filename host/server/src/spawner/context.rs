@@ -13,7 +13,7 @@ use wasmspawner_core::policy::Grants;
 use wasmspawner_core::stage::StagePolicy;
 
 use super::clock::Clock;
-use super::forgotten::HubComparison;
+use super::hub_comparison::HubComparison;
 use super::provisioned::Provisioned;
 use super::rules::Rules;
 use super::volumes::Volumes;

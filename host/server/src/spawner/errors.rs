@@ -4,6 +4,7 @@ use wasmspawner_core::lifecycle::{Blame, Failure, Refusal};
 use wasmspawner_core::names::NameError;
 use wasmspawner_core::policy::FieldError;
 
+use crate::k8s::{Causes, KubernetesError};
 use crate::wasm::{CallError, CallErrorKind};
 
 /// Why a spawn, a stop or a form is refused.
@@ -97,6 +98,30 @@ impl SpawnError {
         };
         Failure { reason: reason.to_owned(), message, blame }
     }
+}
+
+/// A request that the cluster did not fulfil, as a failure of the lab. It is logged here.
+pub(super) fn failure(error: &KubernetesError) -> Failure {
+    tracing::warn!(error = %Causes(error), "the cluster did not do what it was asked");
+    let message = match error {
+        KubernetesError::Refused { message, .. } => {
+            format!("The cluster refused a part of the lab: {message}")
+        }
+        KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
+        KubernetesError::StillBeingDeleted { .. } => {
+            "A part of an earlier lab is still being deleted; try again in a moment".to_owned()
+        }
+        KubernetesError::Taken { kind, name } => {
+            format!(
+                "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
+            )
+        }
+        KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
+        KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
+            "The cluster answered with something unexpected".to_owned()
+        }
+    };
+    Failure::cluster(error.reason(), message)
 }
 
 fn reason(kind: &CallErrorKind) -> &'static str {

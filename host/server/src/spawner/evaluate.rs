@@ -23,7 +23,7 @@ use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::context::Context;
-use super::errors::SpawnError;
+use super::errors::{SpawnError, failure};
 use super::pod_note::PodNote;
 use super::rules::Rules;
 use super::snapshot::LabDetails;
@@ -109,12 +109,12 @@ pub(super) async fn decide(
     spawn: &str,
 ) -> Result<Decided, Failure> {
     let (site_secrets, own_claim) = tokio::try_join!(site_secrets(context), own_claim(context, approved))
-        .map_err(|error| super::requests::failure(&error))?;
+        .map_err(|error| failure(&error))?;
     let provisioned = context.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
     let decided = decide_with(context.rules(), approved, operation, spawn, cluster).await?;
     if let (Some(volumes), Some(record)) = (&context.volumes, decided.volumes.clone()) {
-        volumes.remember(record).await.map_err(|error| super::requests::failure(&error))?;
+        volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
     Ok(decided)
 }

@@ -4,37 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab, Rules, Tracker};
+use wasmspawner_core::forgotten::{Check, ForgottenLab, KnownLab};
 use wasmspawner_core::lifecycle::LabStatus;
 
 use super::errors::SpawnError;
+use super::hub_comparison::HubComparison;
 use super::labs::Labs;
 use super::message::StopRequest;
-use crate::hub::{HubApi, HubError};
-use crate::telemetry::HubCheck;
+use crate::hub::HubError;
 
-/// For so long the last check answers whoever asks: a thousand at once ask the Hub once.
-const FRESH: Duration = Duration::from_secs(2);
 /// The first check after the start.
 const FIRST: Duration = Duration::from_secs(10);
 /// Who is written down as having asked for the stop of a forgotten lab.
 const REQUESTED_BY: &str = "forgotten by JupyterHub";
-
-/// Compares the labs with the Hub's servers.
-pub struct HubComparison {
-    hub: HubApi,
-    rules: Rules,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    tracker: Tracker,
-    last: Option<(Instant, Result<Arc<Check>, HubError>)>,
-}
 
 /// The last check, and what follows from it.
 #[derive(Debug, Clone)]
@@ -61,50 +44,18 @@ pub enum ForgottenError {
     Hub(#[from] HubError),
 }
 
-impl HubComparison {
-    /// Nothing is known yet of how long a lab has been forgotten.
-    pub fn new(hub: HubApi, rules: Rules) -> Self {
-        Self { hub, rules, state: Mutex::default() }
-    }
-
-    async fn check(&self, labs: &Labs) -> Result<Arc<Check>, HubError> {
-        let mut state = self.state.lock().await;
-        let fresh = FRESH.min(every(&self.rules));
-        if let Some((_, last)) = state.last.as_ref().filter(|(at, _)| at.elapsed() < fresh) {
-            return last.clone();
-        }
-        // The labs first: one that starts meanwhile may not be in the Hub's answer.
-        let known = labs.that_run();
-        let metrics = &labs.context().metrics;
-        let answer = match self.hub.servers().await {
-            Ok(servers) => {
-                let check = state.tracker.compare(&known, &servers, &self.rules, labs.context().now());
-                metrics.set_forgotten(check.forgotten.len());
-                metrics.hub_checked(if check.withheld.is_some() {
-                    HubCheck::Withheld
-                } else {
-                    HubCheck::Compared
-                });
-                Ok(Arc::new(check))
-            }
-            Err(error) => {
-                state.tracker.no_answer();
-                metrics.hub_checked(if error.may_pass() { HubCheck::NoAnswer } else { HubCheck::Refused });
-                Err(error)
-            }
-        };
-        state.last = Some((Instant::now(), answer.clone()));
-        answer
-    }
-}
-
 impl Labs {
     /// Which labs the Hub does not know, as of now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
         self.known()?;
         let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
-        let check = comparison.check(self).await?;
-        Ok(ForgottenReport { check, stop_after: comparison.rules.stop_after })
+        let check = self.compared(comparison).await?;
+        Ok(ForgottenReport { check, stop_after: comparison.stop_after() })
+    }
+
+    async fn compared(&self, comparison: &HubComparison) -> Result<Arc<Check>, HubError> {
+        let context = self.context();
+        comparison.check(|| self.that_run(), &context.metrics, context.now()).await
     }
 
     /// The labs that the Hub should know. What has failed or is being stopped goes by itself.
@@ -137,12 +88,12 @@ impl Labs {
 /// Compares now and then, and stops what was forgotten for long enough.
 pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
-    let every = every(&comparison.rules);
+    let every = comparison.every();
     let mut pause = FIRST.min(every);
     let mut told = Told::default();
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
-        let Some(answer) = stop.run_until_cancelled(comparison.check(labs)).await else { return };
+        let Some(answer) = stop.run_until_cancelled(labs.compared(comparison)).await else { return };
         told.tell(&answer);
         for forgotten in answer.iter().flat_map(|check| &check.stop) {
             if labs.is_draining() {
@@ -201,8 +152,4 @@ impl Told {
         }
         self.0 = now;
     }
-}
-
-fn every(rules: &Rules) -> Duration {
-    Duration::try_from(rules.check_every).unwrap_or(FIRST)
 }

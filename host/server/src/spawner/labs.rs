@@ -25,7 +25,6 @@ use super::message::{Message, StopRequest, Waiting};
 use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
-use super::sweep::{self, Orphan};
 use super::user_locks::UserLocks;
 use super::view::View;
 use crate::records::{self, StoredSpawn};
@@ -146,20 +145,6 @@ impl Labs {
     /// The uids of the records of all labs, those included of which only something is left.
     pub(super) fn records(&self) -> Vec<String> {
         self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
-    }
-
-    /// What belongs to no record, although its labels say that it is this service's.
-    pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.known()?;
-        let orphans = sweep::orphans(self).await;
-        orphans.map_err(|error| SpawnError::Cluster(super::requests::failure(&error)))
-    }
-
-    /// Deletes that; answers what was asked to go.
-    pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.known()?;
-        let deleted = sweep::delete_orphans(self).await;
-        deleted.map_err(|error| SpawnError::Cluster(super::requests::failure(&error)))
     }
 
     /// The lab is as given: told by its driver.

@@ -15,7 +15,7 @@ use wasmspawner_core::record::{Place, SpawnSpec, SpawnStatus};
 use wasmspawner_core::volumes::Release;
 
 use super::context::Context;
-use super::errors::SpawnError;
+use super::errors::{SpawnError, failure};
 use super::evaluate::{Approved, Decided, decide};
 use super::place_observer::PlaceObserver;
 use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
@@ -201,27 +201,4 @@ pub(super) async fn release(context: &Context, key: &LabKey) -> Result<Release, 
         tracing::info!(user = %key.user, server = %key.server, deleted = delete.len(), kept = keep.len(), "the volumes of a deleted server are released");
     }
     released
-}
-
-pub(super) fn failure(error: &KubernetesError) -> Failure {
-    tracing::warn!(error = %Causes(error), "the cluster did not do what it was asked");
-    let message = match error {
-        KubernetesError::Refused { message, .. } => {
-            format!("The cluster refused a part of the lab: {message}")
-        }
-        KubernetesError::Unavailable(_) => "The cluster cannot be reached; try again in a moment".to_owned(),
-        KubernetesError::StillBeingDeleted { .. } => {
-            "A part of an earlier lab is still being deleted; try again in a moment".to_owned()
-        }
-        KubernetesError::Taken { kind, name } => {
-            format!(
-                "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
-            )
-        }
-        KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
-        KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
-            "The cluster answered with something unexpected".to_owned()
-        }
-    };
-    Failure::cluster(error.reason(), message)
 }

@@ -11,6 +11,7 @@ use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 
 use super::context::Context;
+use super::errors::{SpawnError, failure};
 use super::labs::Labs;
 use super::requests::TRY_FOR;
 use crate::k8s::{Causes, KubernetesError, Own, list};
@@ -43,6 +44,22 @@ pub enum OrphanKind {
     Pod,
 }
 
+impl Labs {
+    /// What belongs to no record, although its labels say that it is this service's.
+    pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
+        self.known()?;
+        let orphans = orphans(self).await;
+        orphans.map_err(|error| SpawnError::Cluster(failure(&error)))
+    }
+
+    /// Deletes that; answers what was asked to go.
+    pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
+        self.known()?;
+        let deleted = delete_orphans(self).await;
+        deleted.map_err(|error| SpawnError::Cluster(failure(&error)))
+    }
+}
+
 /// Reports what belongs to no record.
 pub(super) async fn sweep(labs: &Labs) {
     let orphans = match orphans(labs).await {
@@ -64,7 +81,7 @@ pub(super) async fn sweep(labs: &Labs) {
 }
 
 /// What belongs to no record, sorted.
-pub(super) async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
+async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let store = &labs.context().store;
     // What is listed before the records are asked for cannot be of a lab that is accepted meanwhile.
     let (pods, namespaces) = (store.pods(), store.namespaces());
@@ -114,7 +131,7 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
 }
 
 /// Deletes what belongs to no record, because an administrator wants it gone. Answers what was asked to go.
-pub(super) async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
+async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     let mut deleted = Vec::new();
     for orphan in orphans(labs).await? {

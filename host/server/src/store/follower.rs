@@ -1,18 +1,15 @@
 //! Following one place.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Event;
-use tokio::sync::Notify;
 use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
 use wasmspawner_core::stage::ObservedPod;
 
+use super::interest::Interest;
 use super::{NamespaceState, Store};
-
-/// Most events kept of one lab; Kubernetes folds repeats, so a lab rarely has twenty.
-const MOST_EVENTS: usize = 200;
 
 /// A volume claim: its namespace and name.
 pub type Claim = (NamespaceName, String);
@@ -23,14 +20,6 @@ pub struct Follower {
     place: Place,
     claims: Vec<Claim>,
     interest: Arc<Interest>,
-}
-
-/// What a follower is woken by, and the events that it keeps.
-#[derive(Default)]
-pub(super) struct Interest {
-    wake: Notify,
-    /// By uid; nothing while events do not matter.
-    events: Mutex<Option<BTreeMap<String, Arc<Event>>>>,
 }
 
 impl Follower {
@@ -47,7 +36,7 @@ impl Follower {
 
     /// Waits until something there has changed since the last call.
     pub async fn changed(&self) {
-        self.interest.wake.notified().await;
+        self.interest.woken().await;
     }
 
     /// The pod there.
@@ -101,30 +90,6 @@ impl Drop for Follower {
         self.set_claims(Vec::new());
         let (namespace, pod) = (self.place.namespace.as_str(), self.place.pod.as_str());
         self.store.write().drop_follower(namespace, pod, &self.interest);
-    }
-}
-
-impl Interest {
-    pub(super) fn wake(&self) {
-        self.wake.notify_one();
-    }
-
-    pub(super) fn put_event(&self, event: Arc<Event>) {
-        let mut kept = self.events();
-        let Some(events) = kept.as_mut() else { return };
-        events.insert(event.metadata.uid.clone().unwrap_or_default(), event);
-        if events.len() > MOST_EVENTS {
-            let oldest = events.iter().min_by_key(|(_, event)| event.metadata.creation_timestamp.clone());
-            if let Some(uid) = oldest.map(|(uid, _)| uid.clone()) {
-                events.remove(&uid);
-            }
-        }
-        drop(kept);
-        self.wake();
-    }
-
-    fn events(&self) -> std::sync::MutexGuard<'_, Option<BTreeMap<String, Arc<Event>>>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,7 +150,7 @@ mod tests {
         ours.keep_events(Vec::new());
         (0..300).for_each(|number| store.read().put_event(event("Pod", "nb-ada", number)));
         let kept = ours.events();
-        assert_eq!(kept.len(), MOST_EVENTS);
+        assert_eq!(kept.len(), 200);
         assert_eq!(kept.first().unwrap().metadata.uid.as_deref(), Some("0100"));
     }
 

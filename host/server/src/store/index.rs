@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::manifest::SPAWN_LABEL;
 use wasmspawner_core::stage::ObservedPod;
 
-use super::follower::Interest;
+use super::interest::Interest;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);

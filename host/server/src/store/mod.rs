@@ -6,6 +6,7 @@
 
 mod follower;
 mod index;
+mod interest;
 mod slim;
 mod watching;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use wasmtime::component::Component;
 
+use super::digest::Digest;
 use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
-use super::spec::Digest;
 
 /// Makes the cache directory, or checks that nobody else can write into an existing one: what lies there
 /// is executed as machine code.

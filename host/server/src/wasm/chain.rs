@@ -13,7 +13,8 @@ use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError, LoadErrorKind};
 use super::loader;
 use super::policy::{LoadedPolicy, Policy};
-use super::spec::{PolicyName, PolicySpec};
+use super::policy_name::PolicyName;
+use super::spec::PolicySpec;
 
 /// What one policy of the chain answered.
 #[derive(Clone, Debug, PartialEq)]

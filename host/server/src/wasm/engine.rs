@@ -13,7 +13,7 @@ use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::imports::{self, CallState};
 use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
-use super::spec::PolicyName;
+use super::policy_name::PolicyName;
 
 /// How often the engine's clock ticks. A deadline is as exact as this.
 const TICK: Duration = Duration::from_millis(5);

@@ -3,8 +3,9 @@ use std::path::PathBuf;
 
 use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
+use super::digest::DigestError;
 use super::hook::Hook;
-use super::spec::{DigestError, PolicyName};
+use super::policy_name::PolicyName;
 
 /// A policy that gave no answer to one call.
 #[derive(Debug, thiserror::Error)]

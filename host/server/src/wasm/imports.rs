@@ -8,7 +8,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::bindings::{FullPolicy, host, types};
 use super::limits::{Limits, MemoryBudget};
-use super::spec::PolicyName;
+use super::policy_name::PolicyName;
 
 /// Bytes `random` gives in one call at most.
 const RANDOM_BYTES: u32 = 1024;

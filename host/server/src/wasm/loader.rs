@@ -6,11 +6,12 @@ use wasmspawner_core::policy::User;
 use wasmspawner_core::quota::Usage;
 
 use super::cache;
+use super::digest::Digest;
 use super::engine::Engine;
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::imports;
 use super::policy::Policy;
-use super::spec::{Digest, PolicySpec};
+use super::spec::PolicySpec;
 
 /// A file becomes a policy that may go live, or the reason why not. Nothing live is touched.
 pub(super) async fn load(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadError> {

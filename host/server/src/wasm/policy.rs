@@ -13,12 +13,14 @@ use wasmtime::component::{Component, Instance, InstancePre};
 use super::bindings::hooks::metadata::Info;
 use super::bindings::types;
 use super::convert;
+use super::digest::Digest;
 use super::engine::{Engine, Stopwatch, WrongType};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::exports::Exports;
 use super::hook::Hook;
 use super::imports::CallState;
-use super::spec::{Digest, PolicyName, PolicySpec};
+use super::policy_name::PolicyName;
+use super::spec::PolicySpec;
 
 /// The WIT package this host speaks.
 const WIT_VERSION: &str = "wasmspawner:policy@0.1.0";

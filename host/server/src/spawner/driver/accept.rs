@@ -12,11 +12,10 @@ use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKin
 
 use super::{Driver, Preparation};
 use crate::records::{RecordError, StoredSpawn, soon};
-use crate::spawner::errors::SpawnError;
+use crate::spawner::errors::{SpawnError, failure};
 use crate::spawner::evaluate::Approved;
 use crate::spawner::message::StopRequest;
 use crate::spawner::place_observer::PlaceObserver;
-use crate::spawner::requests;
 
 impl Driver {
     /// Begins a spawn, if one may begin.
@@ -190,7 +189,7 @@ impl Driver {
                 }
                 Err(RecordError::Gone) => self.record = None,
                 Err(RecordError::Kubernetes(error)) => {
-                    return Err(SpawnError::Cluster(requests::failure(&error)));
+                    return Err(SpawnError::Cluster(failure(&error)));
                 }
                 Err(error @ RecordError::Taken { .. }) => {
                     tracing::error!(%error, user = %self.key.user, "the record of a lab cannot be written");

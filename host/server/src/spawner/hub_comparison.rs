@@ -1,0 +1,82 @@
+//! Compares the labs that run with the servers that JupyterHub knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use wasmspawner_core::forgotten::{Check, KnownLab, Rules, Tracker};
+
+use crate::hub::{HubApi, HubError};
+use crate::telemetry::{HubCheck, Metrics};
+
+/// How often the labs are compared when the configured time is out of range.
+const USUALLY: Duration = Duration::from_mins(1);
+/// For so long the last check answers whoever asks: a thousand at once ask the Hub once.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// Compares the labs with the Hub's servers.
+pub struct HubComparison {
+    hub: HubApi,
+    rules: Rules,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tracker: Tracker,
+    last: Option<(Instant, Result<Arc<Check>, HubError>)>,
+}
+
+impl HubComparison {
+    /// Nothing is known yet of how long a lab has been forgotten.
+    pub fn new(hub: HubApi, rules: Rules) -> Self {
+        Self { hub, rules, state: Mutex::default() }
+    }
+
+    /// How often the labs are compared.
+    pub(super) fn every(&self) -> Duration {
+        Duration::try_from(self.rules.check_every).unwrap_or(USUALLY)
+    }
+
+    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    pub(super) fn stop_after(&self) -> Option<SignedDuration> {
+        self.rules.stop_after
+    }
+
+    /// Compares the labs that run, or answers what the last comparison has shown when that is not long ago.
+    pub(super) async fn check(
+        &self,
+        running: impl FnOnce() -> Vec<KnownLab>,
+        metrics: &Metrics,
+        now: Timestamp,
+    ) -> Result<Arc<Check>, HubError> {
+        let mut state = self.state.lock().await;
+        let fresh = FRESH.min(self.every());
+        if let Some((_, last)) = state.last.as_ref().filter(|(at, _)| at.elapsed() < fresh) {
+            return last.clone();
+        }
+        // The labs first: one that starts meanwhile may not be in the Hub's answer.
+        let known = running();
+        let answer = match self.hub.servers().await {
+            Ok(servers) => {
+                let check = state.tracker.compare(&known, &servers, &self.rules, now);
+                metrics.set_forgotten(check.forgotten.len());
+                metrics.hub_checked(if check.withheld.is_some() {
+                    HubCheck::Withheld
+                } else {
+                    HubCheck::Compared
+                });
+                Ok(Arc::new(check))
+            }
+            Err(error) => {
+                state.tracker.no_answer();
+                metrics.hub_checked(if error.may_pass() { HubCheck::NoAnswer } else { HubCheck::Refused });
+                Err(error)
+            }
+        };
+        state.last = Some((Instant::now(), answer.clone()));
+        answer
+    }
+}

@@ -1,0 +1,48 @@
+//! What a follower is woken by.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::Event;
+use tokio::sync::Notify;
+
+/// The most events that are kept of one lab. Kubernetes counts repeats in one event, so a lab rarely has twenty.
+const MOST_EVENTS: usize = 200;
+
+/// What a follower is woken by, and the events that it keeps.
+#[derive(Default)]
+pub(super) struct Interest {
+    wake: Notify,
+    /// By uid; nothing while events do not matter.
+    events: Mutex<Option<BTreeMap<String, Arc<Event>>>>,
+}
+
+impl Interest {
+    pub(super) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Waits until something has changed since the last call.
+    pub(super) async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    pub(super) fn put_event(&self, event: Arc<Event>) {
+        let mut kept = self.events();
+        let Some(events) = kept.as_mut() else { return };
+        events.insert(event.metadata.uid.clone().unwrap_or_default(), event);
+        if events.len() > MOST_EVENTS {
+            let oldest = events.iter().min_by_key(|(_, event)| event.metadata.creation_timestamp.clone());
+            if let Some(uid) = oldest.map(|(uid, _)| uid.clone()) {
+                events.remove(&uid);
+            }
+        }
+        drop(kept);
+        self.wake();
+    }
+
+    /// The events that are kept; nothing while they do not matter.
+    pub(super) fn events(&self) -> MutexGuard<'_, Option<BTreeMap<String, Arc<Event>>>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

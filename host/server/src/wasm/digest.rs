@@ -1,0 +1,85 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// SHA-256 of a component: `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+/// Text that is not a digest.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no digest; it must be `sha256:` and 64 hexadecimal digits")]
+pub struct DigestError(String);
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        use sha2::Digest as _;
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The digits alone.
+    pub fn hex(&self) -> String {
+        use fmt::Write as _;
+        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let refuse = || DigestError(text.to_owned());
+        let digits = text.strip_prefix("sha256:").ok_or_else(refuse)?;
+        if digits.len() != 64 || !digits.is_ascii() {
+            return Err(refuse());
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).map_err(|_| refuse())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_read_back_as_written() {
+        let digest = Digest::of(b"abc");
+        let text = digest.to_string();
+        assert_eq!(text, "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(text.parse::<Digest>().unwrap(), digest);
+    }
+
+    #[test]
+    fn what_is_no_digest_is_refused() {
+        for text in ["", "sha256:", "sha256:zz", "md5:ba78", &format!("sha256:{}", "é".repeat(32))] {
+            assert!(text.parse::<Digest>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! No file uses, by whatever way round, a file that uses it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use syn::visit::{self, Visit};
+use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
+
+use super::hold;
+use super::tree::{Text, rust_in};
+
+/// Every crate of the repository, by the folder of its sources.
+const CRATES: [&str; 6] = [
+    "host/core/src/",
+    "host/server/src/",
+    "host/embedded/src/",
+    "sdk/rust/src/",
+    "plugins/default/src/",
+    "plugins/deny-group/src/",
+];
+
+/// A module's path in its crate: `["names", "slug"]`. The crate's root has the empty path.
+type ModulePath = Vec<String>;
+
+/// One source file: what it passes on from others, and what it names.
+struct Module {
+    file: String,
+    /// By the name that others use: where `pub use` takes it from.
+    passes_on: HashMap<String, ModulePath>,
+    names: Vec<ModulePath>,
+}
+
+#[test]
+fn imports_go_in_no_circle() {
+    let mut offences = Vec::new();
+    for source in CRATES {
+        let modules = modules(source);
+        let uses = uses(&modules);
+        for circle in circles(&uses) {
+            offences.push(
+                circle.iter().map(|path| modules[*path].file.as_str()).collect::<Vec<_>>().join(" <-> "),
+            );
+        }
+        for circle in circles(&folders(&uses)) {
+            let names: Vec<String> = circle.iter().map(|name| format!("{source}{name}/")).collect();
+            offences.push(names.join(" <-> "));
+        }
+    }
+    hold(
+        "Files that use each other can only be read together; what both need belongs into a third:",
+        &offences,
+    );
+}
+
+fn modules(source: &str) -> BTreeMap<ModulePath, Module> {
+    let files = rust_in(source);
+    assert!(!files.is_empty(), "{source} has no sources");
+    files.into_iter().filter(|file| !is_test(file)).map(|file| module(source, &file)).collect()
+}
+
+/// Tests may use whatever they test.
+fn is_test(file: &Text) -> bool {
+    file.path.ends_with("tests.rs") || file.path.contains("/tests/") || file.path.ends_with("/properties.rs")
+}
+
+fn module(source: &str, file: &Text) -> (ModulePath, Module) {
+    let inside = file.path.strip_prefix(source).unwrap().trim_end_matches(".rs");
+    let inside = inside.trim_end_matches("/mod");
+    let is_root = matches!(inside, "lib" | "main" | "mod");
+    let path: ModulePath = if is_root { Vec::new() } else { inside.split('/').map(str::to_owned).collect() };
+    let mut reader = Reader { here: path.clone(), passes_on: HashMap::new(), names: Vec::new() };
+    reader.visit_file(&syn::parse_file(&file.text).unwrap());
+    (path, Module { file: file.path.clone(), passes_on: reader.passes_on, names: reader.names })
+}
+
+/// Collects the paths that a file names, as paths of its crate.
+struct Reader {
+    here: ModulePath,
+    passes_on: HashMap<String, ModulePath>,
+    names: Vec<ModulePath>,
+}
+
+impl Reader {
+    /// The path from the crate's root; nothing for a path that leads elsewhere, or nowhere but here.
+    fn absolute(&self, path: &[String]) -> Option<ModulePath> {
+        let supers = path.iter().take_while(|segment| *segment == "super").count();
+        let (base, rest) = match path.first()?.as_str() {
+            "crate" => (&[][..], &path[1..]),
+            "self" => (&self.here[..], &path[1..]),
+            "super" => (&self.here[..self.here.len().checked_sub(supers)?], &path[supers..]),
+            _ => return None,
+        };
+        Some(base.iter().chain(rest).cloned().collect())
+    }
+
+    fn read_use(&mut self, tree: &UseTree, before: &[String], public: bool) {
+        let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => self.read_use(&path.tree, &with(&path.ident), public),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.read_use(tree, before, public)),
+            UseTree::Name(name) if name.ident == "self" => self.take(before.to_vec(), before.last(), public),
+            UseTree::Name(name) => self.take(with(&name.ident), Some(&name.ident.to_string()), public),
+            UseTree::Rename(name) => self.take(with(&name.ident), Some(&name.rename.to_string()), public),
+            UseTree::Glob(_) => self.take(before.to_vec(), None, false),
+        }
+    }
+
+    fn take(&mut self, path: Vec<String>, as_name: Option<&String>, public: bool) {
+        let found = self.absolute(&path);
+        if let (true, Some(name)) = (public, as_name) {
+            // `pub use slug::Slug` names a module of this one.
+            let from = found.unwrap_or_else(|| self.here.iter().chain(&path).cloned().collect());
+            self.passes_on.insert(name.clone(), from);
+        } else {
+            self.names.extend(found);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Mod(ItemMod { content: Some(_), ident, .. }) if ident == "tests" => {}
+            Item::Use(ItemUse { tree, vis, .. }) => {
+                self.read_use(tree, &[], !matches!(vis, Visibility::Inherited));
+            }
+            _ => visit::visit_item(self, item),
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.names.extend(self.absolute(&segments));
+        visit::visit_path(self, path);
+    }
+}
+
+/// Which modules each module uses, itself, and those above and below it, left out: a folder's `mod.rs` and the files beside
+/// it are one module to others.
+fn uses(modules: &BTreeMap<ModulePath, Module>) -> BTreeMap<&ModulePath, BTreeSet<&ModulePath>> {
+    let used_by = |(path, module)| {
+        let path: &ModulePath = path;
+        let module: &Module = module;
+        let used = module.names.iter().filter_map(|name| definer(modules, name.clone()));
+        let used = used.filter(|used| !used.starts_with(path) && !path.starts_with(used));
+        (path, used.collect())
+    };
+    modules.iter().map(used_by).collect()
+}
+
+/// The module that defines what a path names, where `pub use` has led to it.
+fn definer(modules: &BTreeMap<ModulePath, Module>, mut name: ModulePath) -> Option<&ModulePath> {
+    for _ in 0..8 {
+        let depth = (0..=name.len()).rev().find(|depth| modules.contains_key(&name[..*depth]))?;
+        let (path, module) = modules.get_key_value(&name[..depth])?;
+        match name.get(depth).and_then(|item| module.passes_on.get(item)) {
+            Some(from) => name = from.iter().chain(&name[depth + 1..]).cloned().collect(),
+            None => return Some(path),
+        }
+    }
+    None
+}
+
+/// The same between the folders and files of the crate's root.
+fn folders<'a>(
+    uses: &BTreeMap<&'a ModulePath, BTreeSet<&'a ModulePath>>,
+) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (path, used) in uses {
+        let Some(folder) = path.first() else { continue };
+        let used = used.iter().filter_map(|used| used.first()).filter(|used| *used != folder);
+        folders.entry(folder).or_default().extend(used.map(String::as_str));
+    }
+    folders
+}
+
+/// The groups of nodes that reach each other, one by one or round a longer way.
+fn circles<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>) -> Vec<Vec<N>> {
+    let reached: BTreeMap<N, BTreeSet<N>> = uses.keys().map(|from| (*from, reach(uses, *from))).collect();
+    let mut found = BTreeSet::new();
+    for (from, to) in &reached {
+        let circle: Vec<_> = to.iter().filter(|other| reached[other].contains(from)).copied().collect();
+        if circle.len() > 1 {
+            found.insert(circle);
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn reach<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>, from: N) -> BTreeSet<N> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<N> = uses[&from].iter().copied().collect();
+    while let Some(node) = next.pop() {
+        if reached.insert(node) {
+            next.extend(&uses[&node]);
+        }
+    }
+    reached
+}
+
+#[test]
+fn a_circle_is_found_through_what_is_passed_on() {
+    let file = |path: &str, text: &str| Text { path: format!("c/{path}"), text: text.to_owned() };
+    let read = |files: [Text; 4]| -> BTreeMap<ModulePath, Module> {
+        files.iter().map(|file| module("c/", file)).collect()
+    };
+    let circle = read([
+        file("lib.rs", "mod a; mod b;"),
+        file("a/mod.rs", "mod one; pub use one::One;"),
+        file("a/one.rs", "use crate::b::Two; pub struct One(Two);"),
+        file("b.rs", "pub struct Two; fn f() -> crate::a::One { todo!() }"),
+    ]);
+    let found = circles(&uses(&circle));
+    assert_eq!(found, [[&vec!["a".to_owned(), "one".to_owned()], &vec!["b".to_owned()]]]);
+    let line = read([
+        file("lib.rs", "mod a; mod b;"),
+        file("a/mod.rs", "mod one; pub use one::One; pub fn shared() {}"),
+        file("a/one.rs", "use super::shared; pub struct One;"),
+        file("b.rs", "fn f() -> crate::a::One { todo!() }"),
+    ]);
+    assert!(circles(&uses(&line)).is_empty());
+}
