@@ -58,5 +58,5 @@ if __name__ == "__main__":
                 raise SystemExit(__doc__)
     except toolchain.Missing as missing:
         raise SystemExit(str(missing)) from None
-    except plane.NotReady as failure:
+    except control_plane.NotReady as failure:
         raise SystemExit(f"error: {failure}") from None

@@ -97,18 +97,18 @@ impl Reader {
         match tree {
             UseTree::Path(path) => self.read_use(&path.tree, &with(&path.ident), public),
             UseTree::Group(group) => group.items.iter().for_each(|tree| self.read_use(tree, before, public)),
-            UseTree::Name(name) if name.ident == "self" => self.take(before.to_vec(), before.last(), public),
-            UseTree::Name(name) => self.take(with(&name.ident), Some(&name.ident.to_string()), public),
-            UseTree::Rename(name) => self.take(with(&name.ident), Some(&name.rename.to_string()), public),
-            UseTree::Glob(_) => self.take(before.to_vec(), None, false),
+            UseTree::Name(name) if name.ident == "self" => self.take(before, before.last(), public),
+            UseTree::Name(name) => self.take(&with(&name.ident), Some(&name.ident.to_string()), public),
+            UseTree::Rename(name) => self.take(&with(&name.ident), Some(&name.rename.to_string()), public),
+            UseTree::Glob(_) => self.take(before, None, false),
         }
     }
 
-    fn take(&mut self, path: Vec<String>, as_name: Option<&String>, public: bool) {
-        let found = self.absolute(&path);
+    fn take(&mut self, path: &[String], as_name: Option<&String>, public: bool) {
+        let found = self.absolute(path);
         if let (true, Some(name)) = (public, as_name) {
             // `pub use slug::Slug` names a module of this one.
-            let from = found.unwrap_or_else(|| self.here.iter().chain(&path).cloned().collect());
+            let from = found.unwrap_or_else(|| self.here.iter().chain(path).cloned().collect());
             self.passes_on.insert(name.clone(), from);
         } else {
             self.names.extend(found);
@@ -167,8 +167,8 @@ fn folders<'a>(
     let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (path, used) in uses {
         let Some(folder) = path.first() else { continue };
-        let used = used.iter().filter_map(|used| used.first()).filter(|used| *used != folder);
-        folders.entry(folder).or_default().extend(used.map(String::as_str));
+        let others = used.iter().filter_map(|other| other.first()).filter(|other| *other != folder);
+        folders.entry(folder).or_default().extend(others.map(String::as_str));
     }
     folders
 }

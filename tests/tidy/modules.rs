@@ -23,7 +23,6 @@ const KNOWS: [(&str, &[&str]); 14] = [
     (
         "run",
         &[
-            "cli",
             "history",
             "http",
             "hub",

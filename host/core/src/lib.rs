@@ -5,13 +5,19 @@
 
 pub mod access;
 pub mod config;
+pub mod field_error;
 pub mod forgotten;
 pub mod form;
+pub mod grants;
 pub mod identity;
 pub mod lab;
+pub mod labels;
 pub mod lifecycle;
 pub mod manifest;
 pub mod names;
+pub mod operation_record;
+pub mod options;
+mod path;
 pub mod policy;
 pub mod progress;
 pub mod quota;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::identity::Identity;
 use crate::lab::LabKey;
 use crate::names::EnvName;
-use crate::policy::Options;
+use crate::options::Options;
 use crate::secret::SecretString;
 
 /// What somebody wants to start: parsed, not yet decided.

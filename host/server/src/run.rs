@@ -13,7 +13,6 @@ use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
-use crate::cli::ADDRESS_FILE;
 use crate::history::{History, Keep};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
@@ -224,6 +223,9 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     made.map(drop)
         .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
 }
+
+/// The file of the state directory in which the service of one machine writes the URL of its API.
+pub(crate) const ADDRESS_FILE: &str = "api.url";
 
 /// On one machine `wasmspawner labs --state-dir` finds the service by what it has written down.
 fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow::Result<()> {

@@ -86,7 +86,7 @@ pub fn expand(template: &str) -> Result<String, String> {
     #[cfg(target_arch = "wasm32")]
     return host::expand(template);
     #[cfg(not(target_arch = "wasm32"))]
-    return crate::testing::expand(template);
+    return crate::lab_stand_in::expand(template);
 }
 
 pub(crate) fn config() -> String {

@@ -38,6 +38,8 @@ pub mod config;
 pub mod form;
 pub mod hooks;
 pub mod host;
+#[cfg(not(target_arch = "wasm32"))]
+mod lab_stand_in;
 mod options;
 pub mod pod;
 pub mod quantity;

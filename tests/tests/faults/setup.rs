@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};

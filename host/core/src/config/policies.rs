@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Grants;
+use crate::grants::Grants;
 
 /// One policy of the chain. They are asked in the order given; where they disagree the later one wins.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::{ChoiceInput, Field, FieldKind, Form};
-use crate::policy::FieldError;
+use crate::field_error::FieldError;
+use crate::grants::{Grant, GrantViolation, Grants, Need};
+
+/// Checks a form: only a granted policy may send its own HTML to the Hub's page.
+pub fn check_grant(policy: &str, form: &Form, grants: &Grants) -> Result<(), GrantViolation> {
+    match form {
+        Form::Html(_) if !grants.raw_html => {
+            Err(Need { field: "html".to_owned(), grant: Grant::RawHtml, wanted: None }.violated_by(policy))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Checks a policy's form before anybody sees it. Every name is submitted once, every choice can be told from the
 /// others, and every condition is about another field.

@@ -9,7 +9,7 @@ mod render;
 mod script;
 mod submission;
 
-pub use check::check;
+pub use check::{check, check_grant};
 pub use field::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::policy::{FieldError, Options, Value};
+use crate::field_error::FieldError;
+use crate::options::{Options, Value};
 
 /// Reads the `options` of a spawn request. Each key has a single value; a list of one element counts as that element,
 /// because that is how forms arrive, and the texts `true` and `false` are booleans (seed 000, `options_from_form`).

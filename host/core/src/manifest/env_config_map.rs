@@ -1,6 +1,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::metadata::{self, COMPONENT_LABEL, ENVIRONMENT};
+use super::metadata::{self};
+use crate::labels::{COMPONENT_LABEL, ENVIRONMENT};
 use crate::policy::ValidatedSpawn;
 use crate::policy::compose::LabValue;
 

@@ -24,12 +24,7 @@ mod user_files;
 mod volume;
 
 pub use lab_container::PORT_NAME;
-pub use metadata::{
-    COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
-    OPERATION_ANNOTATION, OPERATION_SPAWN, SERVER_LABEL, SERVERNAME_ANNOTATION, SPAWN_LABEL,
-    SPEC_DIGEST_ANNOTATION, USER_LABEL, USERNAME_ANNOTATION, environment_selector, lab_key, service_selector,
-    spawn_selector,
-};
+pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use objects::{LabObject, LabObjects};
 
 use crate::policy::ValidatedSpawn;

@@ -1,9 +1,10 @@
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::metadata::{self, OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
+use super::metadata::{self};
 use super::objects::LabObject;
 use crate::config::NamespaceReclaim;
+use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
 use crate::policy::ValidatedSpawn;
 
 /// The namespace: the lab's own, or one that stays. That one is left alone when it is there, and says nothing of a lab.

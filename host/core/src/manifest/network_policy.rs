@@ -7,8 +7,9 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata::{self, SERVER_LABEL, USER_LABEL};
+use super::metadata::{self};
 use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
+use crate::labels::{SERVER_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
 /// Who reaches the lab: the peers of the configuration, on the lab's port only. Naming `Ingress` denies the rest.

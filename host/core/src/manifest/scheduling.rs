@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use super::metadata::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
+use crate::labels::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
 use crate::policy::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
 /// A preference for or against nodes with other labs, of whatever namespace; never a requirement.

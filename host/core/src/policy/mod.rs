@@ -14,18 +14,18 @@ mod grants;
 mod image;
 mod init_container;
 mod pair;
-pub(crate) mod path;
 mod pod_patch;
 mod request;
 mod resources;
 mod scheduling;
 mod time_limits;
 mod user;
-mod value;
 mod volume;
 
+pub use crate::field_error::FieldError;
+pub use crate::grants::{Grant, GrantViolation, Grants};
+pub use crate::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
-pub(crate) use check::MANAGED_BY_KEY;
 pub use check::check_customization;
 pub use compose::{
     ChainAnswer, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
@@ -33,8 +33,7 @@ pub use compose::{
 pub use credential::is_credential;
 pub use customization::Customization;
 pub use env::{EnvValue, EnvVar, KeyRef};
-pub use error::{FieldError, HookError};
-pub use grants::{Grant, GrantViolation, Grants, check_form};
+pub use error::HookError;
 pub use image::Image;
 pub use init_container::{InitContainer, InitRun, SecurityProfile};
 pub use pair::Pair;
@@ -43,7 +42,6 @@ pub use resources::{ResourceClaim, Resources};
 pub use scheduling::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 pub use time_limits::TimeLimits;
 pub use user::{Group, User};
-pub use value::{Options, Value};
 pub use volume::{
     AccessMode, ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource,
     Volume, VolumeSource,

@@ -70,11 +70,6 @@ pub(crate) fn reach(patch: &str) -> Reach {
     reach
 }
 
-/// True if `path` is `prefix` or lies below it.
-pub(crate) fn is_at_or_below(path: &str, prefix: &str) -> bool {
-    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
 fn leaves(value: &Value) -> Vec<String> {
     let mut paths = Vec::new();
     collect(value, String::new(), &mut paths);
@@ -104,6 +99,7 @@ fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path;
 
     #[test]
     fn a_patch_is_read_as_a_pod() {
@@ -128,7 +124,7 @@ mod tests {
 
     #[test]
     fn paths_have_whole_steps() {
-        assert!(is_at_or_below("spec.hostAliases.ip", "spec.hostAliases"));
-        assert!(!is_at_or_below("spec.hostAliasesX", "spec.hostAliases"));
+        assert!(path::is_field_at_or_below("spec.hostAliases.ip", "spec.hostAliases"));
+        assert!(!path::is_field_at_or_below("spec.hostAliasesX", "spec.hostAliases"));
     }
 }

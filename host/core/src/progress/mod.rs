@@ -4,10 +4,8 @@ mod entry;
 mod event_id;
 mod log;
 mod percent;
-mod record;
 
 pub use entry::{Entry, StageReport};
 pub use event_id::EventId;
 pub use log::{LoggedEntry, ProgressLog};
 pub use percent::percent;
-pub use record::{MOST_FINDINGS, NotedFinding, OperationRecord, StageSpan};

@@ -14,7 +14,7 @@ mod spec;
 mod status;
 
 /// The label that says which installation of the service wrote a record, as it does on every other object.
-pub use crate::manifest::INSTANCE_LABEL;
+pub use crate::labels::INSTANCE_LABEL;
 pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
 pub use description::{LabDescription, PolicyRef, Quotas, Share};
 pub use key::{SpawnKey, SpawnKind};

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 
 use super::container::{Container, Role, not_empty};
 use crate::lab::JobId;
-use crate::manifest::{JOB_ID_LABEL, SPAWN_LABEL};
+use crate::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 
 /// What is kept of a pod. Ephemeral containers are left out: they never decide anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

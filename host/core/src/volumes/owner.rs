@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::manifest::USERNAME_ANNOTATION;
+use crate::labels::USERNAME_ANNOTATION;
 
 /// The annotation in which KubeSpawner writes down the raw username.
 pub const KUBESPAWNER_USERNAME_ANNOTATION: &str = "hub.jupyter.org/username";

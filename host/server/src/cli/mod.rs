@@ -20,7 +20,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use config_args::ConfigArgs;
-pub(crate) use labs::ADDRESS_FILE;
 
 use crate::telemetry::init_tool;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
-use wasmspawner_core::progress::OperationRecord;
+use wasmspawner_core::operation_record::OperationRecord;
 
 use super::entry::Shared;
 

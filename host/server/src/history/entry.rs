@@ -5,7 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use jiff::Timestamp;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Outcome;
-use wasmspawner_core::progress::{LoggedEntry, OperationRecord};
+use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::progress::LoggedEntry;
 use wasmspawner_core::stage::Finding;
 
 use super::History;

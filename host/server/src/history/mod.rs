@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Failure, Outcome};
-use wasmspawner_core::progress::OperationRecord;
+use wasmspawner_core::operation_record::OperationRecord;
 
 use self::disk::Write;
 use self::entry::Shared;

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::manifest::{JOB_ID_LABEL, LabObject, LabObjects, SPAWN_LABEL};
+use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
+use wasmspawner_core::manifest::{LabObject, LabObjects};
 
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};

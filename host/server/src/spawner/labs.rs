@@ -12,8 +12,9 @@ use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
 use wasmspawner_core::names::ServerName;
+use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
-use wasmspawner_core::progress::{EventId, OperationRecord, ProgressLog};
+use wasmspawner_core::progress::{EventId, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 

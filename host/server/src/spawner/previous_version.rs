@@ -22,13 +22,14 @@ use serde_json::{Value, json};
 use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::identity::Group;
 use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::labels::{
+    COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
+    SPAWN_LABEL,
+};
 use wasmspawner_core::lifecycle::{
     Lab, Operation, OperationKind, Phase, Restarts, Running, SpawnStep, Starting,
 };
-use wasmspawner_core::manifest::{
-    self, COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
-    SPAWN_LABEL, lab_key,
-};
+use wasmspawner_core::manifest::{self, lab_key};
 use wasmspawner_core::names::LabNames;
 use wasmspawner_core::policy::{Image, Options};
 use wasmspawner_core::record::{

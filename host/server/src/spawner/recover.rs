@@ -7,9 +7,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use uuid::Uuid;
 use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
-use wasmspawner_core::manifest::{self, SPAWN_LABEL};
-use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+use wasmspawner_core::manifest::{self};
+use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey, SpawnStatus};
 
 use super::context::Context;

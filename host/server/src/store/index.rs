@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use wasmspawner_core::manifest::SPAWN_LABEL;
+use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::interest::Interest;

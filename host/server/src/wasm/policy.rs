@@ -3,9 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::names::Fields;
-use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, LabRequest, Options, User, Verdict, check_form,
-};
+use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
 use wasmtime::component::{Component, Instance, InstancePre};
@@ -227,7 +225,8 @@ impl Policy {
 
     /// The form, where the operator granted what it is made of and people can fill it in.
     fn granted(&self, form: Form) -> Result<Form, CallErrorKind> {
-        check_form(self.name().as_str(), &form, &self.spec.grants).map_err(CallErrorKind::NotGranted)?;
+        form::check_grant(self.name().as_str(), &form, &self.spec.grants)
+            .map_err(CallErrorKind::NotGranted)?;
         form::check(&form).map_err(CallErrorKind::UnusableForm)?;
         Ok(form)
     }

@@ -2,8 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ENV_KEY_PREFIX, LabSection, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::config::NamespaceReclaim;
+use crate::field_error::FieldError;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
-use crate::policy::{FieldError, path};
+use crate::path;
 
 /// The section `lab`, checked: its templates are parsed, its keys are known to fit together.
 #[derive(Clone, Debug)]

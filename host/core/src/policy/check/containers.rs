@@ -1,6 +1,7 @@
 use super::{Findings, env, image_reference, resources, volumes};
 use crate::names::DnsLabel;
-use crate::policy::{Customization, InitContainer, path};
+use crate::path;
+use crate::policy::{Customization, InitContainer};
 
 pub(super) fn init_containers(containers: &[InitContainer], found: &mut Findings) {
     found.each("init_containers", containers, ("name", |init| init.name.clone()), |init, found| {

@@ -1,6 +1,7 @@
 use super::Findings;
 use crate::names::{EnvName, ObjectName};
-use crate::policy::{EnvValue, EnvVar, path};
+use crate::path;
+use crate::policy::{EnvValue, EnvVar};
 
 /// A ConfigMap holds 1 MiB in all; one value may take a quarter.
 const LONGEST_VALUE: usize = 256 * 1024;

@@ -1,12 +1,10 @@
 use super::Findings;
+use crate::labels::MANAGED_BY_LABEL;
 use crate::names::{LabelKey, LabelValue};
 use crate::policy::Pair;
 
 /// Prefix of the labels and annotations by which the service finds its objects again.
 const OWN_PREFIX: &str = "wasmspawner.io/";
-
-/// The label that says whose objects these are.
-pub(crate) const MANAGED_BY_KEY: &str = "app.kubernetes.io/managed-by";
 
 /// All annotations of an object together (Kubernetes' `TotalAnnotationSizeLimitB`).
 const ANNOTATION_BYTES: usize = 256 * 1024;
@@ -39,6 +37,6 @@ fn pairs(field: &str, pairs: &[Pair], found: &mut Findings, mut check: impl FnMu
 }
 
 fn own(pair: &Pair, found: &mut Findings) {
-    let own = pair.name.starts_with(OWN_PREFIX) || pair.name == MANAGED_BY_KEY;
+    let own = pair.name.starts_with(OWN_PREFIX) || pair.name == MANAGED_BY_LABEL;
     found.refuse_if(own, "name", "is the service's own");
 }

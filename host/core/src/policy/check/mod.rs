@@ -13,8 +13,6 @@ use findings::Findings;
 use super::{Customization, FieldError, Image, pod_patch};
 use crate::names::DnsLabel;
 
-pub(crate) use metadata::MANAGED_BY_KEY;
-
 /// Everything that is wrong with an answer, field by field. What several answers must have in common, such as that a
 /// mount's volume exists, is checked when they are merged.
 pub fn check_customization(asked: &Customization) -> Vec<FieldError> {

@@ -7,9 +7,7 @@ use reqwest::Url;
 use super::service::Service;
 use crate::cli::config_args::default_state_dir;
 use crate::cli::token::{mint_for_admin, tokens_file};
-
-/// In the state directory of a running one-machine service: the URL of its API.
-pub(crate) const ADDRESS_FILE: &str = "api.url";
+use crate::run::ADDRESS_FILE;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8090/spawner/v1";
 

@@ -21,7 +21,6 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{ServerName, Username};
 
 use super::assignment::{self, Assignment};
-pub(crate) use connection::ADDRESS_FILE;
 use connection::ConnectionArgs;
 use lab::Lab;
 use service::Service;

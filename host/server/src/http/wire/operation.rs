@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::lifecycle;
-use wasmspawner_core::progress::{NotedFinding, OperationRecord, StageSpan};
+use wasmspawner_core::operation_record::{NotedFinding, OperationRecord, StageSpan};
 use wasmspawner_core::stage as pod_stage;
 
 use super::event::LoggedEvent;

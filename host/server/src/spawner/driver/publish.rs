@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
-use wasmspawner_core::progress::{Entry, OperationRecord, ProgressLog};
+use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::stage::Finding;
 
 use super::Driver;

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, LoggedEntry, StageReport};
 use crate::lab::{JobId, LabKey};
 use crate::lifecycle::{Operation, OperationKind, Outcome};
+use crate::progress::{Entry, LoggedEntry, StageReport};
 use crate::stage::{Finding, Stage};
 
 /// What happened in one operation.

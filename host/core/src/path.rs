@@ -16,6 +16,11 @@ pub(crate) fn is_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// True if the dotted path of a field `path` is `prefix` or lies below it.
+pub(crate) fn is_field_at_or_below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// A key of a ConfigMap or Secret.
 pub(crate) fn is_key(key: &str) -> bool {
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');

@@ -1,4 +1,4 @@
-//! The lab that templates are filled in with, and those fields that the service has.
+//! Stands in for the host in native tests: the lab whose fields are filled into templates.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Runs `hook` for the lab of `user`.
-pub(super) fn of<T>(user: &User, hook: impl FnOnce() -> T) -> T {
+pub(crate) fn of<T>(user: &User, hook: impl FnOnce() -> T) -> T {
     USER.set(Some(user.name.clone()));
     let result = hook();
     USER.set(None);

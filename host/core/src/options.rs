@@ -1,3 +1,5 @@
+//! The options of a lab, and their values.
+
 use std::collections::BTreeMap;
 use std::fmt;
 

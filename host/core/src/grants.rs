@@ -1,0 +1,139 @@
+//! What the operator allows a policy beyond the ordinary.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::path;
+
+/// What the operator allows one policy beyond the ordinary. Part of the operator's configuration, never of the
+/// policy's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "independent grants, each named in the configuration")]
+pub struct Grants {
+    /// Init containers with the profile `privileged`.
+    pub privileged_init: bool,
+    /// Init containers with the profile `baseline`, which may run as root.
+    pub run_as_root_init: bool,
+    /// Paths of the node; what lies below them is allowed too. May contain template fields.
+    pub host_path: Vec<String>,
+    /// A form in the policy's own HTML.
+    pub raw_html: bool,
+    /// Paths of the Pod that a patch may set, dotted and without list positions: `spec.hostAliases`,
+    /// `spec.containers.lifecycle`. What lies below them is allowed too.
+    pub pod_patch: Vec<String>,
+    /// Secrets of the lab's namespace, by name. May contain template fields.
+    pub secrets: Vec<String>,
+    /// Environment variables that are reserved for the Hub.
+    pub env_prefixes_reserved_override: bool,
+}
+
+/// One kind of grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grant {
+    /// See [`Grants::privileged_init`].
+    PrivilegedInit,
+    /// See [`Grants::run_as_root_init`].
+    RunAsRootInit,
+    /// See [`Grants::host_path`].
+    HostPath,
+    /// See [`Grants::raw_html`].
+    RawHtml,
+    /// See [`Grants::pod_patch`].
+    PodPatch,
+    /// See [`Grants::secrets`].
+    Secrets,
+    /// See [`Grants::env_prefixes_reserved_override`].
+    EnvPrefixesReservedOverride,
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PrivilegedInit => "privileged-init",
+            Self::RunAsRootInit => "run-as-root-init",
+            Self::HostPath => "host-path",
+            Self::RawHtml => "raw-html",
+            Self::PodPatch => "pod-patch",
+            Self::Secrets => "secrets",
+            Self::EnvPrefixesReservedOverride => "env-prefixes-reserved-override",
+        })
+    }
+}
+
+/// Something a policy asks for that nobody granted it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("policy `{policy}`: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
+pub struct GrantViolation {
+    /// The policy's name.
+    pub policy: String,
+    /// Where in its answer.
+    pub field: String,
+    /// The grant that would allow it.
+    pub grant: Grant,
+    /// What the grant would have to list, when it is a list.
+    pub wanted: Option<String>,
+}
+
+struct Wanted<'a>(&'a Option<String>);
+
+impl fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |wanted| write!(f, " for `{wanted}`"))
+    }
+}
+
+/// Something in an answer that needs a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub(crate) field: String,
+    pub(crate) grant: Grant,
+    pub(crate) wanted: Option<String>,
+}
+
+impl Need {
+    pub(crate) fn violated_by(self, policy: &str) -> GrantViolation {
+        GrantViolation {
+            policy: policy.to_owned(),
+            field: self.field,
+            grant: self.grant,
+            wanted: self.wanted,
+        }
+    }
+}
+
+impl Grants {
+    /// The kinds of grant that are given.
+    pub fn given(&self) -> Vec<Grant> {
+        let given = [
+            (Grant::PrivilegedInit, self.privileged_init),
+            (Grant::RunAsRootInit, self.run_as_root_init),
+            (Grant::HostPath, !self.host_path.is_empty()),
+            (Grant::RawHtml, self.raw_html),
+            (Grant::PodPatch, !self.pod_patch.is_empty()),
+            (Grant::Secrets, !self.secrets.is_empty()),
+            (Grant::EnvPrefixesReservedOverride, self.env_prefixes_reserved_override),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
+    }
+
+    pub(crate) fn cover(&self, need: &Need) -> bool {
+        let listed = |fits: &dyn Fn(&str) -> bool| need.wanted.as_deref().is_some_and(fits);
+        match need.grant {
+            Grant::PrivilegedInit => self.privileged_init,
+            Grant::RunAsRootInit => self.run_as_root_init || self.privileged_init,
+            Grant::HostPath => {
+                listed(&|path| self.host_path.iter().any(|prefix| path::is_below(path, prefix)))
+            }
+            Grant::RawHtml => self.raw_html,
+            Grant::PodPatch => {
+                listed(&|field| self.pod_patch.iter().any(|prefix| path::is_field_at_or_below(field, prefix)))
+            }
+            Grant::Secrets => listed(&|name| self.secrets.iter().any(|granted| granted == name)),
+            Grant::EnvPrefixesReservedOverride => self.env_prefixes_reserved_override,
+        }
+    }
+}
