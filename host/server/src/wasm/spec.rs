@@ -11,7 +11,7 @@ use wasmspawner_core::policy::Grants;
 use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 
-/// The operator's name for one policy of the chain. Cheap to clone.
+/// The name of a policy in the configuration. Clones are cheap.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct PolicyName(Arc<str>);
@@ -57,7 +57,7 @@ impl fmt::Display for PolicyName {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Text that is not a digest.
+/// The text is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no digest; it must be `sha256:` and 64 hexadecimal digits")]
 pub struct DigestError(String);
@@ -69,7 +69,7 @@ impl Digest {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The digits alone.
+    /// The hexadecimal digits, without `sha256:`.
     pub fn hex(&self) -> String {
         use fmt::Write as _;
         self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
@@ -114,28 +114,28 @@ impl Serialize for Digest {
     }
 }
 
-/// One policy of the chain, as the operator configures it.
+/// The configuration of one policy of the chain.
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
-    /// Unique in the chain; appears in logs, metrics and errors.
+    /// The name, unique in the chain. It appears in logs, metrics and errors.
     pub name: PolicyName,
-    /// A component, or a directory that holds exactly one `*.wasm`.
+    /// The component's file, or a directory that contains exactly one `*.wasm`.
     pub path: PathBuf,
-    /// Refuses any other file.
+    /// If set, a file with another digest is not loaded.
     pub digest: Option<Digest>,
-    /// Handed to the policy as JSON.
+    /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
-    /// What the policy may ask for beyond the default. Checked by the core, not here.
+    /// What the policy may ask for beyond the default. The core checks this.
     pub grants: Grants,
 
-    /// What happens when it fails.
+    /// What happens when the policy fails.
     pub on_failure: OnFailure,
-    /// Limits of each call.
+    /// The limits of each call.
     pub limits: Limits,
 }
 
 impl PolicySpec {
-    /// A policy without configuration, grants and pin, with the default limits.
+    /// A policy with the default limits and without configuration, grants and digest.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -149,10 +149,11 @@ impl PolicySpec {
         }
     }
 
-    /// A policy as the configuration file has it; relative paths start at `base`.
+    /// A policy from the configuration file. Relative paths start at `base`.
     ///
     /// # Errors
-    /// When the digest is none.
+    ///
+    /// If the digest is malformed.
     pub fn from_config(config: PolicyConfig, base: &Path) -> Result<Self, LoadError> {
         let name = PolicyName::from(config.name);
         let refused = |error| LoadError { policy: name.clone(), kind: LoadErrorKind::Digest(error) };
