@@ -97,7 +97,7 @@ impl History {
         self.read().len()
     }
 
-    /// True when there is none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -11,8 +11,8 @@ use crate::spawner::Labs;
 
 /// The status of all labs in short: one request for all spawners of a Hub.
 ///
-/// With `since`, the revision of an earlier answer, only labs that have changed after it. When that revision is too
-/// old, or comes from before a restart of the service, the answer holds all labs all the same; `complete` is then true.
+/// With `since`, the revision of an earlier answer, only the labs that have changed after it. The answer still holds
+/// all labs, and `complete` is true, when that revision is too old or from before a restart of the service.
 #[utoipa::path(
     get, path = "/lab-status", tag = "labs", operation_id = "get_lab_status",
     params(("since" = Option<String>, Query, description = "The revision of an earlier answer")),

@@ -19,8 +19,8 @@ use tower::{ServiceExt as _, service_fn};
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests under way may still take after the service was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// With more headers than this, hyper closes the connection without an explanation. The documented limit, which is
-/// lower, is in `around.rs`.
+/// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
+/// is lower, is in `around.rs`.
 const HEADERS_COUNT: usize = 512;
 /// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

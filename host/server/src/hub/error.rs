@@ -24,7 +24,7 @@ pub enum HubError {
     Exposed {
         /// The token file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
     /// The token file does not hold exactly one token.

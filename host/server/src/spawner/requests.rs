@@ -78,7 +78,7 @@ pub(super) async fn create(
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
-/// Deletes the pod. With `force`, it is removed without waiting for its containers, because its node does not answer.
+/// Deletes the pod. With `force`, it is removed without waiting for its containers, because its node may be lost.
 pub(super) async fn delete_pod(
     context: Arc<Context>,
     place: Place,

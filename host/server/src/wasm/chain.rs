@@ -20,7 +20,7 @@ use super::spec::{PolicyName, PolicySpec};
 pub struct PolicyAnswer<T> {
     /// The policy that answered.
     pub policy: PolicyName,
-    /// Its answer.
+    /// The answer.
     pub value: T,
 }
 

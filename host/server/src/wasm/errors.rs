@@ -186,7 +186,7 @@ pub enum LoadErrorKind {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
         /// The limit in bytes.
         limit: u64,
@@ -255,7 +255,7 @@ pub enum EngineError {
     Clock(#[source] std::io::Error),
 }
 
-/// Field errors as one line.
+/// Displays field errors on one line.
 struct Listed<'a>(&'a [FieldError]);
 
 impl fmt::Display for Listed<'_> {

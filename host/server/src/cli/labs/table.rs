@@ -1,4 +1,4 @@
-//! Labs as tables.
+//! Prints labs as tables.
 
 use std::io::{self, Write};
 

@@ -32,13 +32,13 @@ pub(in crate::http) enum AuthError {
     UnknownIdentity(Username),
 }
 
-/// Authentication cannot be set up.
+/// Why authentication cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthSetupError {
     /// The file of static tokens cannot be read.
     #[error("auth.static.tokens_file: cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The token file.
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -49,15 +49,15 @@ pub enum AuthSetupError {
         path.display(), path.display()
     )]
     Exposed {
-        /// The file.
+        /// The token file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
     /// The file of static tokens has another format.
     #[error("auth.static.tokens_file: {} is no list of tokens: {problem}", path.display())]
     Malformed {
-        /// The file.
+        /// The token file.
         path: PathBuf,
         /// What is wrong, and where.
         problem: String,

@@ -45,7 +45,7 @@ fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     document
 }
 
-/// This API as an OpenAPI 3.1 document.
+/// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "document", operation_id = "get_openapi", security(()),
     responses((status = 200, description = "The document", body = Object))

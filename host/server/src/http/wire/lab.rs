@@ -68,7 +68,7 @@ pub(in crate::http) struct Lab {
 #[derive(Debug, Serialize, ToSchema)]
 struct Group {
     name: String,
-    /// The group's gid; null or absent when it has none.
+    /// The group's gid; absent when it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     id: Option<u32>,
@@ -84,9 +84,9 @@ struct Quota {
 /// Amounts of CPU and memory.
 #[derive(Debug, Serialize, ToSchema)]
 struct Amounts {
-    /// CPUs; null when there is no amount.
+    /// CPUs; null when not set.
     cpu: Option<f64>,
-    /// Memory in bytes; null when there is no amount.
+    /// Memory in bytes; null when not set.
     memory: Option<u64>,
 }
 

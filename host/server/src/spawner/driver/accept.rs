@@ -109,7 +109,7 @@ impl Driver {
         Ok(())
     }
 
-    /// True while the lab that this spawn made is starting or running.
+    /// True while the lab is starting or running and was made by this spawn.
     fn is_lab_of(&self, spawn: JobId) -> bool {
         matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_)) && self.job_id() == Some(spawn)
     }
