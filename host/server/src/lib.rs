@@ -1,4 +1,4 @@
-//! The service: everything that touches the world around the core.
+//! The service: all IO around the decisions of `wasmspawner-core`.
 
 pub mod cli;
 pub mod history;

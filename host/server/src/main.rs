@@ -1,4 +1,4 @@
-//! The service and its tools.
+//! The program `wasmspawner`: the service and its commands.
 
 fn main() -> std::process::ExitCode {
     wasmspawner::cli::main()

@@ -1,4 +1,4 @@
-//! The one-machine cluster in this process: its API server, its kubelet and the kubeconfig that leads there.
+//! The one-machine cluster in this process: its API server, its kubelet, and a kubeconfig for it.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -23,7 +23,7 @@ use wasmspawner_embedded::kubelet::{
     SimulatedOptions,
 };
 
-/// The one-machine cluster, open but not running yet.
+/// The one-machine cluster, opened but not running yet.
 pub(crate) struct OneMachine {
     server: ApiServer,
     kubelet: Kubelet,
@@ -33,7 +33,7 @@ pub(crate) struct OneMachine {
 }
 
 impl OneMachine {
-    /// Opens the cluster, with what it had when it was last open, and writes its kubeconfig.
+    /// Opens the cluster with the objects it had when it last ran, and writes its kubeconfig.
     pub(crate) async fn open(embedded: &EmbeddedConfig, config: &Config) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(embedded.listen).await.with_context(|| {
             format!(
@@ -60,7 +60,7 @@ impl OneMachine {
         Ok(Self { server, kubelet, listener, certificate, access })
     }
 
-    /// A client that needs no network.
+    /// A client that works inside the process, without the network.
     pub(crate) fn client(&self) -> kube::Client {
         self.server.client()
     }
@@ -76,8 +76,9 @@ impl OneMachine {
     }
 }
 
-/// Two services on one machine must not give their pods the same addresses: each state directory has a range of its
-/// own, of 4,096 out of 127.64.0.0/10, which stays the same from start to start.
+/// The addresses of the cluster's pods. Two services on one machine must not give their pods the same addresses, so
+/// each state directory has its own range of 4,096 addresses in 127.64.0.0/10. It is derived from the directory's path
+/// and stays the same.
 fn pod_addresses(state_dir: &Path) -> AddressRange {
     let digest = Sha256::digest(state_dir.as_os_str().as_encoded_bytes());
     let (second, third) = (64 + digest[0] % 64, digest[1] & 0xf0);
@@ -124,7 +125,7 @@ fn image_command(mapping: &ImageMapping) -> ImageCommand {
     }
 }
 
-/// The service's own namespace, where it keeps its records. On a Kubernetes the Helm release makes it.
+/// Creates the service's own namespace, which holds its records. On a Kubernetes cluster the operator creates it.
 async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()> {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
@@ -135,7 +136,7 @@ async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()>
     }
 }
 
-/// Replaces the file in one step. It holds a credential: nobody else may read it.
+/// Replaces the file in one step. Only the owner may read it, because it holds a credential.
 fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("new");
     let write = || -> std::io::Result<()> {
@@ -147,7 +148,7 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     write().with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// 244 unpredictable bits, for a credential.
+/// A random credential with 244 bits of entropy.
 pub(crate) fn random_token() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }

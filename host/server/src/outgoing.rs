@@ -1,4 +1,4 @@
-//! The client with which other services are asked: the identity provider, JupyterHub.
+//! The HTTP client for other services: the identity provider and JupyterHub.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use reqwest::Client;
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::config::BaseUrl;
 
-/// A client for a service at `url` that may take `timeout` to answer. The system's certificate authorities are
-/// trusted; a system without any can still reach a service over plain HTTP.
+/// A client for the service at `url`, which may take `timeout` to answer. The system's certificate authorities are
+/// trusted; on a system without any, services can still be reached over plain HTTP.
 pub(crate) fn client(url: &BaseUrl, timeout: Duration) -> reqwest::Result<Client> {
-    // The process has one provider of cryptography; whoever comes second finds it there.
+    // The process has one cryptography provider. If one is installed already, this call fails and that one is used.
     let _ = ring::default_provider().install_default();
     let builder = Client::builder().timeout(timeout);
     let plain = url.as_str().starts_with("http://");

@@ -1,4 +1,4 @@
-//! The composition root: the only place that sees every module.
+//! Starts the service and connects its modules. Only this module uses all others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 
-/// A connection on which nothing comes for so long is taken for dead. The API server ends watches before that, after 70 s;
-/// a list that stalls keeps the service from seeing anything for so long.
+/// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
+/// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// Runs the service until `stop`.
+/// Runs the service until `stop` is cancelled.
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     if let Some(state_dir) = &config.state_dir {
         private_directory(state_dir)?;
@@ -64,15 +64,15 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let body_limit = labs.context().config.http.max_body_bytes;
     let address = api.local_addr()?;
 
-    // The one-machine cluster outlives the drivers that work on it.
+    // The one-machine cluster must outlive the drivers that work on it.
     let cluster_stop = CancellationToken::new();
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
-    // What follows the cluster goes on while the service drains.
+    // The tasks that follow the cluster go on while the service drains.
     let spawner_stop = CancellationToken::new();
     let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
-    // Without it the service would know less and less: it ends instead, and is started again.
+    // If that task ends early, the service would work with outdated knowledge. So it stops, and is started again.
     let end = stop.clone().drop_guard();
     let spawner = tokio::spawn(async move {
         Box::pin(running).await;
@@ -98,8 +98,8 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Once the service is asked to end, lets the labs be created whose creation has begun: the next start can follow a
-/// pod to its end, but knows nothing of one that was not created.
+/// Waits, once the service was asked to end, until the labs that are being created have their pods. After a restart, a
+/// lab with a pod is followed further, but one without a pod fails.
 async fn drain(labs: &Labs, stop: &CancellationToken) {
     stop.cancelled().await;
     labs.drain();
@@ -175,7 +175,7 @@ async fn connect(config: &Config) -> anyhow::Result<Connection> {
     Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout).await?)
 }
 
-/// The chain of policies, live: none of them goes live when one cannot.
+/// Loads the chain of policies. If one cannot be loaded, none is.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
     let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let counted = metrics.clone();
@@ -193,7 +193,7 @@ fn compiled_policies(state_dir: &Path) -> PathBuf {
     state_dir.join("compiled-policies")
 }
 
-/// The configuration's paths are absolute, or relative to where the service was started.
+/// What the loader needs to know of a policy. Relative paths are relative to the service's working directory.
 pub(crate) fn spec(policy: &PolicyConfig) -> Result<PolicySpec, LoadError> {
     PolicySpec::from_config(policy.clone(), Path::new(""))
 }
@@ -204,7 +204,7 @@ async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpL
     })
 }
 
-/// The state directory holds secrets: nobody else may look into it.
+/// Creates the state directory. It holds secrets, so only its owner may read it.
 fn private_directory(path: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
@@ -215,7 +215,7 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// On one machine tokens are minted while the service runs (`wasmspawner token`): it starts with none.
+/// Creates an empty file of tokens for the one-machine mode, which `wasmspawner token` adds to while the service runs.
 fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let AuthMethod::Static(tokens) = &config.auth.method else { return Ok(()) };
@@ -227,7 +227,7 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
 /// The file of the state directory in which the service of one machine writes the URL of its API.
 pub(crate) const ADDRESS_FILE: &str = "api.url";
 
-/// On one machine `wasmspawner labs --state-dir` finds the service by what it has written down.
+/// Writes the API's URL into the state directory, where `wasmspawner labs --state-dir` finds it.
 fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow::Result<()> {
     let (Some(state_dir), Some(_)) = (&config.state_dir, &config.embedded) else { return Ok(()) };
     let file = state_dir.join(ADDRESS_FILE);
@@ -235,10 +235,10 @@ fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow:
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 
-/// What a program answers that was interrupted.
+/// The exit code of a program that SIGINT ended (128 + 2).
 const EXIT_AT_ONCE: i32 = 130;
 
-/// Cancelled by SIGINT and SIGTERM; the second of them ends the process.
+/// A token that SIGINT and SIGTERM cancel. The second such signal ends the process at once.
 pub fn termination() -> std::io::Result<CancellationToken> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stop = CancellationToken::new();
@@ -260,7 +260,7 @@ pub fn termination() -> std::io::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// SIGHUP loads the policies anew; when one cannot be loaded, the old ones stay.
+/// Reloads the policies on SIGHUP. If one cannot be loaded, the old ones stay.
 async fn reload_on_hangup(labs: &Labs, stop: &CancellationToken) -> std::io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {

@@ -39,7 +39,7 @@ pub(super) fn submission(given: &[Assignment]) -> anyhow::Result<Map<String, Jso
     Ok(submission)
 }
 
-/// The same as a request has it.
+/// The same submission as the API's `Options`.
 pub(super) fn options(given: &[Assignment]) -> anyhow::Result<Options> {
     form::options(&submission(given)?).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(|error| format!("--option {error}")).collect();
@@ -47,7 +47,7 @@ pub(super) fn options(given: &[Assignment]) -> anyhow::Result<Options> {
     })
 }
 
-/// Environment variables; of two with one name the last one counts.
+/// Environment variables. When a name is given twice, the last value counts.
 pub(super) fn env(given: &[Assignment]) -> anyhow::Result<BTreeMap<EnvName, String>> {
     let parsed = given.iter().map(|Assignment { name, value }| Ok((EnvName::parse(name)?, value.clone())));
     parsed.collect()

@@ -19,8 +19,9 @@ Example:
 
 What is good goes to standard output, every problem to standard error; with a problem the exit code is 1.";
 
-/// Checks the configuration, then loads every policy as the service would: it is compiled, its types are compared,
-/// its own configuration is validated and its hooks are tried. Needs no cluster and starts nothing.
+/// Checks the configuration and every policy. Each policy is loaded as the service loads it: it is compiled, its types
+/// are compared with the WIT contract, its own configuration is validated and its hooks are tried. The check needs no
+/// cluster and starts nothing.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArgs {
@@ -53,7 +54,7 @@ impl CheckArgs {
     }
 }
 
-/// Each policy alone, so that one that is wrong hides no other.
+/// Loads each policy by itself, so that an error in one does not hide errors in the others.
 async fn check_policies(
     policies: &[PolicyConfig],
     out: &mut impl Write,
@@ -83,7 +84,7 @@ fn good(policy: &LoadedPolicy) -> String {
     format!("policy {name}: ok ({} {}, {digest}, {})", plain(title), plain(version), hooks.join(" "))
 }
 
-/// The problems of the policy at `index` of the configuration, each with its key.
+/// The problems of `policies[index]`, each with its configuration key.
 fn problems(index: usize, error: &LoadError) -> Vec<String> {
     let policy = format!("policies[{index}]");
     let key = match &error.kind {

@@ -1,4 +1,4 @@
-//! Where the configuration comes from.
+//! The command line options that choose the configuration, and how they are applied to it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use serde_path_to_error::Track;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
 use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
 
-/// Where the configuration comes from.
+/// The command line options that choose the configuration.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WASMSPAWNER_CONFIG", required_unless_present = "local")]
     pub config: Option<PathBuf>,
-    /// One-machine mode: what the configuration does not say is filled in for trying things out on this machine
+    /// One-machine mode: settings that the configuration leaves out get values for trying things out on this machine
     #[arg(long)]
     pub local: bool,
-    /// Directory for what the service keeps on this machine [default with --local: the user's state directory]
+    /// Directory for the service's own files on this machine [default with --local: the user's state directory]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Address and port of the REST API
@@ -39,7 +39,7 @@ fn runtime(text: &str) -> Result<RuntimeKind, String> {
 }
 
 impl ConfigArgs {
-    /// Reads and checks the configuration. Every problem is named with its key.
+    /// Reads and checks the configuration. The error lists every problem with its configuration key.
     pub fn load(&self) -> anyhow::Result<Config> {
         let origin = self.origin();
         self.file()?.validate().map_err(|problems| {
@@ -48,12 +48,12 @@ impl ConfigArgs {
         })
     }
 
-    /// Where the settings were written, for errors.
+    /// The configuration's file name, or `--local`; the prefix of error messages.
     pub fn origin(&self) -> String {
         self.config.as_deref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
     }
 
-    /// Reads the configuration, with what the command line says beside it; its values are not checked yet.
+    /// Reads the configuration and applies the command line options to it. The values are not checked yet.
     pub fn file(&self) -> anyhow::Result<ConfigFile> {
         let mut file = self.read()?;
         if let Some(listen) = self.listen {
@@ -80,14 +80,14 @@ impl ConfigArgs {
     }
 }
 
-/// The file's text, or what is wrong with it: `limits.spawn: line 3 column 10: ...`.
+/// Parses the file's text. An error names the key and the position: `limits.spawn: line 3 column 10: ...`.
 fn parse(text: &str) -> Result<ConfigFile, String> {
     let mut track = Track::new();
     let parsed = serde_saphyr::with_deserializer_from_str(text, |yaml| {
         ConfigFile::deserialize(serde_path_to_error::Deserializer::new(yaml, &mut track))
     });
     parsed.map_err(|error| {
-        // The lines after the first quote the file.
+        // Only the first line of the error is kept; the others quote the file.
         let error = error.to_string();
         let said = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let key = track.path().to_string();
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Result<ConfigFile, String> {
     })
 }
 
-/// What one machine needs to try things out: static tokens, the embedded cluster, everything on loopback.
+/// Fills in what the one-machine mode needs: static tokens, the embedded cluster and loopback addresses.
 fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Result<()> {
     let state_dir = match &file.state_dir {
         Some(state_dir) => state_dir.clone(),
@@ -125,8 +125,8 @@ fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Resul
     Ok(())
 }
 
-/// Labs run as whoever runs the service. Where that is root they say that they are the usual first user: no lab is
-/// started as root.
+/// The identity of labs: the uid and gid of the service's own process. When the service runs as root, 1000 and 1000 are
+/// used instead, because no lab is started as root.
 fn own_identity() -> IdentityEntry {
     let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
     let (uid, gid) = if uid.is_root() { (1000, 1000) } else { (uid.as_raw(), gid.as_raw()) };

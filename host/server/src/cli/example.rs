@@ -1,4 +1,4 @@
-//! The example configuration is what it says: complete, and every value in it is the default.
+//! Tests that `deploy/wasmspawner.example.yaml` is valid and complete, and that every value in it is the default.
 
 use serde_json::{Value, json};
 use wasmspawner_core::config::ConfigFile;
@@ -6,7 +6,7 @@ use wasmspawner_core::config::auth::AuthConfig;
 
 const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml");
 
-/// The example with everything in it switched on.
+/// The example with its commented-out parts (`#:`) switched on.
 fn everything() -> String {
     EXAMPLE
         .replace("\npolicies: []\n", "\npolicies:\n")
@@ -24,7 +24,7 @@ fn file(yaml: &str) -> ConfigFile {
     serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// `tree` after it was read into the configuration and written down again: defaults are filled in.
+/// The configuration in `yaml`, parsed and serialized again, so that defaults are filled in.
 fn read(yaml: &str) -> Value {
     serde_json::to_value(file(yaml)).unwrap()
 }
@@ -67,7 +67,7 @@ fn every_default_of_authentication_is_the_default() {
     assert_eq!(read(&everything())["auth"], serde_json::to_value(least).unwrap());
 }
 
-/// What has a default may be left out, and would not be missed above.
+/// The tests above do not notice a key that the example leaves out, because its default is filled in.
 #[test]
 fn no_key_is_missing() {
     let (written, known) = (tree(&everything()), read(&everything()));

@@ -56,11 +56,11 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Print the custom resource definitions that the service needs in a cluster
     Crds(crds::CrdsArgs),
-    /// Print the names that KubeSpawner and this service give a user's things
+    /// Print the names that KubeSpawner and this service give to a user's objects
     Names(names::NamesArgs),
 }
 
-/// Does what this process was started for.
+/// The program: parses the command line, runs the command and prints its error.
 #[expect(clippy::print_stderr, reason = "the one place where a failed command says why")]
 pub fn main() -> ExitCode {
     match Cli::parse().run() {
@@ -73,7 +73,7 @@ pub fn main() -> ExitCode {
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command and returns the exit code.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if !matches!(self.command, Command::Serve(_)) {
             init_tool()?;

@@ -1,8 +1,8 @@
-//! Text of others on a terminal.
+//! Untrusted text on a terminal.
 
 use std::borrow::Cow;
 
-/// `text` without characters that tell a terminal to do something.
+/// `text` with its control characters escaped, so that it cannot control the terminal.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(char::is_control) {
         return text.into();

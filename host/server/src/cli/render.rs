@@ -31,38 +31,38 @@ Examples:
 
 Job id and times are zero, so that two renders can be compared. Values in Secrets are never shown.";
 
-/// Prints the Kubernetes objects that a spawn would create, as a stream of YAML documents. The policies are asked as
-/// in a real spawn; no cluster is.
+/// Prints the Kubernetes objects that a spawn would create, as a stream of YAML documents. The policies are asked as in
+/// a real spawn; a cluster is not needed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RenderArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Whose lab, as JupyterHub names the user
+    /// The user's name in JupyterHub
     #[arg(long, value_name = "NAME")]
     user: String,
-    /// Which of the user's servers; the default one when absent
+    /// The name of the user's server; without it, the default server
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     server: String,
     /// A choice in the spawn form; may be repeated
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<Assignment>,
-    /// A variable as the Hub would send it; may be repeated
+    /// An environment variable as the Hub would send it; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<Assignment>,
-    /// The user's number [default: from auth.identities]
+    /// The user's uid [default: from auth.identities]
     #[arg(long)]
     uid: Option<u32>,
-    /// The number of the user's primary group [default: from auth.identities]
+    /// The gid of the user's primary group [default: from auth.identities]
     #[arg(long)]
     gid: Option<u32>,
-    /// A group of the user, with or without its number; may be repeated [default: from auth.identities]
+    /// A group of the user, with or without its gid; may be repeated [default: from auth.identities]
     #[arg(long = "group", value_name = "NAME[:GID]", value_parser = group)]
     groups: Vec<Group>,
-    /// The user has had a lab before, so that init containers for newcomers are left out
+    /// Assume that the user has had a lab before, so that init containers for new users are left out
     #[arg(long)]
     provisioned: bool,
-    /// Say first, in comments, who decided what
+    /// Print first, as comments, which policy or setting decided each field
     #[arg(long)]
     explain: bool,
 }
@@ -107,7 +107,7 @@ impl RenderArgs {
         })
     }
 
-    /// What the command line says, else what the configuration knows.
+    /// The identity from the command line; what is not given there comes from `auth.identities`.
     fn identity(&self, user: &Username, config: &Config) -> anyhow::Result<Identity> {
         let known = config.auth.identities.get(user);
         let missing = || {
@@ -137,7 +137,7 @@ fn mender(blame: wasmspawner_core::lifecycle::Blame) -> &'static str {
     }
 }
 
-/// The objects in the order of their creation.
+/// Writes the objects in the order of their creation.
 fn write(out: &mut impl Write, objects: &LabObjects) -> anyhow::Result<()> {
     for object in objects.redacted() {
         let text = serde_saphyr::to_string(&object)?;

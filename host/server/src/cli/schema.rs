@@ -12,7 +12,7 @@ Example:
 With that file beside the configuration, editors complete and check it after this first line:
   # yaml-language-server: $schema=wasmspawner.schema.json";
 
-/// Prints the JSON Schema of the configuration file, with what every key means.
+/// Prints the JSON Schema of the configuration file, with a description of every key.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SchemaArgs {}

@@ -27,7 +27,7 @@ pub(super) struct TokenArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Who {
-    /// For this user, on their own labs
+    /// For this user's own labs
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// For an administrator
@@ -50,12 +50,12 @@ impl TokenArgs {
     }
 }
 
-/// Where the one-machine mode keeps its tokens.
+/// The file with the tokens of the one-machine mode.
 pub(super) fn tokens_file(state_dir: &Path) -> PathBuf {
     state_dir.join("tokens.yaml")
 }
 
-/// A new token for an administrator.
+/// Adds a new administrator's token to the file and returns it.
 pub(super) fn mint_for_admin(tokens_file: &Path) -> anyhow::Result<String> {
     mint(tokens_file, Username::parse("admin")?, [Scope::AdminNotebook].into())
 }
@@ -89,7 +89,7 @@ impl Who {
     }
 }
 
-/// One write, so that two callers at once do not mix their lines.
+/// Appends the line in a single write, so that the lines of two concurrent callers do not mix.
 fn append(file: &Path, line: &str) -> std::io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The history's file.
+//! The history on disk, in one file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use super::entry::Shared;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
 
-/// What the thread that writes is told.
+/// A message to the thread that writes the file.
 pub(super) enum Write {
-    /// This record has changed, or was forgotten: the file is to say what it says when that is written.
+    /// The record has changed or was dropped. The thread writes the state that the record has at the time of the write.
     Changed(Arc<Shared>),
-    /// Tell when everything before this is written.
+    /// Asks for a message once everything that was sent before is on disk.
     Flush(mpsc::SyncSender<()>),
 }
 
-/// The history cannot be kept in this file.
+/// The history's file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("the history {path} cannot be opened")]
 pub struct HistoryError {
@@ -29,12 +29,12 @@ pub struct HistoryError {
     source: redb::Error,
 }
 
-/// Opens, or makes, the file; answers what is in it, the oldest first, and where changes go.
+/// Opens or creates the file. Returns the records in it, oldest first, and the channel for changes.
 pub(super) fn open(file: &Path) -> Result<(Vec<OperationRecord>, mpsc::Sender<Write>), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
     let (database, records) = match read(file) {
         Ok(opened) => opened,
-        // Another process uses it: moving it aside would take it away from that one.
+        // Another process has the file open; moving it aside would take it away from that process.
         Err(redb::Error::DatabaseAlreadyOpen) => return Err(failed(redb::Error::DatabaseAlreadyOpen)),
         Err(error) => {
             let aside = move_aside(file);
@@ -70,7 +70,7 @@ fn read_all(database: &Database) -> Result<Vec<OperationRecord>, redb::Error> {
         Err(redb::TableError::TableDoesNotExist(_)) => return Ok(records),
         Err(error) => return Err(error.into()),
     };
-    // Job ids sort by time, so the newest come last.
+    // The keys are job ids, which sort by time, so the newest record comes last.
     for entry in table.iter()? {
         let (_, bytes) = entry?;
         match serde_json::from_slice::<OperationRecord>(bytes.value()) {
@@ -81,7 +81,7 @@ fn read_all(database: &Database) -> Result<Vec<OperationRecord>, redb::Error> {
     Ok(records)
 }
 
-/// Writes in groups: what came while the disk was busy goes into one transaction, each record of it once.
+/// Writes in groups: all changes that arrived while the disk was busy go into one transaction, each record once.
 fn write_all(database: &Database, writes: &mpsc::Receiver<Write>) {
     while let Ok(first) = writes.recv() {
         let group = std::iter::once(first).chain(writes.try_iter());
@@ -112,7 +112,7 @@ fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Resul
     }
     writing.commit()?;
     for done in flushed {
-        // Whoever waited for too long is gone.
+        // This fails when the caller of `flush` has stopped waiting.
         let _ = done.try_send(());
     }
     Ok(())

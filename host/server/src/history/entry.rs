@@ -1,4 +1,4 @@
-//! The record of one operation: its driver writes it, others read it.
+//! The record of one operation: the lab's driver writes it, others read it.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -11,22 +11,22 @@ use wasmspawner_core::stage::Finding;
 
 use super::History;
 
-/// The record of one operation, in the history for as long as that keeps it. What is noted is appended to the one record
-/// that there is; the disk gets it a moment later.
+/// A handle to the record of one operation. All handles share one record in memory; changes to it are written to disk a
+/// moment later.
 #[derive(Clone)]
 pub struct HistoryEntry {
     history: History,
     shared: Arc<Shared>,
 }
 
-/// What the history, the driver and the thread that writes to the disk have of one operation.
+/// The record of one operation, shared by the history, the lab's driver and the thread that writes to disk.
 pub(super) struct Shared {
     record: RwLock<Record>,
 }
 
 struct Record {
     operation: OperationRecord,
-    /// The history has dropped it: it goes from the disk too, whatever is noted afterwards.
+    /// True once the history has dropped the record. It is then deleted from disk too, even if it changes afterwards.
     forgotten: bool,
 }
 
@@ -51,7 +51,7 @@ impl Shared {
         self.write().forgotten = true;
     }
 
-    /// The record's key on the disk, and its bytes; none once it is forgotten.
+    /// The record's key on disk, and its bytes; `None` once the history has dropped it.
     pub(super) fn on_disk(&self) -> (String, Option<serde_json::Result<Vec<u8>>>) {
         let record = self.read();
         let bytes = (!record.forgotten).then(|| serde_json::to_vec(&record.operation));
@@ -72,26 +72,26 @@ impl HistoryEntry {
         Self { history, shared }
     }
 
-    /// The record as it is now.
+    /// A copy of the record as it is now.
     pub fn record(&self) -> OperationRecord {
         self.shared.copy()
     }
 
-    /// Notes what was said.
+    /// Adds a log entry to the record.
     pub fn note(&self, logged: &LoggedEntry) {
         self.shared.write().operation.note(logged);
         self.history.save(&self.shared);
     }
 
-    /// Notes what the cluster says.
+    /// Adds what was found in the cluster to the record.
     pub fn note_findings(&self, findings: &[Finding], now: Timestamp) {
         if self.shared.write().operation.note_findings(findings, now) {
             self.history.save(&self.shared);
         }
     }
 
-    /// Notes how the operation ended; false if that is noted already. From then on its record may be dropped for a newer
-    /// one.
+    /// Records how the operation ended; false if that is recorded already. An ended record may be dropped in favour of
+    /// newer ones.
     pub fn end(&self, outcome: Outcome, now: Timestamp) -> bool {
         {
             let mut record = self.shared.write();

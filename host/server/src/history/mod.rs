@@ -1,4 +1,4 @@
-//! What happened in each operation, on the service's own disk, for a while.
+//! The history: records of recent operations, in memory and on the service's own disk.
 
 mod disk;
 mod entry;
@@ -20,14 +20,14 @@ use self::records::Records;
 pub use self::disk::HistoryError;
 pub use self::entry::HistoryEntry;
 
-/// Operations that are remembered of one lab.
+/// The most records that are kept of one lab.
 const MOST_OF_ONE_LAB: usize = 100;
 
-/// How long the end of the service waits for the disk.
+/// How long the service waits for the disk when it ends.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// The records of operations, newest first, kept for a while. Reads come from memory; a thread of its own writes what
-/// happened to the disk, so that no spawn waits for it.
+/// The records of operations. They are read from memory; a separate thread writes changes to disk, so that no spawn
+/// waits for the disk.
 #[derive(Clone)]
 pub struct History {
     records: Arc<RwLock<Records>>,
@@ -35,22 +35,22 @@ pub struct History {
     keep: Keep,
 }
 
-/// What is kept. The record of an operation under way always is.
+/// How long, and how many, records are kept. The record of an operation under way is always kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// For how long after the operation's end.
+    /// How long a record is kept after the operation's end.
     pub span: SignedDuration,
-    /// How many records of all labs together, those of operations under way included.
+    /// The most records of all labs together, including those of operations under way.
     pub operations: usize,
 }
 
 impl History {
-    /// A history that is lost with the process.
+    /// A history without a file. It is lost when the process ends.
     pub fn in_memory(keep: Keep) -> Self {
         Self { records: Arc::default(), disk: None, keep }
     }
 
-    /// Opens, or makes, the history in `file`.
+    /// Opens or creates the history in `file`.
     pub fn open(file: &Path, keep: Keep) -> Result<Self, HistoryError> {
         let (records, disk) = disk::open(file)?;
         let history = Self { disk: Some(disk), ..Self::in_memory(keep) };
@@ -61,8 +61,8 @@ impl History {
         Ok(history)
     }
 
-    /// Keeps the record of an operation that begins, and returns where to note what happens in it. Of an operation that
-    /// is known already, the record that there is.
+    /// Adds the record of an operation that begins and returns a handle to it. If the operation has a record already,
+    /// the handle is to that one.
     pub fn begin(&self, record: OperationRecord) -> HistoryEntry {
         if let Some(known) = self.find(&record.key, record.job_id) {
             return known;
@@ -92,17 +92,18 @@ impl History {
         Some(shared.copy())
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub fn len(&self) -> usize {
         self.read().len()
     }
 
-    /// True when there is none.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Closes what a crash left open, but for operations that still go on: `going_on` names the one of a lab.
+    /// Marks operations that a crash left open as failed (`Interrupted`), except those that still go on. `going_on`
+    /// returns the operation of a lab that still goes on.
     pub fn close_interrupted(&self, now: Timestamp, going_on: impl Fn(&LabKey) -> Option<JobId>) {
         let open = self.read().open();
         for shared in open {
@@ -115,14 +116,14 @@ impl History {
         }
     }
 
-    /// Forgets what is too old.
+    /// Drops the records of operations that ended longer ago than `Keep::span`.
     pub fn expire(&self, now: Timestamp) {
         let Ok(oldest) = now.checked_sub(self.keep.span) else { return };
         let dropped = self.write().drop_before(oldest);
         self.forget(&dropped);
     }
 
-    /// Waits, for a while, until everything is on the disk. For the end of the service.
+    /// Waits until everything is on disk, but at most 5 s. Called when the service ends.
     pub fn flush(&self) {
         let (done, written) = mpsc::sync_channel(1);
         self.tell_disk(Write::Flush(done));
@@ -131,17 +132,17 @@ impl History {
         }
     }
 
-    /// The record has changed.
+    /// Sends the changed record to the thread that writes the file.
     fn save(&self, shared: &Arc<Shared>) {
         self.tell_disk(Write::Changed(Arc::clone(shared)));
     }
 
-    /// The record is of an operation that has ended just now.
+    /// The operation of this record has just ended: applies the limits and saves the record.
     fn ended(&self, shared: &Arc<Shared>) {
         let key = shared.copy().key;
         let dropped = {
             let mut records = self.write();
-            // One that was forgotten stays so.
+            // A record that was dropped is not added again.
             if records.of(&key).any(|known| Arc::ptr_eq(known, shared)) {
                 records.end(&key, shared);
             }
@@ -169,7 +170,7 @@ impl History {
 
     fn tell_disk(&self, write: Write) {
         if let Some(disk) = &self.disk {
-            // The thread ends only with the last sender.
+            // The thread runs until the last sender is gone, so this cannot fail.
             let _ = disk.send(write);
         }
     }

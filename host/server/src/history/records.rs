@@ -1,4 +1,4 @@
-//! The records in memory: which there are, and which of them goes first.
+//! The records in memory, and the order in which they are dropped.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use wasmspawner_core::lab::{JobId, LabKey};
 
 use super::entry::Shared;
 
-/// The records of all labs. What is asked of it answers what is to go from the disk.
+/// The records of all labs. Methods that drop records return them, so that the caller can delete them from disk.
 #[derive(Default)]
 pub(super) struct Records {
-    /// The newest first.
+    /// The records of each lab, newest first.
     of_labs: HashMap<LabKey, VecDeque<Arc<Shared>>>,
-    /// Those of operations that have ended, in the order of that.
+    /// The records of ended operations, ordered by the time of their end.
     ended: BTreeMap<(Timestamp, JobId), LabKey>,
     count: usize,
 }
@@ -32,22 +32,22 @@ impl Records {
         all.filter(|record| record.ended_at().is_none()).cloned().collect()
     }
 
-    /// Adds the newest record of a lab, which there is no other of.
+    /// Adds the newest record of a lab. There must be no record of this operation yet.
     pub(super) fn add(&mut self, key: &LabKey, record: Arc<Shared>) {
         self.end(key, &record);
         self.of_labs.entry(key.clone()).or_default().push_front(record);
         self.count += 1;
     }
 
-    /// The record is of an operation that has ended, if it has.
+    /// Lists the record among the ended ones, if its operation has ended.
     pub(super) fn end(&mut self, key: &LabKey, record: &Shared) {
         if let Some(ended_at) = record.ended_at() {
             self.ended.insert((ended_at, record.job_id()), key.clone());
         }
     }
 
-    /// Drops records until no lab has more than `of_one_lab` and there are no more than `in_all`: those that ended
-    /// first, and never one of an operation under way.
+    /// Drops records until the lab has at most `of_one_lab` and all labs together have at most `in_all`. Operations
+    /// that ended first are dropped first; operations under way are never dropped.
     pub(super) fn drop_above(&mut self, key: &LabKey, of_one_lab: usize, in_all: usize) -> Vec<Arc<Shared>> {
         let mut dropped = Vec::new();
         let of_lab: Vec<Arc<Shared>> = self.of(key).skip(of_one_lab).cloned().collect();

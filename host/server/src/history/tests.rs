@@ -1,4 +1,4 @@
-//! The history, on disk and in memory.
+//! Tests of the history, on disk and in memory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn job(number: u128) -> JobId {
     JobId::new(uuid::Uuid::from_u128(number))
 }
 
-/// An operation on a lab begins, at the second that is its number.
+/// Begins operation `number` of a lab, at second `number`.
 fn begin(history: &History, user: &str, number: u32) -> HistoryEntry {
     let started_at = at(number.into());
     let operation = Operation {
@@ -35,7 +35,7 @@ fn begin(history: &History, user: &str, number: u32) -> HistoryEntry {
     history.begin(OperationRecord::begin(lab(user), &operation))
 }
 
-/// One that also ends, a second later.
+/// Begins an operation and ends it one second later.
 fn begin_and_end(history: &History, user: &str, number: u32) -> HistoryEntry {
     let entry = begin(history, user, number);
     entry.end(Outcome::Complete, at(i64::from(number) + 1));
@@ -54,7 +54,7 @@ fn numbers(history: &History, user: &str) -> Vec<u128> {
         .collect()
 }
 
-/// Opens the file again once the thread that writes it has let go of it.
+/// Opens the file again, once the thread that writes it has closed it.
 fn reopen(file: &Path, keep: Keep) -> History {
     let attempts = std::iter::from_fn(|| {
         std::thread::yield_now();
@@ -146,7 +146,7 @@ fn what_was_dropped_is_gone_from_the_disk_whatever_is_noted_afterwards() {
     let history = History::open(&file, Keep { operations: 2, ..KEEP }).unwrap();
     let dropped = begin_and_end(&history, "ada", 1);
     (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
-    // Trouble of a lab that has been running for long.
+    // A running lab can report trouble long after its record was dropped.
     say(&dropped, 1);
     history.flush();
     drop((history, dropped));

@@ -1,5 +1,5 @@
-//! What happens around every request, whatever its route: its id, its span, limits on its head, its count, and the
-//! shape of its errors.
+//! What happens around every request, whatever its route: request id, tracing span, limits on the request's head,
+//! metrics, and the format of errors.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -20,7 +20,7 @@ const HEADERS_COUNT: usize = 100;
 /// The longest path and query, in bytes.
 const TARGET_LENGTH: usize = 8 * 1024;
 
-/// The outermost layer.
+/// The outermost layer of the router.
 pub(super) async fn every_request(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers());
     let method = request.method().clone();
@@ -43,7 +43,7 @@ pub(super) async fn every_request(State(metrics): State<Metrics>, request: Reque
     .await
 }
 
-/// Answers for a handler that panicked. The message is in the log: what it says is nobody else's business.
+/// Answers for a handler that panicked. The panic's message goes only to the log, because it may hold private data.
 #[expect(clippy::needless_pass_by_value, reason = "the signature is tower-http's")]
 pub(super) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let message = panic
@@ -76,7 +76,7 @@ fn finish(headers: &mut HeaderMap, id: &RequestId) {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Reads are many and boring, changes are few, and failures are what somebody will look for.
+/// Chooses the log level: reads are frequent (debug), changes are few (info), server errors need attention (warn).
 fn log(method: &Method, status: StatusCode, began: Instant) {
     let (status_code, took_ms) = (status.as_u16(), began.elapsed().as_millis());
     if status.is_server_error() {

@@ -1,4 +1,4 @@
-//! A JSON body as bytes: of the right type, and not too large.
+//! The extractor of JSON bodies: checks the content type and the size.
 
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{FromRequest, Request};
@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::problem::Problem;
 
-/// The bytes of a body that says it is JSON.
+/// The bytes of a body with the content type `application/json`.
 #[derive(Debug)]
 pub(super) struct JsonBytes(pub(super) Bytes);
 

@@ -10,7 +10,9 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::{ForgottenError, Labs};
 
-/// Labs that JupyterHub does not know any more. The Hub is asked now, with the service's own token.
+/// Labs that JupyterHub does not know any more.
+///
+/// The service asks the Hub during this request, with its own token.
 #[utoipa::path(
     get, path = "/forgotten", tag = "labs", operation_id = "list_forgotten",
     responses(

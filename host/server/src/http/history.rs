@@ -10,7 +10,7 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// What was done with a lab lately, newest first.
+/// The recent operations on a lab, newest first.
 #[utoipa::path(
     get, path = "/labs/{username}/history", tag = "labs", operation_id = "get_history",
     responses(

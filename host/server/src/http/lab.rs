@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// A lab, or what is left of one that failed.
+/// One lab, also one that has failed.
 #[utoipa::path(
     get, path = "/labs/{username}", tag = "labs", operation_id = "get_lab",
     responses(
@@ -29,7 +29,9 @@ pub(super) async fn get_lab(
     Ok(Json(wire::Lab::from(&*lab)))
 }
 
-/// Stops a lab. Its events tell how that goes.
+/// Stops a lab.
+///
+/// The lab's events report the progress of the stop.
 #[utoipa::path(
     delete, path = "/labs/{username}", tag = "labs", operation_id = "stop_lab",
     responses(

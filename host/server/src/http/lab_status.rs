@@ -9,10 +9,10 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// Where all labs are in their lives, in short: one request for all spawners of a Hub.
+/// The status of all labs in short: one request for all spawners of a Hub.
 ///
-/// With `since`, the revision of an earlier answer, only what has changed after that. An answer with `complete` true
-/// holds all labs, whatever was asked: the revision is too old, or of another start of the service.
+/// With `since`, the revision of an earlier answer, only the labs that have changed after it. The answer still holds
+/// all labs, and `complete` is true, when that revision is too old or from before a restart of the service.
 #[utoipa::path(
     get, path = "/lab-status", tag = "labs", operation_id = "get_lab_status",
     params(("since" = Option<String>, Query, description = "The revision of an earlier answer")),

@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::wire::{self, StatusFilter};
 use crate::spawner::Labs;
 
-/// Which users have a lab.
+/// The names of users who have a lab.
 #[utoipa::path(
     get, path = "/labs", tag = "labs", operation_id = "list_labs",
     params(("status" = Option<Vec<wire::StatusFilter>>, Query, description = "Which labs count; may be repeated. Without it: `running`.")),
@@ -36,7 +36,7 @@ pub(super) async fn list_labs(
 fn filters(query: &str) -> Result<Vec<StatusFilter>, Problem> {
     let mut wanted = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        // Proxies and browsers add parameters of their own.
+        // Other parameters are ignored: proxies and browsers add their own.
         let Some(("status", name)) = pair.split_once('=') else { continue };
         let filter = StatusFilter::parse(name).ok_or_else(|| {
             let msg = "a status is starting, running, terminating, failed or all";

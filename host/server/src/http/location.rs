@@ -1,4 +1,4 @@
-//! Paths of labs.
+//! URL paths of labs.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use wasmspawner_core::lab::LabKey;
 
 use super::prefix::Prefix;
 
-/// The path of a lab.
+/// The URL path of a lab.
 pub(super) fn of_lab(prefix: &Prefix, key: &LabKey) -> String {
     let mut path = format!("{}/labs/{}", prefix.as_str(), segment(key.user.as_str()));
     if !key.server.is_default() {

@@ -1,4 +1,5 @@
-//! The REST API and its event streams: parse, call the spawner, map what it says. Nothing is decided here.
+//! The REST API and its event streams. Handlers parse the request, call the spawner and map the result; they decide
+//! nothing.
 
 mod around;
 pub mod auth;

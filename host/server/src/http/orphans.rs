@@ -9,8 +9,9 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// Pods and namespaces that carry this service's labels and belong to no lab: somebody has interfered. The service leaves
-/// them alone.
+/// Pods, namespaces and environments that carry this service's labels but belong to no lab.
+///
+/// They appear when somebody deletes or changes records or objects by hand. The service never changes them by itself.
 #[utoipa::path(
     get, path = "/orphans", tag = "orphans", operation_id = "list_orphans",
     responses((status = 200, description = "What belongs to no lab", body = Vec<wire::Orphan>))
@@ -23,7 +24,9 @@ pub(super) async fn list_orphans(
     Ok(Json(labs.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }
 
-/// Deletes them. Volume claims in a namespace go with it.
+/// Deletes the orphans.
+///
+/// Deleting a namespace deletes the volume claims in it.
 #[utoipa::path(
     delete, path = "/orphans", tag = "orphans", operation_id = "delete_orphans",
     responses(

@@ -1,4 +1,4 @@
-//! Names in paths, parsed before anything else looks at them.
+//! The extractor of names in paths: they are parsed before a handler runs.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::StatusCode;

@@ -23,7 +23,9 @@ pub(super) async fn list_policies(
     Ok(Json(report(&labs)))
 }
 
-/// Loads all policies anew, or none of them.
+/// Loads all policies again.
+///
+/// If one of them cannot be loaded, none is replaced.
 #[utoipa::path(
     post, path = "/policies/reload", tag = "policies", operation_id = "reload_policies",
     responses(

@@ -1,10 +1,10 @@
-//! The path that the API is below.
+//! The path prefix of the API.
 
 use std::sync::Arc;
 
 use wasmspawner_core::config::HttpConfig;
 
-/// A path such as `/spawner/v1`: begins with a slash and does not end with one.
+/// A path prefix such as `/spawner/v1`: it begins with a slash and does not end with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix(Arc<str>);
 
@@ -14,7 +14,7 @@ impl Prefix {
         Self(config.prefix.as_str().into())
     }
 
-    /// The prefix.
+    /// The prefix as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

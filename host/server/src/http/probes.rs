@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: for the cluster, on a listener of their own.
+//! `/healthz`, `/readyz` and `/metrics`, on a listener of their own.
 
 use axum::Router;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use crate::telemetry::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The routes of the probes' listener.
+/// The router for the listener of probes and metrics.
 pub fn probes(labs: Labs, metrics: Metrics) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "alive\n" }))

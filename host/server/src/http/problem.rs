@@ -1,4 +1,4 @@
-//! Errors as clients see them: `{"detail": [{"loc", "msg", "type"}], "request_id"}`, one entry a problem.
+//! Errors as clients receive them: `{"detail": [{"loc", "msg", "type"}], "request_id"}`, one entry per problem.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::request_id::RequestId;
 
-/// Why a request is refused. It becomes a body in [`render`], which knows the request's id.
+/// Why a request is refused. [`render`], which knows the request's id, makes a body of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -17,14 +17,15 @@ pub(super) struct Problem {
     retry_after: Option<u64>,
 }
 
-/// One thing that is wrong.
+/// One problem with a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct Detail {
-    /// Where: `["path", "username"]`, `["body", "env", "PATH"]`; empty when it is nowhere in particular.
+    /// The part of the request that the problem is about: `["path", "username"]`, `["body", "env", "PATH"]`. Empty when
+    /// it is about no particular part.
     loc: Vec<String>,
-    /// What is wrong, for people.
+    /// What is wrong, as text for people.
     msg: String,
-    /// What is wrong, for programs: a stable word.
+    /// What is wrong, as an identifier for programs. It does not change between versions.
     #[serde(rename = "type")]
     #[schema(rename = "type", value_type = String)]
     kind: &'static str,
@@ -33,14 +34,14 @@ pub(super) struct Detail {
 /// The body of every answer with a 4xx or 5xx status.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ErrorBody {
-    /// What is wrong, one entry a problem; never empty.
+    /// What is wrong, one entry per problem; never empty.
     detail: Vec<Detail>,
-    /// Ties the answer to the service's log; also the header `x-request-id`.
+    /// The request's id, which is also in the service's log and in the header `x-request-id`.
     request_id: String,
 }
 
 impl Detail {
-    /// Something wrong at `loc`.
+    /// A problem with the part `loc` of the request.
     pub(super) fn new<L: Into<String>>(
         loc: impl IntoIterator<Item = L>,
         kind: &'static str,
@@ -51,22 +52,22 @@ impl Detail {
 }
 
 impl Problem {
-    /// One problem that is nowhere in particular.
+    /// One problem that is about no particular part of the request.
     pub(super) fn new(status: StatusCode, kind: &'static str, msg: impl Into<String>) -> Self {
         Self::of(status, vec![Detail::new([""; 0], kind, msg)])
     }
 
-    /// One problem, and where it is.
+    /// One problem with the part `loc` of the request.
     pub(super) fn at(status: StatusCode, loc: &[&str], kind: &'static str, msg: impl Into<String>) -> Self {
         Self::of(status, vec![Detail::new(loc.iter().copied(), kind, msg)])
     }
 
-    /// Several problems at once; there must be one at least.
+    /// Several problems at once. `details` must not be empty.
     pub(super) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
         Self { status, details, retry_after: None }
     }
 
-    /// The request was right and the service is at fault; the log knows more.
+    /// 500: the request is correct and the service is at fault. The details are only in the log.
     pub(super) fn internal() -> Self {
         let msg = "something went wrong in the service; its log has the details under this request_id";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", msg)
@@ -77,13 +78,13 @@ impl Problem {
         Self::at(StatusCode::NOT_FOUND, &["path", "username"], "unknown_lab", msg)
     }
 
-    /// Says after how many seconds another attempt makes sense.
+    /// Adds `Retry-After`: after how many seconds another attempt makes sense.
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// What to say about an answer that some layer below gave without saying more than its status.
+    /// The problem for an error response that a layer below made without a [`Problem`], known only by its status.
     fn of_status(status: StatusCode) -> Self {
         let (kind, msg) = match status {
             StatusCode::NOT_FOUND => ("unknown_route", "there is no such route"),
@@ -107,7 +108,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Gives an answer that is an error its body. Whatever layer refused the request, the shape is the same.
+/// Gives an error response its body, so that errors have one format, whatever layer made them.
 pub(super) fn render(response: Response, request_id: &RequestId) -> Response {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
@@ -117,7 +118,7 @@ pub(super) fn render(response: Response, request_id: &RequestId) -> Response {
         response.extensions().get::<Problem>().cloned().unwrap_or_else(|| Problem::of_status(status));
     let headers = headers(&problem, response.headers());
     let body = ErrorBody { detail: problem.details, request_id: request_id.as_str().to_owned() };
-    // Strings and lists of strings always become JSON; an empty body would still carry the status.
+    // Serializing strings cannot fail; if it did, the empty body would still have the right status.
     let body = serde_json::to_vec(&body).unwrap_or_default();
     (problem.status, headers, Body::from(body)).into_response()
 }
@@ -135,7 +136,7 @@ fn headers(problem: &Problem, given: &HeaderMap) -> HeaderMap {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if problem.status == StatusCode::PAYLOAD_TOO_LARGE {
-        // The rest of the body is not read, so that the connection cannot be used again.
+        // The rest of the body is not read, so the connection cannot be used again.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     headers

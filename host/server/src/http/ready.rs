@@ -1,4 +1,4 @@
-//! Nothing is said about labs before all of them are known: a Hub that heard 404 would believe them dead.
+//! Requests about labs are refused until the service knows all labs: a Hub that gets a 404 takes its lab for stopped.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;

@@ -1,4 +1,4 @@
-//! What the spawner says no with, as answers.
+//! The spawner's errors as HTTP answers.
 
 use http::StatusCode;
 use wasmspawner_core::lifecycle::Refusal;
@@ -59,7 +59,7 @@ impl From<Refusal> for Problem {
 }
 
 impl Problem {
-    /// 503: the service does not know its labs yet, and must not seem to know that there are none.
+    /// 503: the service does not know its labs yet, and a 404 would say that there is no lab.
     pub(super) fn not_ready() -> Self {
         let msg = "the service has just started and does not know its labs yet; try again in a moment";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", msg).retry_after(1)
@@ -74,7 +74,7 @@ fn invalid(errors: &[FieldError]) -> Problem {
     Problem::of(StatusCode::UNPROCESSABLE_ENTITY, details.collect())
 }
 
-/// `volumes[3].name` is `volumes`, `3`, `name`.
+/// The parts of a field's name: `volumes[3].name` becomes `volumes`, `3`, `name`.
 fn path(field: &str) -> impl Iterator<Item = String> {
     field.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(str::to_owned)
 }

@@ -1,20 +1,20 @@
-//! The name of one request, in its answer and in every log line about it.
+//! The id of a request, in its answer and in every log line about it.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-/// Where it travels.
+/// The header that carries the id, in requests and in answers.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The longest id taken over from a caller, in characters.
+/// The longest id that is accepted from a caller, in characters.
 const LONGEST: usize = 64;
 
-/// Visible ASCII without anything that means something in a log or a header.
+/// A request id: ASCII letters, digits, `-`, `_` and `.` only, so that it needs no escaping in a log or a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestId(String);
 
 impl RequestId {
-    /// The id that a proxy gave the request, when it is a plain word; otherwise a new one.
+    /// The id in the request's header, if it is valid; otherwise a new one.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
         headers
@@ -31,7 +31,7 @@ impl RequestId {
         &self.0
     }
 
-    /// As a header's value; an id is one always.
+    /// The id as a header value. It always is a valid one.
     pub(super) fn to_header(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&self.0).ok()
     }

@@ -1,4 +1,4 @@
-//! The index of the API: every route, the handler named after it, nothing else.
+//! All routes of the API, each with its handler. Nothing else is here.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -30,7 +30,7 @@ pub(super) struct Route {
     handler: MethodRouter<Api>,
 }
 
-/// Everything about labs.
+/// The routes that answer only once the service is ready.
 fn lab_routes() -> Vec<Route> {
     let single = [
         route("GET", "/labs", get(list_labs)),
@@ -54,7 +54,7 @@ fn lab_routes() -> Vec<Route> {
     single.into_iter().chain(of_servers.into_iter().flatten()).collect()
 }
 
-/// What is open to everyone.
+/// The routes that need no credential.
 fn public_routes() -> Vec<Route> {
     vec![route("GET", "/openapi.json", get(get_openapi)), route("GET", "/docs", get(browse))]
 }
@@ -65,7 +65,7 @@ pub(super) fn routes() -> Vec<Route> {
     lab_routes().into_iter().chain(public_routes()).collect()
 }
 
-/// The API below its prefix. `body_limit` is the most bytes that a body may have.
+/// The router of the API, with all routes below the prefix. A body may have at most `body_limit` bytes.
 pub fn router(api: Api, body_limit: usize) -> Router {
     let labs = collect(lab_routes()).route_layer(from_fn_with_state(api.labs.clone(), when_ready));
     let routes = labs.merge(collect(public_routes()));
@@ -83,7 +83,7 @@ fn route(method: &'static str, path: &str, handler: MethodRouter<Api>) -> Route 
     Route { method, path: path.to_owned(), handler }
 }
 
-/// The same handler for the user's default server and for a named one.
+/// The routes of one handler, for the user's default server and for a named one.
 fn of_server(method: &'static str, lab: &str, rest: &str, handler: MethodRouter<Api>) -> [Route; 2] {
     [
         Route { method, path: format!("{lab}{rest}"), handler: handler.clone() },

@@ -1,4 +1,4 @@
-//! Accepting connections.
+//! Accepts and serves HTTP connections.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,14 +17,15 @@ use tower::{ServiceExt as _, service_fn};
 
 /// How long a client may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long requests under way may take after the service was told to stop.
+/// How long requests under way may still take after the service was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Above this, connections are refused before anything can say why: the limit proper is in the router's outer layer.
+/// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
+/// is lower, is in `around.rs`.
 const HEADERS_COUNT: usize = 512;
-/// After an error that the next attempt would meet again, such as running out of file descriptors.
+/// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown`; then answers what is under way, for 5 s at most.
+/// Serves until `shutdown`. After that, requests under way have at most 5 s to finish.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
     let connections = TaskTracker::new();
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
@@ -44,7 +45,7 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
 }
 
 async fn connection(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
-    // Events are small and should arrive at once.
+    // Events are small and must arrive at once, so Nagle's algorithm is switched off.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));

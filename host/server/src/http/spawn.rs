@@ -16,7 +16,9 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// Starts a lab. Answers as soon as the site's policies have agreed; the lab's events tell how it goes on.
+/// Starts a lab.
+///
+/// The answer comes as soon as the site's policies have agreed; the lab's events report the further progress.
 #[utoipa::path(
     post, path = "/labs/{username}/spawn", tag = "labs", operation_id = "spawn_lab",
     request_body = wire::SpawnBody,

@@ -9,7 +9,7 @@ use super::path::LabPath;
 use super::problem::Problem;
 use crate::spawner::Labs;
 
-/// The form with which a user chooses a lab: a fragment to be put into a `<form>`.
+/// The form with which a user chooses a lab: a fragment of HTML for the inside of a `<form>`.
 #[utoipa::path(
     get, path = "/spawn-form/{username}", tag = "labs", operation_id = "get_spawn_form",
     responses(

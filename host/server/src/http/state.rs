@@ -1,4 +1,4 @@
-//! What handlers are given. Each takes the part it needs.
+//! The state of the handlers. Each handler takes the part that it needs.
 
 use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
@@ -8,17 +8,17 @@ use super::prefix::Prefix;
 use crate::spawner::Labs;
 use crate::telemetry::Metrics;
 
-/// Everything the API works with.
+/// Everything that the handlers need.
 #[derive(Clone, FromRef)]
 pub struct Api {
-    /// The labs.
+    /// The labs of this service.
     pub labs: Labs,
-    /// Who calls.
+    /// Finds out who sent a request.
     pub authenticator: Authenticator,
-    /// What is counted.
+    /// Counts requests and readers of event streams.
     pub metrics: Metrics,
-    /// Below which path the API is.
+    /// The path below which the API is served.
     pub prefix: Prefix,
-    /// When the service stops; event streams end then, so that their readers reconnect to its successor.
+    /// Cancelled when the service stops. Event streams end then, and their readers reconnect to the next instance.
     pub shutdown: CancellationToken,
 }

@@ -10,7 +10,9 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// The volumes that a server keeps while it has no lab. Empty where volumes go with the lab.
+/// The volume claims that a server keeps while it has no lab.
+///
+/// The list is empty where volumes are deleted with the lab.
 #[utoipa::path(
     get, path = "/labs/{username}/volumes", tag = "labs", operation_id = "get_volumes",
     responses(
@@ -26,8 +28,10 @@ pub(super) async fn get_volumes(
     Ok(Json(wire::Volumes::new(&key, labs.volumes(&key).as_ref())))
 }
 
-/// Deletes the volumes of a server that is deleted: those that a policy wants deleted and no other server uses.
-/// JupyterHub asks for it when a named server or its user is deleted.
+/// Deletes the volume claims of a server that JupyterHub deletes.
+///
+/// Only claims that a policy wants deleted and that no other server uses are deleted. JupyterHub calls this when a
+/// named server or its user is deleted.
 #[utoipa::path(
     delete, path = "/labs/{username}/volumes", tag = "labs", operation_id = "release_volumes",
     responses(

@@ -1,36 +1,36 @@
-//! Why JupyterHub gave no answer that can be used.
+//! Why a question to JupyterHub has no usable answer.
 
 use std::path::PathBuf;
 
 use http::StatusCode;
 use wasmspawner_core::forgotten::IncompleteList;
 
-/// Why JupyterHub gave no answer that can be used.
+/// Why a question to JupyterHub has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HubError {
     /// The file with the token cannot be read.
     #[error("hub.token_file: cannot read {}: {problem}", path.display())]
     Unreadable {
-        /// The file.
+        /// The token file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         problem: String,
     },
-    /// Others may read it.
+    /// Other users may read the token file.
     #[error(
         "hub.token_file: {} has mode {mode:04o}, so others can read it; run: chmod 600 {}",
         path.display(), path.display()
     )]
     Exposed {
-        /// The file.
+        /// The token file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
-    /// It has something else in it.
+    /// The token file does not hold exactly one token.
     #[error("hub.token_file: {} holds no token; write one line with the service's token at JupyterHub", path.display())]
     NoToken {
-        /// The file.
+        /// The token file.
         path: PathBuf,
     },
     /// The Hub does not know the token.
@@ -40,47 +40,47 @@ pub enum HubError {
         path.display()
     )]
     UnknownToken {
-        /// The file.
+        /// The token file.
         path: PathBuf,
     },
-    /// The token may not read what is needed.
+    /// The token lacks scopes that the service needs.
     #[error(
         "JupyterHub does not grant this service's token the scopes {missing}, for all users; add a role with \
          `\"scopes\": [\"list:users\", \"read:servers\"]` for it to c.JupyterHub.load_roles"
     )]
     MissingScopes {
-        /// Which ones.
+        /// The missing scopes, separated by commas.
         missing: String,
     },
     /// The Hub does not answer.
     #[error("JupyterHub at {url} cannot be reached: {problem}")]
     Unreachable {
-        /// Where it was asked.
+        /// The Hub's API URL.
         url: String,
-        /// What happened.
+        /// Why it cannot be reached.
         problem: String,
     },
-    /// The Hub answers with an error.
+    /// The Hub answers with an error status.
     #[error("JupyterHub at {url} answers {status}")]
     Answered {
-        /// Where it was asked.
+        /// The Hub's API URL.
         url: String,
-        /// Its answer.
+        /// The status of the answer.
         status: StatusCode,
     },
-    /// The answer has another shape.
+    /// The answer has another form than the Hub's API documents.
     #[error("JupyterHub's answer cannot be understood: {problem}; is hub.api_url that of its API?")]
     Malformed {
-        /// What is wrong with it.
+        /// What is wrong with the answer.
         problem: String,
     },
-    /// The list is not complete.
+    /// The Hub's list of users is not complete.
     #[error("JupyterHub's list of users is incomplete: {0}")]
     Incomplete(#[from] IncompleteList),
 }
 
 impl HubError {
-    /// True if asking again may help; otherwise somebody has to change a setting here or at the Hub.
+    /// True if asking again may help. Otherwise somebody has to change a setting, here or at the Hub.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Answered { .. } | Self::Incomplete(_))
     }

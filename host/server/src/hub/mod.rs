@@ -1,4 +1,4 @@
-//! Asking JupyterHub which servers it knows, with the service's own token at the Hub.
+//! A client of JupyterHub's API: asks which servers the Hub knows, with the service's own token.
 
 mod error;
 
@@ -18,20 +18,21 @@ use wasmspawner_core::secret::SecretString;
 
 use crate::outgoing;
 
-/// Asks for pages (JupyterHub 2.2 and later). Without it the Hub answers with one list, which it may cut off.
+/// Asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one list, which it may cut
+/// off.
 const PAGES: &str = "application/jupyterhub-pagination+json";
-/// Users a page; a Hub that gives fewer says so.
+/// Users per page. A Hub with a lower limit answers with smaller pages and says so.
 const PAGE: usize = 200;
 /// How long all pages together may take.
 const ALL_PAGES: Duration = Duration::from_mins(2);
 
-/// The Hub's API, as the service calls it by itself.
+/// A client of the Hub's API, with the service's own token.
 pub struct HubApi {
     client: Client,
     config: Hub,
 }
 
-/// What the Hub says about the owner of a token.
+/// The fields that are read of the Hub's answer about the owner of a token.
 #[derive(Deserialize)]
 struct TokenOwner {
     #[serde(default)]
@@ -39,13 +40,13 @@ struct TokenOwner {
 }
 
 impl HubApi {
-    /// Sets the client up. The token is read when it is needed.
+    /// Makes the client. The token is read from its file at every request.
     pub fn new(config: Hub) -> reqwest::Result<Self> {
         let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
         Ok(Self { client, config })
     }
 
-    /// The servers that the Hub knows as active, all of them or an error.
+    /// All servers that the Hub knows as active. An incomplete list is an error.
     pub async fn servers(&self) -> Result<HubServers, HubError> {
         let all = tokio::time::timeout(ALL_PAGES, self.all_pages()).await;
         all.unwrap_or_else(|_| Err(self.unreachable(format!("no complete answer within {ALL_PAGES:?}"))))
@@ -85,7 +86,7 @@ impl HubApi {
         }
     }
 
-    /// The token that is in the file now: it may be replaced while the service runs.
+    /// The token in the file. The file is read anew each time, because it may be replaced while the service runs.
     async fn token(&self) -> Result<SecretString, HubError> {
         let path = &self.config.token_file;
         let unreadable =
@@ -111,7 +112,7 @@ impl HubApi {
     }
 }
 
-/// The innermost cause, which says what happened; those around it say that something did.
+/// The innermost cause. It says what happened; the errors around it only say that the request failed.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

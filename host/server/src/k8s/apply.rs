@@ -1,4 +1,4 @@
-//! Creating a lab.
+//! Creates the objects of a lab.
 
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ use wasmspawner_core::manifest::{LabObject, LabObjects};
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
 
-/// Between two looks at an object that must go before a new one can be made.
+/// The pause between two looks at an object that must be deleted before a new one can be created.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Who owns the fields that this service writes.
+/// The field manager of what this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
-/// Creates the objects of labs, and never changes one that is there: a retry finds what the try before it made.
+/// Creates the objects of labs and never changes one that exists, so that a retry finds what the attempt before it
+/// made.
 #[derive(Clone)]
 pub struct Applier {
     client: Client,
@@ -32,14 +33,14 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// Creates through `client`, each request bounded by `request_timeout`.
+    /// An `Applier` for `client`. Each request may take `request_timeout`.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, request_timeout }
     }
 
-    /// Creates a lab within a time: the namespace, then everything else at once, then the pod. Namespace and pod are
-    /// answered as they were created. What exists under their names and does not belong to `spawn`, the uid of the lab's
-    /// record, is left alone, and the creation fails.
+    /// Creates a lab within the time `within`: the namespace first, then everything else in parallel, then the pod. If
+    /// an object exists already and does not belong to `spawn`, the uid of the lab's record, it is left alone and the
+    /// creation fails.
     pub async fn lab(
         &self,
         objects: &LabObjects,
@@ -50,7 +51,8 @@ impl Applier {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
         let namespace = self.object(objects.first(), spawn, &retry_policy).await?;
         let rest: Vec<LabObject> = objects.rest().collect();
-        // All of them are waited for, also when one fails: none is still on its way when the rest is deleted.
+        // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
+        // again.
         let created = join_all(rest.iter().map(|object| self.object(object, spawn, &retry_policy))).await;
         created.into_iter().collect::<Result<Vec<_>, _>>()?;
         let pod = self.object(&LabObject::from(objects.last().clone()), spawn, &retry_policy).await?;
@@ -74,7 +76,8 @@ impl Applier {
             LabObject::Namespace(_) | LabObject::Pod(_) => {
                 create_own(&api, &dynamic(value)?, object.kind(), spawn, &action, retry_policy).await
             }
-            // One that is on its way out shows in what is created in it.
+            // Whether an existing namespace is being deleted is not checked: creating the other objects in it would
+            // fail then.
             LabObject::RetainedNamespace(_) => {
                 let namespace = dynamic(value)?;
                 Ok(create(&api, &namespace, &action, retry_policy).await?.unwrap_or(namespace))
@@ -87,17 +90,17 @@ impl Applier {
     }
 }
 
-/// What a creation was answered with.
+/// The objects of a new lab, as the API server returned them.
 #[derive(Debug)]
 pub struct CreatedLab {
-    /// The namespace; as it was asked for, when it is one that stays and was there.
+    /// The namespace. If it is one that is kept and it existed already, this is the object as it was requested.
     pub namespace: Namespace,
     /// The pod.
     pub pod: Pod,
 }
 
-/// Creates what nobody else may have made. One that is there already belongs to `spawn`, because the answer to an
-/// earlier try was lost, or it is somebody else's.
+/// Creates an object that must belong to the spawn. If it exists already, either it belongs to `spawn`, because the
+/// answer to an earlier attempt was lost, or it belongs to somebody else, which is an error.
 async fn create_own(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
@@ -110,14 +113,14 @@ async fn create_own(
         if !belongs_to(&found.metadata, spawn) {
             return Err(taken(kind, object));
         }
-        // One of an earlier spawn of the lab has to go first, and is on its way.
+        // An object of an earlier spawn of the lab is being deleted, and must be gone first.
         Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, object))
     };
     create_or(api, object, action, retry_policy, judge).await
 }
 
-/// The same of kinds that the service may not read, Secrets above all: whether one that is there is its own, it asks
-/// with a patch that tests the label and changes nothing.
+/// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs to
+/// the spawn is checked with a JSON patch that tests its label and changes nothing.
 async fn create_own_unread(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
@@ -144,13 +147,13 @@ fn taken(kind: &'static str, object: &DynamicObject) -> KubernetesError {
     KubernetesError::Taken { kind, name: object.metadata.name.clone().unwrap_or_default() }
 }
 
-/// True if an object says that it belongs to the spawn whose record has this uid.
+/// True if the object's label names the spawn whose record has this uid.
 pub(crate) fn belongs_to(metadata: &ObjectMeta, spawn: &str) -> bool {
     let label = metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
     !spawn.is_empty() && label.is_some_and(|label| label == spawn)
 }
 
-/// True if two objects were made by the same spawn.
+/// True if the same spawn made both objects.
 fn same_job(one: &DynamicObject, other: &DynamicObject) -> bool {
     let job = |object: &DynamicObject| object.metadata.labels.as_ref()?.get(JOB_ID_LABEL).cloned();
     job(one) == job(other)
@@ -160,7 +163,7 @@ fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, Kub
     object.try_parse().map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
-/// Creates an object. Nothing when there is one of its name, which is left alone.
+/// Creates an object. `None` if one of its name exists; that one is left alone.
 async fn create(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
@@ -174,7 +177,8 @@ async fn create(
     }
 }
 
-/// Creates what must be left alone when it exists, and is created anew when it is on its way out.
+/// Creates an object, or leaves the existing one alone. If the existing one is being deleted, waits and creates a new
+/// one.
 async fn create_or_keep(
     api: &Api<DynamicObject>,
     object: &DynamicObject,
@@ -185,7 +189,7 @@ async fn create_or_keep(
         .await
 }
 
-/// Creates an object. Of one that is there already, `judge` says whether that will do; otherwise its end is waited for.
+/// Creates an object. If one exists already, `judge` decides whether to return it; otherwise waits until it is deleted.
 async fn create_or(
     api: &Api<DynamicObject>,
     object: &DynamicObject,

@@ -1,4 +1,4 @@
-//! Volume claims, which outlive labs.
+//! Volume claims, which can outlive labs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams};
 use super::retry::{RetryPolicy, retrying};
 use super::{Deletion, KubernetesError};
 
-/// Looks for volume claims and deletes them.
+/// Reads and deletes volume claims.
 #[derive(Clone)]
 pub struct Claims {
     client: Client,
@@ -18,19 +18,19 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Works through `client`. A request may take `request_timeout`, and is tried for a minute.
+    /// A `Claims` for `client`. One request may take `request_timeout`; it is retried for a minute.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, retry_policy: RetryPolicy::for_a_minute(request_timeout) }
     }
 
-    /// The metadata of a claim, if there is one of this name.
+    /// The metadata of a claim; `None` if there is none of this name.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, KubernetesError> {
         let (claims, action) = (self.of(namespace), format!("read PersistentVolumeClaim {namespace}/{name}"));
         let found = retrying(&self.retry_policy, &action, || claims.get_metadata_opt(name)).await?;
         Ok(found.map(|claim| claim.metadata))
     }
 
-    /// Deletes a claim. Kubernetes waits with the deletion until no pod uses it.
+    /// Deletes a claim. Kubernetes delays the deletion until no pod uses the claim.
     pub async fn delete(&self, namespace: &str, name: &str) -> Result<Deletion, KubernetesError> {
         let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
         let (claims, how) = (self.of(namespace), DeleteParams::background());

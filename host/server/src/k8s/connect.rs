@@ -1,4 +1,4 @@
-//! Reaching a cluster.
+//! Connects to a cluster.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -13,30 +13,30 @@ use super::rate_limiter::paced;
 use super::timed::timed;
 use crate::telemetry::Metrics;
 
-/// The clients of one cluster. Watches have one of their own: they hold connections for minutes, and must not keep
-/// requests waiting.
+/// The clients of one cluster. Watches have a client of their own, because they hold connections for minutes and must
+/// not delay requests.
 #[derive(Clone)]
 pub struct Connection {
-    /// For requests.
+    /// The client for requests.
     pub requests: Client,
-    /// For watches.
+    /// The client for watches.
     pub watches: Client,
-    /// Whether the API answers.
+    /// Whether the API answers, by the requests of both clients.
     pub health: Health,
 }
 
-/// No cluster can be reached with this configuration.
+/// Why there is no connection to a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither inside a cluster nor a usable kubeconfig.
+    /// The service does not run in a cluster, and there is no usable kubeconfig.
     #[error(
         "there is no usable kubeconfig, and this is no pod of a cluster; name a kubeconfig in `kubernetes.kubeconfig`"
     )]
     Infer(#[source] kube::config::InferConfigError),
-    /// The named kubeconfig is no good.
+    /// The named kubeconfig cannot be used.
     #[error("the kubeconfig {path} cannot be used")]
     Kubeconfig {
-        /// The file.
+        /// The kubeconfig file.
         path: String,
         /// What is wrong with it.
         #[source]
@@ -48,12 +48,12 @@ pub enum ConnectError {
 }
 
 impl Connection {
-    /// One client for both, as for a cluster in this process.
+    /// A connection to a cluster in this process, with one client for both.
     pub fn in_process(client: Client) -> Self {
         Self { requests: client.clone(), watches: client, health: Health::default() }
     }
 
-    /// The same, counting what is asked.
+    /// The same connection, whose requests are counted in the metrics.
     #[must_use]
     pub fn counted(self, metrics: &Metrics) -> Self {
         Self {
@@ -63,10 +63,11 @@ impl Connection {
         }
     }
 
-    /// Connects to the cluster of a kubeconfig, of the environment, or of the pod this runs in. `silence` is the time
-    /// after which a connection that brings nothing is taken for dead; the server is asked to end watches before that.
-    /// Watches aside, the API is asked at most `per_second` times a second, and one request may take `request_timeout`,
-    /// counted from its turn.
+    /// Connects to the cluster of a kubeconfig, of the environment, or of the pod that the service runs in.
+    ///
+    /// `silence` is the time after which a connection without data counts as dead; it must be longer than the watches,
+    /// which the server is asked to end earlier. `per_second` limits the rate of requests, not of watches. One request
+    /// may take `request_timeout`; time that it waits for the rate limiter does not count.
     pub async fn open(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -84,7 +85,7 @@ impl Connection {
             );
         }
         config.read_timeout = Some(silence);
-        // Retries are in one place: in `retry`, which knows the operation's deadline.
+        // Retries are made only in `retry`, which knows the operation's deadline.
         config.default_retry = false;
         let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
         let mut requests = timed(requests, request_timeout);

@@ -1,4 +1,4 @@
-//! Counting what the Kubernetes API is asked.
+//! Counts requests to the Kubernetes API.
 
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
@@ -8,7 +8,7 @@ use tower::service_fn;
 use super::health::Health;
 use crate::telemetry::Metrics;
 
-/// The same client, each request of which is counted by verb and class of the answer, and tells whether the API answers.
+/// The same client. Each request is counted by verb and status, and its result updates `health`.
 pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {

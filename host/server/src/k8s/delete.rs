@@ -1,4 +1,4 @@
-//! Deleting a lab.
+//! Deletes the objects of a lab.
 
 use std::time::Duration;
 
@@ -16,25 +16,25 @@ use super::KubernetesError;
 use super::apply::belongs_to;
 use super::retry::{RetryPolicy, retrying};
 
-/// What a deletion found.
+/// The result of a request to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// The object is on its way out.
+    /// The object is being deleted.
     Accepted,
-    /// There was nothing to delete.
+    /// The object did not exist.
     Gone,
 }
 
-/// Which of the objects of one name is meant.
+/// Identifies a lab's own object among those that have had its name.
 #[derive(Debug, Clone)]
 pub struct Own {
-    /// The uid of the record that it has to belong to.
+    /// The uid of the record that the object must belong to.
     pub spawn: String,
-    /// Its own uid, where that is known. Otherwise it is read first.
+    /// The object's own uid, if it is known. Otherwise the object is read first.
     pub uid: Option<String>,
 }
 
-/// Deletes the objects of labs, and nothing else: an object is deleted by its uid, after it was seen to belong to the
+/// Deletes objects of labs and nothing else: an object is deleted by its uid, after it was seen that it belongs to the
 /// lab.
 #[derive(Clone)]
 pub struct Deleter {
@@ -43,12 +43,12 @@ pub struct Deleter {
 }
 
 impl Deleter {
-    /// Deletes through `client`, each request bounded by `request_timeout`.
+    /// A `Deleter` for `client`. Each request may take `request_timeout`.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
         Self { client, request_timeout }
     }
 
-    /// Deletes a pod, giving its containers `grace_seconds` to end.
+    /// Deletes a pod. Its containers have `grace_seconds` to end.
     pub async fn pod(
         &self,
         place: &Place,
@@ -61,7 +61,7 @@ impl Deleter {
         self.delete_own(&pods, place.pod.as_str(), own, how, within).await
     }
 
-    /// Deletes a namespace and all that is in it.
+    /// Deletes a namespace and everything in it.
     pub async fn namespace(
         &self,
         name: &str,
@@ -72,7 +72,7 @@ impl Deleter {
         self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
     }
 
-    /// Reads pod and namespace of a place, from the API server itself.
+    /// Reads the pod and the namespace of a lab directly from the API server.
     pub async fn read(
         &self,
         place: &Place,
@@ -88,8 +88,8 @@ impl Deleter {
         )
     }
 
-    /// Deletes what a lab has in a namespace that stays: what `selector` selects of each kind, volume claims and the pod
-    /// excepted.
+    /// Deletes a lab's objects in a namespace that is kept: of each kind, the objects that `selector` selects. Volume
+    /// claims and the pod are not deleted here.
     pub async fn lab_objects(
         &self,
         namespace: &str,
@@ -139,7 +139,7 @@ impl Deleter {
             let looked = uid.is_none();
             if looked {
                 match retrying(&retry_policy, &action, || api.get_opt(name)).await? {
-                    // What stands there now is not ours: ours is gone.
+                    // The object that has the name now belongs to somebody else, so the lab's own is gone.
                     Some(found) if belongs_to(found.meta(), &own.spawn) => {
                         uid.clone_from(&found.meta().uid);
                     }
@@ -153,7 +153,7 @@ impl Deleter {
                 Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
                     return Ok(Deletion::Gone);
                 }
-                // Another of its name by now, or the namespace controller is at it already.
+                // Another object has the name by now, or the namespace controller is deleting this one already.
                 Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" && looked => {
                     return Ok(Deletion::Accepted);
                 }

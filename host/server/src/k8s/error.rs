@@ -1,52 +1,52 @@
-//! What can go wrong with the Kubernetes API.
+//! Errors of the Kubernetes API.
 
 use std::fmt;
 
 use kube::core::Status;
 
-/// Why the API server did not do what was asked, after all retries.
+/// Why the API server did not do what was requested, after all retries.
 #[derive(Debug, thiserror::Error)]
 pub enum KubernetesError {
-    /// No answer, or none in time.
+    /// There was no answer, or none in time.
     #[error("the Kubernetes API cannot be reached")]
     Unavailable(#[source] kube::Error),
-    /// It answered no.
+    /// The API server refused the request.
     #[error("the Kubernetes API refused to {action}: {message}")]
     Refused {
-        /// What was asked, such as `apply Pod nb-ada`.
+        /// What was requested, such as `create Pod nb-ada`.
         action: String,
-        /// Kubernetes' reason, such as `Forbidden` or `Invalid`.
+        /// The reason that Kubernetes gives, such as `Forbidden` or `Invalid`.
         reason: String,
-        /// Kubernetes' words.
+        /// The message that Kubernetes gives.
         message: String,
     },
-    /// What should be created exists, and its deletion does not come to an end.
+    /// The object to create exists already, and its deletion does not finish in time.
     #[error("the cluster could not {action}: the old one is still being deleted")]
     StillBeingDeleted {
-        /// What was asked.
+        /// What was requested.
         action: String,
     },
-    /// What should be created exists, and belongs to somebody else.
+    /// The object to create exists already and belongs to somebody else.
     #[error("the {kind} {name} exists already and is not this lab's; it is left alone")]
     Taken {
-        /// `Namespace` or `Pod`.
+        /// The kind of the object, such as `Namespace` or `Pod`.
         kind: &'static str,
-        /// Its name.
+        /// The name of the object.
         name: String,
     },
-    /// The operation was cancelled or its time was up.
+    /// The operation was cancelled, or its time was over.
     #[error("cancelled")]
     Cancelled,
-    /// The answer cannot be understood.
+    /// The answer cannot be parsed.
     #[error("the Kubernetes API answered with something unexpected")]
     Unexpected(#[source] kube::Error),
-    /// An object cannot be read or written as what it should be.
+    /// An object does not have the form that its kind should have.
     #[error("an object is not of the expected form")]
     Malformed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl KubernetesError {
-    /// Sorts an error of the client. `action` says what was asked.
+    /// Classifies an error of the client. `action` says what was requested.
     pub(super) fn from_client(action: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Refused {
@@ -61,7 +61,7 @@ impl KubernetesError {
         }
     }
 
-    /// `CamelCase`, stable: the machine-readable reason of a failed operation.
+    /// The machine-readable reason of a failed operation, in `CamelCase`. It does not change between versions.
     pub fn reason(&self) -> &str {
         match self {
             Self::Unavailable(_) => "ClusterUnavailable",
@@ -76,7 +76,7 @@ impl KubernetesError {
     }
 }
 
-/// True for a refusal that time may mend: load, a restart, a namespace that is still on its way out.
+/// True for an error that may pass by itself: overload, a restart, a namespace that is still being deleted.
 pub(super) fn is_transient(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => is_transient_status(status),
@@ -87,11 +87,11 @@ pub(super) fn is_transient(error: &kube::Error) -> bool {
 
 fn is_transient_status(status: &Status) -> bool {
     let passing = match status.code {
-        // A namespace on its way out; a new quota that its controller has not counted yet.
+        // The namespace is still being deleted, or the controller has not counted a new quota yet.
         403 => {
             ["being terminated", "status unknown for quota"].iter().any(|text| status.message.contains(text))
         }
-        // Two objects at once that one quota counts.
+        // Two objects that count towards the same quota were created at the same time.
         409 => status.message.contains("resourcequotas"),
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! A queue in which users take turns: a hundred servers of one user do not stand before the only one of another.
+//! A queue in which users take turns: a hundred servers of one user do not delay the only server of another.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,20 +6,20 @@ use tokio::sync::oneshot;
 use wasmspawner_core::names::Username;
 
 tokio::task_local! {
-    /// Whose lab the requests of this task are for.
+    /// The user for whose lab this task makes requests.
     static USER: Username;
 }
 
-/// Does some work whose requests are for a lab of this user. Requests of tasks that the work spawns are not.
+/// Runs `work`, whose requests are made for a lab of this user. Requests of tasks that `work` spawns are not included.
 pub(crate) async fn on_behalf_of<W: Future>(user: Username, work: W) -> W::Output {
     USER.scope(user, work).await
 }
 
-/// Requests that wait, of many users. Those for nobody in particular share one turn.
+/// Waiting requests, by user. All requests that are for no particular user share one turn.
 #[derive(Default)]
 pub(super) struct FairQueue {
     waiting: HashMap<Option<Username>, VecDeque<oneshot::Sender<()>>>,
-    /// Whoever has something waiting, once, in the order of their turns.
+    /// The users who have waiting requests, each once, in the order of their turns.
     turns: VecDeque<Option<Username>>,
 }
 
@@ -28,7 +28,8 @@ impl FairQueue {
         self.turns.is_empty()
     }
 
-    /// Takes the last place of the user whom this task works for.
+    /// Adds a request at the end of the queue of the user for whom this task works. `go` is completed when it may
+    /// proceed.
     pub(super) fn push(&mut self, go: oneshot::Sender<()>) {
         self.push_for(USER.try_with(Username::clone).ok(), go);
     }
@@ -41,7 +42,7 @@ impl FairQueue {
         waiting.push_back(go);
     }
 
-    /// Lets the next one go; false when nobody waits any more.
+    /// Lets the next request proceed; false when none is waiting any more.
     pub(super) fn let_one_go(&mut self) -> bool {
         while let Some(user) = self.turns.pop_front() {
             let Some(waiting) = self.waiting.get_mut(&user) else { continue };
@@ -77,7 +78,7 @@ mod tests {
             queue.push_for((!name.is_empty()).then(|| user(name)), go);
             turns.push((name, turn));
         }
-        // One of ada's callers waits no more.
+        // One of ada's callers has stopped waiting.
         turns.remove(1);
         let mut order = Vec::new();
         while queue.let_one_go() {

@@ -1,11 +1,12 @@
-//! Named points at which a test lets the service die, or a task of it panic. Not in release builds.
+//! Named points at which a test can make the service abort, or a task of it panic. They are not in release builds.
 
-/// The variable that names a point: `abort before delete Pod`, `abort after create Namespace`, `panic observe ada`. The
-/// first time a point is reached whose name begins so, that happens; once in a process.
+/// The variable holds the action, `abort` or `panic`, and the beginning of a point's name: `abort before delete Pod`,
+/// `abort after create Namespace`, `panic observe ada`. The action happens once per process, at the first point whose
+/// name begins so.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "WASMSPAWNER_FAULT";
 
-/// A point is reached. Its name is made only where it is needed.
+/// Marks a point. `name` is called only when a test has set the variable.
 #[cfg(debug_assertions)]
 pub(crate) fn reached(name: impl FnOnce() -> String) {
     use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Whether the Kubernetes API answers.
+//! Tracks whether the Kubernetes API answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long nothing but failures may come before the API is taken to be away: one that is restarted, or one request that
-/// is lost, is not worth a word.
+/// How long all requests must fail before the API counts as away. A restart of the API server or one lost request takes
+/// less time.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Whether the Kubernetes API answers, by what became of the service's own requests. Cheap to clone.
+/// Whether the Kubernetes API answers, according to the results of the service's own requests. Clones share the state.
 #[derive(Clone)]
 pub struct Health {
     failing_since: Arc<Mutex<Option<Instant>>>,
@@ -24,17 +24,17 @@ impl Default for Health {
 }
 
 impl Health {
-    /// True while the API is known to be away.
+    /// True while the API counts as away.
     pub fn is_away(&self) -> bool {
         *self.away.borrow()
     }
 
-    /// Follows it.
+    /// A receiver of every change.
     pub fn follow(&self) -> watch::Receiver<bool> {
         self.away.subscribe()
     }
 
-    /// A request was answered, or failed as requests do when the API is away.
+    /// Notes the result of a request: false if it failed as requests do when the API is away.
     pub(super) fn note(&self, answered: bool) {
         let mut failing_since = self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
         let away = if answered {

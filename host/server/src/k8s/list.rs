@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Lists objects page by page.
 
 use kube::Resource;
 use kube::api::{Api, ListParams};
@@ -9,8 +9,8 @@ use super::retry::{RetryPolicy, retrying};
 
 const PAGE: u32 = 500;
 
-/// Every object of a kind that `selector` selects. Each page is asked for again when it fails, and a list that the API
-/// server cannot continue begins anew.
+/// All objects of a kind that `selector` selects. A page that fails is requested again. When the API server cannot
+/// continue a list because it has expired, the list begins anew.
 pub(crate) async fn list<K>(api: &Api<K>, selector: &str, action: &str) -> Result<Vec<K>, KubernetesError>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
@@ -18,8 +18,8 @@ where
     list_some(api, selector, action, Some).await
 }
 
-/// The same of what `keep` makes of each object, page by page: where it is much smaller, a list of ten thousand objects
-/// never stands in memory.
+/// Like `list`, but keeps only what `keep` returns for each object. When that is much smaller than the object, a list
+/// of ten thousand objects needs little memory.
 pub(crate) async fn list_some<K, T>(
     api: &Api<K>,
     selector: &str,

@@ -1,5 +1,5 @@
-//! Requests to the Kubernetes API: creating, deleting, reading and listing. It decides nothing; retries live here and
-//! only here.
+//! Requests to the Kubernetes API: create, delete, read and list. Nothing is decided here. Retries are made here and
+//! nowhere else.
 
 mod apply;
 mod claims;

@@ -1,4 +1,4 @@
-//! Not more requests than a control plane puts up with, the urgent ones first.
+//! Limits the rate of requests to the Kubernetes API, and lets the urgent ones go first.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use tower::service_fn;
 
 use super::fair_queue::FairQueue;
 
-/// The same client, with at most so many requests a second, and as many at once after a quiet while.
+/// The same client with a limit of `per_second` requests a second. After a quiet second, as many may go at once.
 pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);
@@ -32,32 +32,32 @@ pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
     Client::new(service, namespace)
 }
 
-/// The API server has too much to do, and says for how long nobody should ask it anything.
+/// How long the API server asks clients to wait because it is overloaded: `Retry-After` of a 429.
 fn asked_to_wait<B>(answer: &Response<B>) -> Option<Duration> {
     let too_many = answer.status() == StatusCode::TOO_MANY_REQUESTS;
     let seconds: u64 = answer.headers().get(RETRY_AFTER).filter(|_| too_many)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_HOLD))
 }
 
-/// However long the API server asks everybody to wait.
+/// The longest time for which requests are held back, whatever `Retry-After` says.
 const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
-/// One turn in so many goes to who has waited longest among the least urgent: lists must not wait for ever while
-/// hundreds of labs start.
+/// Every sixteenth turn goes to the least urgent requests, so that lists are not delayed for ever while hundreds of
+/// labs start.
 const SHARE: u32 = 16;
 
-/// Who goes first when not everybody can.
+/// The order in which waiting requests are sent, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Urgency {
-    /// What ends a lab, and so takes load off the cluster.
+    /// Deletions: they end labs and so reduce the load of the cluster.
     Stop,
-    /// A lab's pod: everything else of it is there already.
+    /// Creation of a lab's pod: all other objects of the lab exist already.
     Pod,
-    /// What somebody waits for.
+    /// All other requests; usually a user waits for them.
     Spawn,
-    /// The first of a lab's objects: one that has begun is finished first.
+    /// Creation of a lab's first object. It comes after the others, so that labs that were begun are finished first.
     Namespace,
-    /// What looks after the whole.
+    /// Lists, which serve the whole service and not one lab.
     Housekeeping,
 }
 
@@ -74,20 +74,20 @@ impl Urgency {
     }
 }
 
-/// A token bucket that holds what a second brings.
+/// A token bucket. It holds the tokens of one second.
 #[derive(Clone)]
 struct RateLimiter {
     bucket: Arc<Mutex<Bucket>>,
 }
 
 struct Bucket {
-    /// Time between two requests.
+    /// The time between two requests at the full rate.
     interval: Duration,
-    /// From when on the bucket is full. It is short of one token for each interval until then.
+    /// When the bucket will be full. Until then it lacks one token per `interval`.
     full_at: Instant,
-    /// Nobody goes before.
+    /// No request is sent before this time.
     held_until: Instant,
-    /// By urgency, users in turn; one task lets them go.
+    /// The waiting requests by urgency. A single task lets them proceed.
     waiting: [FairQueue; 5],
     served: bool,
     turns: u32,
@@ -106,13 +106,13 @@ impl RateLimiter {
         Self { bucket: Arc::new(Mutex::new(bucket)) }
     }
 
-    /// Lets nobody go for a while.
+    /// Holds all requests back for `pause`.
     fn hold(&self, pause: Duration) {
         let mut bucket = self.bucket();
         bucket.held_until = bucket.held_until.max(Instant::now() + pause);
     }
 
-    /// Waits until a request of this urgency may go.
+    /// Waits until a request of this urgency may be sent.
     async fn wait_turn(&self, urgency: Urgency) {
         let turn = {
             let mut bucket = self.bucket();
@@ -126,11 +126,11 @@ impl RateLimiter {
             }
             turn
         };
-        // The task that serves ends only when nobody waits.
+        // The serving task ends only when no request is waiting, so the sender is not dropped.
         let _ = turn.await;
     }
 
-    /// Lets those who wait go, one after the other, until nobody waits.
+    /// Lets waiting requests proceed, one after the other, until none is left.
     async fn serve(self) {
         loop {
             let ready_at = {
@@ -157,7 +157,7 @@ impl RateLimiter {
 }
 
 impl Bucket {
-    /// Takes a token, or says when there will be one.
+    /// Takes a token, or returns the time at which there will be one.
     fn take(&mut self, now: Instant) -> Result<(), Instant> {
         if now < self.held_until {
             return Err(self.held_until);
@@ -172,7 +172,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// The most urgent of those who still wait; now and then the least urgent.
+    /// Lets the most urgent waiting request proceed; every `SHARE`th time, the least urgent one.
     fn let_one_go(&mut self) {
         self.turns = self.turns.wrapping_add(1);
         let least_first = self.turns.is_multiple_of(SHARE);

@@ -1,4 +1,4 @@
-//! Small facts that outlive labs.
+//! Small values that outlive labs, stored in `ConfigMap`s.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::KubernetesError;
 use super::list::list;
 use super::retry::{RetryPolicy, retrying};
 
-/// Label of the `ConfigMap`s that keep records: which set of facts they belong to.
+/// The label of the `ConfigMap`s that store values. Its value is the name of the set.
 const RECORDS_LABEL: &str = "wasmspawner.io/records";
 
-/// A set of facts, one a key, kept in `ConfigMap`s of the service's own namespace. Sixty-four of them share the keys,
+/// A set of values by key, stored in `ConfigMap`s in the service's own namespace. The keys are spread over 64 of them,
 /// so that a site with a hundred thousand users stays below the size limit of one object.
 #[derive(Clone)]
 pub struct Records {
@@ -25,20 +25,20 @@ pub struct Records {
 }
 
 impl Records {
-    /// The facts called `name` in `namespace`. A request may take `request_timeout`, and is tried for a minute.
+    /// The set `name` in `namespace`. One request may take `request_timeout`; it is retried for a minute.
     pub fn new(client: Client, namespace: &str, name: &'static str, request_timeout: Duration) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);
         Self { config_maps: Api::namespaced(client, namespace), name, retry_policy }
     }
 
-    /// Every fact that was ever recorded.
+    /// All keys and values of the set.
     pub async fn all(&self) -> Result<BTreeMap<String, String>, KubernetesError> {
         let selector = format!("{RECORDS_LABEL}={}", self.name);
         let shards = list(&self.config_maps, &selector, &format!("list the records {}", self.name)).await?;
         Ok(shards.into_iter().filter_map(|shard| shard.data).flatten().collect())
     }
 
-    /// Records `value` under `key`, a valid key of a ConfigMap.
+    /// Stores `value` under `key`, which must be valid as a key of a ConfigMap.
     pub async fn set(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
         match self.patch(key, &json!(value)).await {
             Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
@@ -48,7 +48,7 @@ impl Records {
         }
     }
 
-    /// Forgets what was recorded under `key`.
+    /// Removes `key` and its value.
     pub async fn remove(&self, key: &str) -> Result<(), KubernetesError> {
         match self.patch(key, &Value::Null).await {
             Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(()),
@@ -70,7 +70,7 @@ impl Records {
         shard.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
         let (how, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
         match retrying(&self.retry_policy, &action, || self.config_maps.create(&how, &shard)).await {
-            // Somebody else was first: theirs is extended.
+            // Another request has created it first; the key is added to that one.
             Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
                 self.patch(key, &json!(value)).await
             }

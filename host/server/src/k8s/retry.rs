@@ -1,4 +1,4 @@
-//! Trying again, within a deadline.
+//! Retries requests until a deadline.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use super::KubernetesError;
 use super::error::is_transient;
 use super::fault_point::reached;
 
-/// How often and how long requests are tried.
+/// How long requests are tried.
 #[derive(Debug, Clone)]
 pub(crate) struct RetryPolicy {
-    /// One request.
+    /// The time limit of one request.
     pub(crate) request: Duration,
-    /// All tries together.
+    /// The time limit of all attempts together.
     pub(crate) total: Duration,
-    /// Ends it early.
+    /// Ends the attempts early.
     pub(crate) cancel: CancellationToken,
 }
 
 impl RetryPolicy {
-    /// Waits, unless the operation is cancelled meanwhile.
+    /// Waits; fails if the operation is cancelled meanwhile.
     pub(super) async fn pause(&self, pause: Duration) -> Result<(), KubernetesError> {
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
@@ -29,12 +29,12 @@ impl RetryPolicy {
         }
     }
 
-    /// For what nobody cancels.
+    /// A policy that cannot be cancelled.
     pub(crate) fn of(request: Duration, total: Duration) -> Self {
         Self { request, total, cancel: CancellationToken::new() }
     }
 
-    /// For what no operation waits for with a time limit of its own.
+    /// A policy with a minute in all, for requests that are not part of an operation with a time limit of its own.
     pub(super) fn for_a_minute(request: Duration) -> Self {
         Self::of(request, Duration::from_mins(1))
     }
@@ -43,8 +43,8 @@ impl RetryPolicy {
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Calls until it works, the refusal is final, the time is up or the operation is cancelled. A call must be
-/// idempotent: the one before may have worked without our hearing of it.
+/// Calls until it succeeds, the error is final, the time is over, or the operation is cancelled. The call must be
+/// idempotent: an earlier attempt may have succeeded although its answer was lost.
 pub(crate) async fn retrying<T, F>(
     retry_policy: &RetryPolicy,
     action: &str,
@@ -60,7 +60,8 @@ where
             return Err(KubernetesError::Cancelled);
         }
         reached(|| format!("before {action}"));
-        // Beyond its own time limit a request may wait for its turn, but never for longer than the operation lasts.
+        // A request may wait for the rate limiter longer than its own time limit, but not longer than the operation
+        // lasts.
         let limit = retry_policy.request.max(deadline.saturating_duration_since(Instant::now()));
         let answer = tokio::time::timeout(limit, call()).await;
         reached(|| format!("after {action}"));

@@ -1,4 +1,4 @@
-//! The site's own secrets, which are copied into labs.
+//! The site's own Secrets, whose values are copied into labs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub struct SiteSecrets {
 }
 
 impl SiteSecrets {
-    /// Reads in `namespace`. A request may take `request_timeout`, and is tried for a minute.
+    /// The Secrets in `namespace`. One request may take `request_timeout`; it is retried for a minute.
     pub fn new(client: Client, namespace: &str, request_timeout: Duration) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);
         Self { secrets: Api::namespaced(client, namespace), retry_policy }
     }
 
-    /// All keys of a Secret. An unknown Secret is an error that names it.
+    /// All keys of a Secret. If the Secret does not exist, the error names it.
     pub async fn read(&self, name: &str) -> Result<BTreeMap<String, ByteString>, KubernetesError> {
         let action = format!("read Secret {name}");
         let secret = retrying(&self.retry_policy, &action, || self.secrets.get(name)).await?;

@@ -1,4 +1,4 @@
-//! A time limit for one request.
+//! A time limit for each request.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
 
-/// The same client, whose requests fail when their answer has not come within a time, to the end of its body: an API
-/// server or a proxy that stalls in the middle of an answer is asked again like one that gives none. Not for watches. The
-/// time that a request waits for its turn does not count: this is the innermost layer.
+/// The same client, whose requests fail if the whole answer, including its body, has not arrived within `limit`. An API
+/// server or a proxy that stalls in the middle of an answer is thus retried like one that does not answer. Not for
+/// watches. This is the innermost layer, so time spent waiting for the rate limiter does not count.
 pub(super) fn timed(client: Client, limit: Duration) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {

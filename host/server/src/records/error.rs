@@ -1,4 +1,4 @@
-//! What can go wrong with a record.
+//! Errors of records.
 
 use wasmspawner_core::names::ObjectName;
 
@@ -8,26 +8,26 @@ use crate::k8s::KubernetesError;
 /// Why a record was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The API server did not do it.
+    /// The API server did not do what was requested.
     #[error(transparent)]
     Kubernetes(#[from] KubernetesError),
-    /// There is one of this name that is another's.
+    /// A record of this name exists already and belongs to another lab.
     #[error("the record {name} exists already and is of the user {user}")]
     Taken {
-        /// The record.
+        /// The record's name.
         name: ObjectName,
-        /// Whose it is.
+        /// The user to whom it belongs.
         user: String,
     },
-    /// Somebody else has changed what is wanted.
+    /// Somebody else has changed what the record asks for.
     #[error("the record was changed by somebody else")]
     Changed(Box<StoredSpawn>),
-    /// It does not exist any more.
+    /// The record does not exist any more.
     #[error("the record does not exist any more")]
     Gone,
 }
 
-/// The cluster does not know the kind of records.
+/// The custom resource `Spawn` is not installed in the cluster.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the cluster does not know the custom resource spawns.wasmspawner.io, in which the service keeps its records; install it with `wasmspawner crds | kubectl apply -f -`, or apply deploy/crds.yaml"

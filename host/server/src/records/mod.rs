@@ -1,4 +1,4 @@
-//! The records of what was spawned: `Spawn` objects in the service's own namespace.
+//! The records of labs: `Spawn` objects in the service's own namespace.
 
 mod error;
 mod stored;
@@ -23,10 +23,10 @@ use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnSt
 
 use crate::k8s::{KubernetesError, RetryPolicy, list_some, retrying};
 
-/// How long a record is tried to be written. Who asks for a lab waits for that.
+/// How long an attempt to write a record may take. The user who asks for a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
 
-/// Who owns the fields that this service writes.
+/// The field manager of what this service writes.
 const FIELD_MANAGER: &str = "wasmspawner";
 
 /// Reads and writes records.
@@ -38,13 +38,14 @@ pub struct SpawnRecords {
 }
 
 impl SpawnRecords {
-    /// The records of one installation of the service, in `namespace`.
+    /// The records of one installation of the service (`instance`), in `namespace`.
     pub fn new(client: Client, namespace: &str, instance: LabelValue, request_timeout: Duration) -> Self {
         let api = Api::namespaced_with(client, namespace, &resource());
         Self { api, instance, request_timeout }
     }
 
-    /// Fails when the cluster does not know the kind. One that cannot be reached is asked again later.
+    /// Fails when the custom resource is not installed. When the cluster cannot be reached, this succeeds; later
+    /// requests report it.
     pub async fn check_installed(&self) -> Result<(), NotInstalled> {
         match self.api.list(&ListParams::default().limit(1)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Err(NotInstalled),
@@ -52,20 +53,20 @@ impl SpawnRecords {
         }
     }
 
-    /// Every record of this installation. One that cannot be read is logged and left out.
+    /// All records of this installation. A record that cannot be parsed is logged and left out.
     pub async fn list(&self) -> Result<Vec<StoredSpawn>, KubernetesError> {
         list_some(&self.api, &self.selector(), "list Spawns", StoredSpawn::read).await
     }
 
-    /// Whose labs have a record.
+    /// The labs that have a record.
     pub async fn labs(&self) -> Result<Vec<LabKey>, KubernetesError> {
         let lab = |object| StoredSpawn::read(object)?.spec.lab_key();
         list_some(&self.api, &self.selector(), "list Spawns", lab).await
     }
 
-    /// Writes down a spawn that was accepted, and tries that until `until`. `AlreadyExists` is no error for the same
-    /// operation: the answer to an earlier try was lost. `Changed` is one of the same lab that an earlier request has left,
-    /// for the same reason.
+    /// Writes the record of an accepted spawn; retries until `until`. If the record exists already with the same
+    /// operation, the answer to an earlier attempt was lost, and this succeeds. `Changed` returns a record of the same
+    /// lab that an earlier request has left for the same reason.
     pub async fn create(
         &self,
         name: &ObjectName,
@@ -92,7 +93,8 @@ impl SpawnRecords {
         }
     }
 
-    /// Replaces what a record says, and tries that until `until`. It fails with `Changed` when somebody else has changed what is wanted meanwhile.
+    /// Replaces the content of a record; retries until `until`. Fails with `Changed` if somebody else has changed what
+    /// the record asks for meanwhile.
     pub async fn save(
         &self,
         stored: &StoredSpawn,
@@ -108,11 +110,12 @@ impl SpawnRecords {
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
                     }
-                    // Somebody wants it stopped who was not heard of yet.
+                    // Somebody has asked for a stop that this service did not know of yet.
                     if current.deleting && !stored.deleting && spec.desired == Desired::Running {
                         return Err(RecordError::Changed(Box::new(current)));
                     }
-                    // An earlier try of ours whose answer was lost, or somebody who changed other things.
+                    // The conflict comes from our own earlier attempt, whose answer was lost, or from a change to other
+                    // fields.
                     let (now, before) = (&current.spec, &stored.spec);
                     let ours = now.operation.id == spec.operation.id && now.desired == spec.desired;
                     let untouched = now.operation.id == before.operation.id && now.desired == before.desired;
@@ -142,7 +145,7 @@ impl SpawnRecords {
         retrying(&self.retry_policy(until), &action, || self.api.replace(name, &how, &object)).await
     }
 
-    /// Deletes the record of something of which nothing is left.
+    /// Deletes the record of a lab that has no objects left.
     pub async fn delete(&self, stored: &StoredSpawn) -> Result<(), KubernetesError> {
         let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
         let retry_policy = self.retry_policy(soon());
@@ -161,8 +164,8 @@ impl SpawnRecords {
         self.is_gone(stored, deleted.map(drop)).await.map(drop)
     }
 
-    /// True if an answer says that the record does not exist any more. A conflict says that another has its name, or
-    /// that somebody was writing at the same time: the record is read to tell which.
+    /// True if the answer means that the record does not exist any more. A conflict means either that a new record has
+    /// the name or that somebody wrote at the same time, so the record is read to find out.
     async fn is_gone(
         &self,
         stored: &StoredSpawn,
@@ -185,7 +188,7 @@ impl SpawnRecords {
         }
     }
 
-    /// The record of this name, if it is one of this installation.
+    /// The record of this name, if it belongs to this installation.
     pub async fn get(&self, name: &ObjectName) -> Result<Option<StoredSpawn>, RecordError> {
         Ok(self.read(name, soon()).await?.filter(|found| self.is_ours(found)))
     }
@@ -200,7 +203,7 @@ impl SpawnRecords {
         Ok(found.map(StoredSpawn::try_read).transpose()?)
     }
 
-    /// What is left of the time until then, for one request as for all tries of it.
+    /// The time left until `until`, as the limit of one request and of all attempts.
     fn retry_policy(&self, until: Instant) -> RetryPolicy {
         let left = until.saturating_duration_since(Instant::now());
         RetryPolicy::of(self.request_timeout.min(left), left)
@@ -211,7 +214,7 @@ impl SpawnRecords {
     }
 }
 
-/// Makes the kind known to a cluster where it is not, as the one-machine cluster needs it.
+/// Installs the custom resource definition, or updates it. Only the one-machine cluster needs this.
 pub async fn install(client: Client) -> Result<(), KubernetesError> {
     let definition: CustomResourceDefinition = serde_json::from_value(record::definition())
         .map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
@@ -223,7 +226,7 @@ pub async fn install(client: Client) -> Result<(), KubernetesError> {
     Ok(())
 }
 
-/// Until when something is tried that nobody waits for.
+/// The deadline of writes that no request waits for.
 pub fn soon() -> Instant {
     Instant::now() + TRY_FOR
 }

@@ -1,4 +1,4 @@
-//! A record as the API server has it.
+//! A record as the API server stores it.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use wasmspawner_core::record::{API_VERSION, FINALIZER, INSTANCE_LABEL, KIND, Spa
 
 use crate::k8s::KubernetesError;
 
-/// A record as the API server has it.
+/// A record as the API server stores it.
 #[derive(Debug, Clone)]
 pub struct StoredSpawn {
-    /// Its name.
+    /// The name of the object.
     pub name: ObjectName,
-    /// Which one of that name.
+    /// The uid of the object, which differs from that of an earlier object of the same name.
     pub uid: String,
-    /// Which installation of the service wrote it.
+    /// The installation of the service that wrote it.
     pub instance: Option<String>,
-    /// It is being deleted: somebody wants it stopped.
+    /// True while the object is being deleted, which is a request to stop the lab.
     pub deleting: bool,
-    /// What is wanted.
+    /// What the record asks for.
     pub spec: SpawnSpec,
-    /// What became of it.
+    /// What the service has done about it.
     pub status: Option<SpawnStatus>,
     metadata: ObjectMeta,
 }
 
 impl StoredSpawn {
-    /// Its resource version as a number, by which two states of one record are told apart.
+    /// The resource version as a number, for comparing two states of the same record.
     pub fn version(&self) -> u64 {
         let version = self.metadata.resource_version.as_deref();
         version.and_then(|version| version.parse().ok()).unwrap_or_default()
     }
 
-    /// Reads an object; one that is no record of this version is logged.
+    /// Parses an object. One that cannot be parsed is logged, and the result is `None`.
     pub(super) fn read(object: DynamicObject) -> Option<Self> {
         let name = object.metadata.name.clone().unwrap_or_default();
         match Self::try_read(object) {
@@ -65,14 +65,15 @@ impl StoredSpawn {
         })
     }
 
-    /// The same object, saying something else.
+    /// The same object with another spec and status.
     pub(super) fn with(
         &self,
         spec: &SpawnSpec,
         status: &SpawnStatus,
     ) -> Result<DynamicObject, KubernetesError> {
         let mut metadata = self.metadata.clone();
-        // A deletion of ours that did not come to its end may have taken it away.
+        // The service's own deletion removes the finalizer first. If that deletion did not finish, the finalizer is set
+        // again here.
         if !self.deleting {
             metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
         }
@@ -80,7 +81,7 @@ impl StoredSpawn {
     }
 }
 
-/// A record that is not written yet.
+/// The object of a new record.
 pub(super) fn new_object(
     name: &ObjectName,
     instance: &LabelValue,

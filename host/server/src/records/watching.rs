@@ -1,4 +1,4 @@
-//! Hearing of what others do to records: `kubectl delete spawn`, above all.
+//! Watches records for changes by others, such as `kubectl delete spawn`.
 
 use futures::StreamExt;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -8,11 +8,11 @@ use wasmspawner_core::record::INSTANCE_LABEL;
 
 use super::{SpawnRecords, StoredSpawn, resource};
 
-/// The server is asked to end a watch after so many seconds, because some platforms let them fall silent.
+/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
 const RECONNECT_SECONDS: u32 = 70;
 
 impl SpawnRecords {
-    /// Tells every state of every record, until cancelled. The service's own writes are among them.
+    /// Calls `on_change` with every state of every record until `stop`, including those that the service itself wrote.
     pub async fn watch(
         &self,
         client: Client,

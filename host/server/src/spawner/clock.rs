@@ -1,10 +1,10 @@
-//! The time that deadlines are measured with.
+//! The clock for deadlines.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Time of day as it was when the service started, and monotonic from then on: an operator who sets the machine's clock
-/// does not make every spawn of that moment time out.
+/// A clock that starts with the time of day and is monotonic from then on, so that setting the machine's clock does not
+/// make all spawns time out.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     began: Instant,
@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Reads the time of day once.
+    /// Starts the clock at the present time of day.
     pub fn start() -> Self {
         Self { began: Instant::now(), began_at: Timestamp::now() }
     }

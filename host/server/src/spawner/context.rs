@@ -1,4 +1,4 @@
-//! What every driver works with.
+//! The configuration and modules that every driver uses.
 
 use std::sync::Arc;
 
@@ -24,56 +24,56 @@ use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
-/// What every driver works with: the site's configuration and the modules below this one.
+/// The configuration and modules that every driver uses.
 pub struct Context {
-    /// The configuration.
+    /// The validated configuration.
     pub config: Config,
-    /// The live chain of policies.
+    /// The loaded chain of policies.
     pub policies: Policies,
-    /// The cluster.
+    /// The client for requests to the cluster.
     pub client: kube::Client,
-    /// Creates objects.
+    /// Creates the objects of labs.
     pub applier: Applier,
-    /// Deletes them.
+    /// Deletes the objects of labs.
     pub deleter: Deleter,
-    /// The records of what was spawned.
+    /// The records of labs, stored in the cluster.
     pub records: SpawnRecords,
-    /// What the cluster has.
+    /// The objects of labs, as the watches show them.
     pub store: Store,
-    /// Whether the cluster's API answers.
+    /// Whether the Kubernetes API answers.
     pub health: Health,
-    /// The site's own Secrets.
+    /// The site's own Secrets, which are copied into labs.
     pub secrets: SiteSecrets,
     /// The records of operations.
     pub history: History,
-    /// Who has had a lab before.
+    /// Which users have had a lab before.
     pub provisioned: Provisioned,
-    /// Which server has which volume claims, where claims outlive labs.
+    /// Which server uses which volume claims. Only where claims outlive labs.
     pub volumes: Option<Volumes>,
-    /// Which labs the Hub knows, where the service may ask it.
+    /// Compares the labs with the servers that the Hub knows. Only where the service may ask the Hub.
     pub hub: Option<HubComparison>,
-    /// Counters.
+    /// The service's metrics.
     pub metrics: Metrics,
-    /// One permit a spawn under way.
+    /// One permit per spawn under way.
     pub spawn_slots: Arc<Semaphore>,
-    /// The time that deadlines are measured with.
+    /// The clock for deadlines.
     pub clock: Clock,
 }
 
 impl Context {
-    /// The part that needs no cluster.
+    /// The configuration and the policies: all that a decision needs without a cluster.
     pub(super) fn rules(&self) -> Rules<'_> {
         Rules { config: &self.config, policies: &self.policies }
     }
 
-    /// The names of a lab: those that it keeps, and today's templates for the others.
+    /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.
     pub(super) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
         let remembering = self.volumes.as_ref().filter(|_| self.config.names.remembers_pvc());
         let kept = remembering.map(|volumes| volumes.kept_names(key)).unwrap_or_default();
         self.rules().names(&kept, key)
     }
 
-    /// What the operator grants the policy of this name.
+    /// What the operator grants to the policy of this name.
     pub(super) fn grants(&self, policy: &str) -> Grants {
         let configured = self.config.policies.iter().find(|configured| configured.name == policy);
         configured.map(|configured| configured.grants.clone()).unwrap_or_default()
@@ -91,12 +91,12 @@ impl Context {
         self.config.limits.restart_policy()
     }
 
-    /// The time that deadlines are measured with.
+    /// The present time for deadlines.
     pub(super) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// A new operation, beginning now.
+    /// A new operation that begins now.
     pub(super) fn operation(&self, kind: OperationKind, limits: TimeLimits) -> Operation {
         limits.operation(JobId::new(Uuid::now_v7()), kind, self.now())
     }

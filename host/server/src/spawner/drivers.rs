@@ -1,4 +1,4 @@
-//! Starting drivers, and replacing those that panic.
+//! Starts drivers, and replaces drivers that panic.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use super::view::View;
 use crate::k8s::on_behalf_of;
 use crate::records::StoredSpawn;
 
-/// How long a driver that panicked waits for its replacement: the first, and one that panics again and again.
+/// The pause before a driver that panicked is replaced: after the first panic, and the longest one after several.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
-    /// Takes over a lab of which a restart found the record, unless it has a driver.
+    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver.
     pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
         if self.registry().get(key).is_some() {
             return;
         }
         let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let (handle, driver) = self.driver(key);
-            // What it publishes here is known before the service says that it is ready.
+            // The recovered lab is published here, before the service becomes ready.
             (handle, recover::recover(driver, stored, env))
         }));
         if let Ok((handle, driver)) = recovered {
@@ -40,7 +40,7 @@ impl Labs {
         }
     }
 
-    /// Runs a driver to its end. One that panics is replaced from the lab's record.
+    /// Runs a driver to its end. A driver that panics is replaced by one made from the lab's record.
     pub(super) async fn run(self, key: LabKey, driver: Box<Driver>) {
         let mut next = Some(driver);
         let mut pause = FIRST_PAUSE;
@@ -64,8 +64,8 @@ impl Labs {
         }
     }
 
-    /// A driver in place of one that panicked; nothing when there is no record to make it from. Whoever reads the log of
-    /// the operation goes on reading, or learns that it has ended.
+    /// A driver in place of one that panicked; `None` if there is no record to make it from. Readers of the operation's
+    /// log continue with the new driver, or come to the end of the log.
     async fn replacement(&self, key: &LabKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);

@@ -1,4 +1,4 @@
-//! What the spawner says no with.
+//! Why the spawner refuses a request.
 
 use wasmspawner_core::lifecycle::{Blame, Failure, Refusal};
 use wasmspawner_core::names::NameError;
@@ -16,46 +16,46 @@ pub enum SpawnError {
     /// A policy does not allow it. The message is for the user.
     #[error("{message}")]
     Denied {
-        /// The policy's own words.
+        /// The policy's own message.
         message: String,
     },
-    /// The options are at fault.
+    /// The options of the spawn are invalid.
     #[error("the options are invalid")]
     Invalid(Vec<FieldError>),
-    /// The user's or server's name gives no valid names of objects.
+    /// The names of the user and the server give no valid names of Kubernetes objects.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A policy asks to try again later.
     #[error("try again in {0} s")]
     RetryLater(u32),
-    /// A policy failed by its own fault.
+    /// A policy failed, and the fault is its own.
     #[error("the policy `{policy}` of this site failed")]
     PolicyFailed {
-        /// The operator's name for it.
+        /// The policy's name in the configuration.
         policy: String,
-        /// What happened, for programs, `CamelCase`.
+        /// What happened, for programs, in `CamelCase`.
         reason: &'static str,
     },
-    /// The cluster could not do it.
+    /// A request to the cluster failed.
     #[error("{}", .0.message)]
     Cluster(Failure),
-    /// The cluster's API is known to be away.
+    /// The Kubernetes API counts as away, so no request was tried.
     #[error("the cluster cannot be reached; try again in a moment")]
     ClusterAway,
-    /// Earlier requests took all the time that this one had.
+    /// Earlier requests took all the time that was left for this one.
     #[error(
         "earlier requests for this lab or user are not answered yet, because the cluster is slow or away; try again in a moment"
     )]
     NoTime,
-    /// The lab's record is another's, or is changed by others faster than it can be written.
+    /// The record belongs to another lab, or others change it faster than it can be written.
     #[error(
         "the record of this lab cannot be written; its administrators find the reason in the service's log"
     )]
     RecordTaken,
-    /// The lab's record was taken away.
+    /// Somebody has deleted the lab's record.
     #[error("the record of this lab does not exist any more")]
     RecordGone,
-    /// The service is not ready yet.
+    /// The service has just started and does not know its labs yet.
     #[error("the service has just started and does not know its labs yet; try again in a moment")]
     NotReady,
 }
@@ -75,7 +75,7 @@ impl From<CallError> for SpawnError {
 }
 
 impl SpawnError {
-    /// The same for a spawn that has begun already.
+    /// The same error, as the failure of a spawn that has begun already.
     pub(super) fn into_failure(self) -> Failure {
         let message = self.to_string();
         let (reason, blame, message) = match self {

@@ -1,4 +1,5 @@
-//! From a request to a lab's objects: approve, dereference, compose, build.
+//! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
+//! the objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use crate::k8s::KubernetesError;
 
-/// A request that the policies have nothing against: its options are parsed, its names are known.
+/// A request that the policies have approved. Its options are parsed and its names are known.
 pub(super) struct Approved {
     pub(super) request: SpawnRequest,
     pub(super) names: LabNames,
@@ -38,20 +39,20 @@ pub(super) struct Approved {
     quotas: Vec<(Source, Quota)>,
 }
 
-/// A lab that is decided, down to its objects.
+/// A lab whose objects are decided.
 pub(super) struct Decided {
     pub(super) about: Arc<LabDetails>,
     pub(super) objects: LabObjects,
-    /// Who decided what.
+    /// Which policy or setting decided each field.
     pub(super) provenance: Provenance,
-    /// The volume claims among it.
+    /// The record of the volume claims that the lab uses.
     volumes: Option<VolumeRecord>,
     terms: LabTerms,
 }
 
-/// What the caller must hear at once: is the submission good, is it allowed, does it fit the quota?
+/// The part of the decision that the caller waits for: whether the submission is valid, allowed and within the quota.
 ///
-/// `names` are the lab's, `labs` is the number of labs the user has already.
+/// `names` are the names of the lab's objects; `labs` is the number of labs that the user has already.
 pub(super) async fn approve(
     rules: Rules<'_>,
     names: LabNames,
@@ -94,14 +95,14 @@ async fn limits(rules: Rules<'_>, user: &User, usage: Usage) -> Result<Vec<(Sour
     Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
 }
 
-/// What a decision needs of the cluster.
+/// The facts from the cluster that a decision needs.
 pub(super) struct FromCluster {
     pub(super) provisioned: bool,
     pub(super) site_secrets: SiteSecretData,
     pub(super) own_claim: OwnClaim,
 }
 
-/// The rest of the decision, after the caller was told that the spawn has begun.
+/// The rest of the decision, which is made after the caller was told that the spawn has begun.
 pub(super) async fn decide(
     context: &Context,
     approved: &Approved,
@@ -128,7 +129,7 @@ async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, K
     }
 }
 
-/// The same, for whoever knows already what the cluster would say.
+/// Like `decide`, with the facts from the cluster given by the caller.
 pub(super) async fn decide_with(
     rules: Rules<'_>,
     approved: &Approved,
@@ -157,7 +158,7 @@ pub(super) async fn decide_with(
     Ok(build(rules, spawn, volumes, operation))
 }
 
-/// An older KubeSpawner's claim goes on being the lab's own.
+/// The names of the lab. If it has a claim that an older KubeSpawner made, that claim stays its own.
 fn names(rules: Rules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
     let OwnClaim::Legacy(pvc) = own_claim else { return Ok(approved.names.clone()) };
     let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
@@ -165,7 +166,8 @@ fn names(rules: Rules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<
     names.map_err(|error| SpawnError::from(error).into_failure())
 }
 
-/// Two users whose names give one claim must not read each other's files.
+/// Refuses a lab whose own claim belongs to another user: two usernames that give the same claim name must not share
+/// files.
 fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>) -> Result<(), Failure> {
     let (OwnClaim::OfAnother(owner), Some(volumes)) = (own_claim, volumes) else { return Ok(()) };
     if volumes.claims.iter().all(|claim| claim.name != volumes.pvc) {
@@ -220,7 +222,7 @@ async fn customize(
     rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
 }
 
-/// The values of the site's secrets, one request for each Secret.
+/// The values of the site's secrets that labs need, with one request per Secret.
 async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesError> {
     let needed = context.config.lab.needed_secrets();
     let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
@@ -233,7 +235,7 @@ async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesErr
     Ok(secrets.await?.into_iter().flatten().collect())
 }
 
-/// Uids are UUIDs; another cluster's might not be valid as a label.
+/// The uids of Kubernetes are UUIDs, but another API server's might not be valid as a label.
 fn unlabelled() -> Failure {
     Failure::service("InternalError", "The cluster's uid of the lab's record cannot be used as a label")
 }
@@ -261,19 +263,19 @@ fn rejected(rejected: SpawnRejected) -> Failure {
 }
 
 impl Decided {
-    /// What the lifecycle needs to know of it.
+    /// The time limits that the state machine needs to know.
     pub(super) fn terms(&self) -> LabTerms {
         self.terms
     }
 
-    /// The volume claims that its pod mounts.
+    /// The names of the volume claims that the pod mounts.
     pub(super) fn claims(&self) -> Box<[String]> {
         ObservedPod::from(&self.objects.pod).claims
     }
 }
 
 impl Approved {
-    /// What can be said of the lab before the rest is decided.
+    /// The details of the lab that are known before the rest is decided.
     pub(super) fn about(&self, operation: &Operation) -> LabDetails {
         let identity = &self.request.identity;
         let names = self.request.env.keys().map(ToString::to_string);
@@ -291,7 +293,7 @@ impl Approved {
         }
     }
 
-    /// Who asked for it.
+    /// The name of the caller who asked for the lab.
     pub(super) fn requested_by(&self) -> &str {
         self.request.requested_by.as_str()
     }

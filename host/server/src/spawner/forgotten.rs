@@ -1,4 +1,4 @@
-//! Labs that JupyterHub does not know any more: they are told, and where the site wants it stopped.
+//! Finds labs that JupyterHub does not know any more, reports them, and stops them where the configuration says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,38 +14,38 @@ use super::labs::Labs;
 use super::message::StopRequest;
 use crate::hub::HubError;
 
-/// The first check after the start.
+/// The delay of the first check after the start.
 const FIRST: Duration = Duration::from_secs(10);
-/// Who is written down as having asked for the stop of a forgotten lab.
+/// The name that the record of a stop gives as its caller when the lab was forgotten.
 const REQUESTED_BY: &str = "forgotten by JupyterHub";
 
-/// The last check, and what follows from it.
+/// The last check, and when forgotten labs are stopped.
 #[derive(Debug, Clone)]
 pub struct ForgottenReport {
-    /// The check.
+    /// The result of the comparison.
     pub check: Arc<Check>,
-    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    /// How long a lab must be found forgotten before it is stopped; `None`: labs are not stopped for that.
     pub stop_after: Option<SignedDuration>,
 }
 
-/// Why nobody knows which labs are forgotten.
+/// Why it is not known which labs are forgotten.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgottenError {
-    /// The service does not know its own labs yet.
+    /// The service has just started and does not know its labs yet.
     #[error(transparent)]
     NotReady(#[from] SpawnError),
-    /// It has no token for the Hub.
+    /// The configuration does not say how to ask the Hub.
     #[error(
         "this service does not ask JupyterHub which labs it knows; set hub.api_url and hub.token_file in its configuration"
     )]
     NotConfigured,
-    /// The Hub gave no answer that can be used.
+    /// The Hub gave no usable answer.
     #[error(transparent)]
     Hub(#[from] HubError),
 }
 
 impl Labs {
-    /// Which labs the Hub does not know, as of now.
+    /// The labs that the Hub does not know now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
         self.known()?;
         let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
@@ -58,7 +58,8 @@ impl Labs {
         comparison.check(|| self.that_run(), &context.metrics, context.now()).await
     }
 
-    /// The labs that the Hub should know. What has failed or is being stopped goes by itself.
+    /// The labs that the Hub should know. Labs that have failed or are being stopped are left out, because they will be
+    /// gone soon.
     fn that_run(&self) -> Vec<KnownLab> {
         let registry = self.registry();
         let running = registry.iter().filter_map(|(key, handle)| {
@@ -73,7 +74,7 @@ impl Labs {
         running.collect()
     }
 
-    /// Stops a forgotten lab, unless another one has taken its place.
+    /// Stops a forgotten lab, unless a newer one has taken its place.
     async fn stop_forgotten(&self, forgotten: &ForgottenLab) -> Result<(), SpawnError> {
         let counted = SignedDuration::from_secs(forgotten.counted.as_secs());
         let request = StopRequest {
@@ -85,7 +86,7 @@ impl Labs {
     }
 }
 
-/// Compares now and then, and stops what was forgotten for long enough.
+/// Compares in the configured interval, and stops labs that were forgotten for long enough.
 pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
     let every = comparison.every();
@@ -121,7 +122,7 @@ async fn stop_and_tell(labs: &Labs, forgotten: &ForgottenLab) {
     }
 }
 
-/// What was logged last: the same is not said again at every check.
+/// The message that was logged last, so that it is not repeated at every check.
 #[derive(Default)]
 struct Told(String);
 

@@ -13,10 +13,10 @@ use crate::telemetry::{HubCheck, Metrics};
 
 /// How often the labs are compared when the configured time is out of range.
 const USUALLY: Duration = Duration::from_mins(1);
-/// For so long the last check answers whoever asks: a thousand at once ask the Hub once.
+/// For how long the last check is reused, so that a thousand requests at once ask the Hub only once.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// Compares the labs with the Hub's servers.
+/// Compares the labs with the servers that the Hub knows.
 pub struct HubComparison {
     hub: HubApi,
     rules: Rules,
@@ -30,7 +30,7 @@ struct State {
 }
 
 impl HubComparison {
-    /// Nothing is known yet of how long a lab has been forgotten.
+    /// A comparison that begins now. How long labs have been forgotten is not known across restarts.
     pub fn new(hub: HubApi, rules: Rules) -> Self {
         Self { hub, rules, state: Mutex::default() }
     }
@@ -40,7 +40,7 @@ impl HubComparison {
         Duration::try_from(self.rules.check_every).unwrap_or(USUALLY)
     }
 
-    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    /// How long a lab must be found forgotten before it is stopped; `None`: labs are not stopped for that.
     pub(super) fn stop_after(&self) -> Option<SignedDuration> {
         self.rules.stop_after
     }
@@ -57,7 +57,7 @@ impl HubComparison {
         if let Some((_, last)) = state.last.as_ref().filter(|(at, _)| at.elapsed() < fresh) {
             return last.clone();
         }
-        // The labs first: one that starts meanwhile may not be in the Hub's answer.
+        // The labs are listed before the Hub is asked: a lab that starts in between would be missing in the answer.
         let known = running();
         let answer = match self.hub.servers().await {
             Ok(servers) => {

@@ -1,4 +1,4 @@
-//! All labs: who asks for one finds its driver here.
+//! All labs of the service, and access to their drivers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,10 +31,10 @@ use super::view::View;
 use crate::records::{self, StoredSpawn};
 use crate::wasm::LoadError;
 
-/// How long an answer that a driver gives at the last moment may take.
+/// How much later than its deadline an answer of a driver may arrive.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// All labs. Cheap to clone; reads come from memory and never wait.
+/// All labs. Clones share the state. Reads come from memory and never wait.
 #[derive(Clone)]
 pub struct Labs {
     context: Arc<Context>,
@@ -42,25 +42,25 @@ pub struct Labs {
     ready: Arc<AtomicBool>,
     draining: Arc<AtomicBool>,
     user_locks: UserLocks,
-    /// Tells this start of the service from others.
+    /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
 
-/// What changed of the labs since somebody asked last.
+/// The labs that have changed since a revision.
 #[derive(Debug)]
 pub struct LabChanges {
-    /// Where to ask on from. Opaque: it names this start of the service as well.
+    /// The present revision, for the next question. It is opaque, and belongs to this run of the service.
     pub revision: String,
-    /// True if these are all labs: what is not among them does not exist.
+    /// True if these are all labs: a lab that is not among them does not exist.
     pub complete: bool,
     /// The labs that changed.
     pub labs: Vec<Arc<LabSnapshot>>,
-    /// Labs that are gone.
+    /// Labs that do not exist any more.
     pub gone: Vec<LabKey>,
 }
 
 impl Labs {
-    /// No labs yet; not ready until those of the cluster are known.
+    /// No labs yet. It is not ready until the labs in the cluster are known.
     pub fn new(context: Arc<Context>) -> Self {
         Self {
             context,
@@ -72,22 +72,22 @@ impl Labs {
         }
     }
 
-    /// What every driver works with.
+    /// The configuration and modules that every driver uses.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// False until the labs of the cluster are known: before that, "no such lab" would be a guess.
+    /// False until the labs in the cluster are known. Before that, "no such lab" could be wrong.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// The labs of the cluster are known.
+    /// Called once the labs in the cluster are known.
     pub(super) fn mark_ready(&self) {
         self.ready.store(true, Ordering::Release);
     }
 
-    /// No spawn is accepted any more.
+    /// From now on no spawn is accepted.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
@@ -96,12 +96,12 @@ impl Labs {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// How many labs have objects that are still being created: an end of the service now would lose those spawns.
+    /// The number of labs whose objects are still being created. If the service ended now, those spawns would be lost.
     pub fn creating(&self) -> usize {
         self.registry().iter().filter(|(_, handle)| handle.view.borrow().creating).count()
     }
 
-    /// Every lab and where in its life it is, sorted.
+    /// All labs with their status, sorted.
     pub fn list(&self) -> Vec<(LabKey, LabStatus)> {
         let mut labs: Vec<_> = self
             .registry()
@@ -114,7 +114,7 @@ impl Labs {
         labs
     }
 
-    /// What changed since a revision, or all labs where that is not known.
+    /// The labs that have changed since a revision, or all labs if that revision is not known.
     pub fn changes(&self, since: Option<&str>) -> Result<LabChanges, SpawnError> {
         self.known()?;
         let ours = |since: &str| since.strip_prefix(&format!("{}.", self.start))?.parse::<u64>().ok();
@@ -138,28 +138,28 @@ impl Labs {
         })
     }
 
-    /// The operation on a lab that is under way, or was the last one.
+    /// The id of the lab's operation under way, or of its last one.
     pub(super) fn job_id(&self, key: &LabKey) -> Option<JobId> {
         self.view(key)?.job_id
     }
 
-    /// The uids of the records of all labs, those included of which only something is left.
+    /// The uids of the records of all labs, including labs of which only remains are left.
     pub(super) fn records(&self) -> Vec<String> {
         self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
     }
 
-    /// The lab is as given: told by its driver.
+    /// Notes the new state of a lab; called by its driver.
     pub(super) fn note_change(&self, key: &LabKey, lab: Option<&LabSnapshot>) {
         self.registry().changes().note(key, lab);
     }
 
-    /// One lab.
+    /// The state of one lab; `None` if there is no such lab.
     pub fn lab(&self, key: &LabKey) -> Option<Arc<LabSnapshot>> {
         self.view(key)?.snapshot
     }
 
-    /// The log of the lab's current or last operation, from after `last_seen`. The last one is replayed from its
-    /// record once the lab is gone: a stop may be over before anybody asks how it goes.
+    /// A reader of the lab's present or last operation, from the event after `last_seen`. Once the lab is gone, its
+    /// last operation is replayed from its record, because a stop may be over before its events are requested.
     pub fn events(&self, key: &LabKey, last_seen: Option<EventId>) -> Option<EventReader> {
         let live = self.view(key).and_then(|view| view.log);
         live.or_else(|| self.recorded(key)).map(|log| log.reader(last_seen))
@@ -170,12 +170,12 @@ impl Labs {
         Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events, 1)))
     }
 
-    /// The records of the lab's operations, newest first; nothing when there are none.
+    /// The records of the lab's operations, newest first; `None` if there are none.
     pub fn history(&self, key: &LabKey) -> Option<Vec<OperationRecord>> {
         Some(self.context.history.of(key)).filter(|records| !records.is_empty())
     }
 
-    /// Starts a lab. Returns when it has begun; the log tells the rest.
+    /// Starts a lab. Returns when the spawn has begun; the events report the rest.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
         self.known()?;
         if self.is_draining() {
@@ -189,21 +189,22 @@ impl Labs {
             return Err(refusal.into());
         }
         let asked = Instant::now();
-        // Of two spawns of one user the second counts the first.
+        // Spawns of one user are approved one after the other, so that the second one counts the first.
         let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.of(&key.user)).await;
         let _turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let labs = self.registry().other_labs(&key);
         let approved = approve(self.context.rules(), self.context.names(&key)?, request, labs).await?;
-        // What the policies took is not the cluster's fault.
+        // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
         self.tell(&key, Message::Spawn(approved, Waiting { until, reply }));
         answered(answer, until).await
     }
 
-    /// Stops a lab. Returns when that has begun. `user` is who asks for their own lab, and the policies are asked
-    /// whether they may; the Hub and administrators always may. `requested_by` is the name that is written down.
+    /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; then the policies are
+    /// asked whether they may. The Hub and administrators always may. `requested_by` is the caller's name for the
+    /// record.
     pub async fn stop(
         &self,
         key: &LabKey,
@@ -234,12 +235,12 @@ impl Labs {
         answered(answer, until).await
     }
 
-    /// The volumes that a server is remembered to use; nothing when it has used none, or none outlives its lab.
+    /// The volume claims that a server has used; `None` when it has used none, or when claims do not outlive labs.
     pub fn volumes(&self, key: &LabKey) -> Option<VolumeRecord> {
         self.context.volumes.as_ref()?.of(key)
     }
 
-    /// Deletes the volumes of a server that is deleted, as far as they may go.
+    /// Deletes the volume claims of a server that is being deleted, except those that have to be kept.
     pub async fn release_volumes(&self, key: &LabKey) -> Result<Release, SpawnError> {
         self.known()?;
         if self.volumes(key).is_none() {
@@ -270,45 +271,46 @@ impl Labs {
             .collect()
     }
 
-    /// Loads all policies anew, or none of them.
+    /// Loads all policies again. If one cannot be loaded, none is replaced.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
         self.context.policies.reload().await
     }
 
-    /// A record is as given. Of a lab that nobody drives it is somebody else's, or not accepted yet.
+    /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
+    /// else or is not accepted yet, and is ignored.
     pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Record(stored)));
         }
     }
 
-    /// True while a driver looks after the lab.
+    /// True if the lab has a driver.
     pub(super) fn has_driver(&self, key: &LabKey) -> bool {
         self.registry().get(key).is_some()
     }
 
-    /// The cluster's API has gone away, or is back.
+    /// Tells all drivers that the Kubernetes API went away or is back.
     pub(super) fn tell_health(&self, away: bool) {
         for (_, handle) in self.registry().iter() {
             let _ = handle.inbox.send(Box::new(Message::ClusterAway(away)));
         }
     }
 
-    /// The lab's driver looks after it soon.
+    /// Makes the lab's driver look at its record and plan again soon.
     pub(super) fn nudge(&self, key: &LabKey) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
     }
 
-    /// Every driver does what is to be done now and then.
+    /// Makes all drivers do their periodic work.
     pub(super) fn housekeeping(&self) {
         for (_, handle) in self.registry().iter() {
             let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
     }
 
-    /// Lets an idle driver go, unless somebody has just written to it. Messages are sent under the same lock, so none
+    /// Removes an idle driver, unless a message for it has just arrived. Messages are sent under the same lock, so none
     /// is lost.
     pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Box<Message>>) -> bool {
         let mut registry = self.registry();
@@ -319,11 +321,12 @@ impl Labs {
         true
     }
 
-    /// Writes to a lab's driver, which is started when there is none.
+    /// Sends a message to a lab's driver, which is started if there is none.
     pub(super) fn tell(&self, key: &LabKey, message: Message) {
         let mut registry = self.registry();
         if let Some(handle) = registry.get(key) {
-            // One that panicked is about to be replaced; who asked is told to ask again.
+            // If the driver has panicked and is about to be replaced, the message is lost, and the caller is told to
+            // ask again.
             let _ = handle.inbox.send(Box::new(message));
             return;
         }
@@ -346,14 +349,14 @@ impl Labs {
     }
 }
 
-/// When who asks now is to be answered, however many ask at once: none waits for longer than a record is tried to be
-/// written.
+/// The deadline for answering a request that arrives now. It does not depend on how many requests there are: none waits
+/// longer than a write of the record is tried.
 fn answer_by() -> Instant {
     Instant::now() + records::TRY_FOR
 }
 
-/// What a driver answers. One that is still busy with something else refuses the request when it comes to it, so that
-/// whoever asked need not wait for that.
+/// Waits for a driver's answer. A driver that is busy will refuse the request when it gets to it after `until`, so the
+/// caller need not wait longer.
 async fn answered(
     answer: oneshot::Receiver<Result<(), SpawnError>>,
     until: Instant,
@@ -364,7 +367,8 @@ async fn answered(
     }
 }
 
-/// What the driver would say too. Asked first, so that no policy is asked about what cannot be.
+/// The refusal that the driver would give too. It is checked first, so that policies are not asked about spawns that
+/// are impossible.
 fn refusal(status: LabStatus) -> Option<Refusal> {
     match status {
         LabStatus::Starting => Some(Refusal::SpawnInProgress),

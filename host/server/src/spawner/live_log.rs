@@ -1,4 +1,4 @@
-//! The log of an operation while it is read.
+//! The log of an operation, and its readers.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::progress::{Entry, EventId, LoggedEntry, ProgressLog};
 
-/// The log of one operation: its driver appends, any number of readers follow at their own pace.
+/// The log of one operation: the lab's driver appends, and any number of readers follow at their own pace.
 #[derive(Debug)]
 pub(super) struct LiveLog {
     log: RwLock<ProgressLog>,
@@ -20,7 +20,7 @@ impl LiveLog {
         Arc::new(Self { log: RwLock::new(log), length: watch::Sender::new(0) })
     }
 
-    /// Appends. When there is something new to read, `noted` is called with it before any reader sees it.
+    /// Appends an entry. If it gives readers something new, `noted` is called with it before any reader sees it.
     pub(super) fn append(&self, entry: Entry, at: Timestamp, noted: impl FnOnce(&LoggedEntry)) {
         let mut log = self.log.write().unwrap_or_else(PoisonError::into_inner);
         if log.append(entry, at) {
@@ -31,23 +31,23 @@ impl LiveLog {
         }
     }
 
-    /// Nothing follows any more: readers come to their end.
+    /// Closes the log: readers come to its end.
     pub(super) fn close(&self) {
         self.log.write().unwrap_or_else(PoisonError::into_inner).close();
         self.length.send_modify(|_| {});
     }
 
-    /// The operation.
+    /// The id of the operation.
     pub(super) fn job_id(&self) -> JobId {
         self.log.read().unwrap_or_else(PoisonError::into_inner).job_id()
     }
 
-    /// True after the operation's last word.
+    /// True after the operation's last event.
     pub(super) fn is_finished(&self) -> bool {
         self.log.read().unwrap_or_else(PoisonError::into_inner).is_finished()
     }
 
-    /// How far the operation is, 0 to 100.
+    /// How far the operation is, from 0 to 100.
     pub(super) fn progress(&self) -> u8 {
         self.log.read().unwrap_or_else(PoisonError::into_inner).progress()
     }
@@ -65,29 +65,29 @@ impl LiveLog {
     }
 }
 
-/// Reads the log of one operation.
+/// A reader of the log of one operation.
 #[derive(Debug)]
 pub struct EventReader {
     log: Arc<LiveLog>,
     length: watch::Receiver<usize>,
     job_id: JobId,
     last_seen: Option<EventId>,
-    /// It gives what comes next some time to be more: not what was there when it came.
+    /// True if `next` waits for more entries before it returns. The first read returns at once what is there.
     gathers: bool,
 }
 
-/// What is said within this time is read together, the end of an operation excepted: a Hub that starts a hundred labs
-/// would otherwise be woken for every word.
+/// Entries that are appended within this time are read together, except at the end of an operation. Otherwise a Hub
+/// that starts a hundred labs would be woken for every entry.
 const GATHER: Duration = Duration::from_millis(100);
 
 impl EventReader {
-    /// The operation.
+    /// The id of the operation.
     pub fn job_id(&self) -> JobId {
         self.job_id
     }
 
-    /// The entries that were not read yet, at least one: waits for it. Nothing once the operation is over and all of
-    /// it was read.
+    /// The entries that were not read yet; waits until there is at least one. `None` once the operation is over and
+    /// everything was read.
     pub async fn next(&mut self) -> Option<Vec<LoggedEntry>> {
         loop {
             self.length.borrow_and_update();
@@ -112,7 +112,7 @@ impl EventReader {
 
     async fn gather(&mut self) {
         let until_over = async { while !self.log.is_finished() && self.length.changed().await.is_ok() {} };
-        // What was not said by then is read the next time.
+        // Entries that are appended later are read the next time.
         let _ = tokio::time::timeout(GATHER, until_over).await;
     }
 }

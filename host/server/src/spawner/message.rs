@@ -1,4 +1,4 @@
-//! What a driver is told from outside. What the cluster shows it reads from the store.
+//! Messages to a driver. What the cluster shows is not among them; the driver reads it from the store.
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -9,41 +9,42 @@ use super::errors::SpawnError;
 use super::evaluate::Approved;
 use crate::records::StoredSpawn;
 
-/// Who waits for an answer, and until when. What is not done by then is refused: the answer to several who ask at once must
-/// not come later for each of them.
+/// The channel for an answer, and its deadline. A request that is not done by then is refused, so that when several
+/// requests wait, their answers do not come later and later.
 pub(super) struct Waiting {
     pub(super) until: Instant,
     pub(super) reply: oneshot::Sender<Result<(), SpawnError>>,
 }
 
-/// What a driver is told from outside. It travels in a box: each lab has a channel, which has room for 32 of them.
+/// A message to a driver. It is sent in a box, because a tokio channel has space for 32 messages, and each lab has a
+/// channel.
 pub(super) enum Message {
-    /// Start a lab, if it may be.
+    /// Start a lab, if its state allows it.
     Spawn(Approved, Waiting),
-    /// Stop it, if there is one.
+    /// Stop the lab, if there is one.
     Stop(StopRequest, Waiting),
-    /// Delete its volumes, if it is gone.
+    /// Delete the volume claims of the lab, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
-    /// The record is as given: somebody may want the lab stopped.
+    /// The lab's record, as the watch shows it. It may ask for a stop.
     Record(StoredSpawn),
-    /// The cluster's API has gone away, or is back.
+    /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(bool),
-    /// Time for what is done now and then.
+    /// Do the periodic work.
     Housekeeping,
 }
 
-/// That a lab is to be stopped.
+/// A request to stop a lab.
 pub(super) struct StopRequest {
-    /// The name of who asks.
+    /// The caller's name, for the record.
     pub(super) requested_by: String,
-    /// Why, for the events and the history, where nobody has asked.
+    /// The reason, for the events and the history, when the service stops the lab by itself.
     pub(super) because: Option<String>,
-    /// Only the lab of this spawn is meant, while it starts or runs; not the next one of its name.
+    /// Stop only the lab of this spawn, while it is starting or running, and not a later one of the same name.
     pub(super) only: Option<JobId>,
 }
 
 impl StopRequest {
-    /// Somebody asks for it.
+    /// A stop that a caller asks for.
     pub(super) fn by(requested_by: impl Into<String>) -> Self {
         Self { requested_by: requested_by.into(), because: None, only: None }
     }

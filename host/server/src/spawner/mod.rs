@@ -1,8 +1,9 @@
-//! The spawner: what is known of every lab, and the drivers that move them.
+//! The spawner: the state of every lab, and the drivers that change it.
 //!
-//! Read it in this order: [`Labs`] (who asks finds a lab here), `driver` (one task owns one lab: it accepts a request by
-//! writing it down, pursues what is planned next, and publishes what happens), `evaluate` (from a request to objects),
-//! `requests` (what takes time), `recover` (from records to drivers, after a restart), `service` (what runs beside).
+//! Read it in this order: [`Labs`] (finds the driver of a lab), `driver` (one task per lab: it writes an accepted
+//! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `evaluate`
+//! (from a request to objects), `requests` (the tasks that talk to the cluster), `recover` (from records to drivers,
+//! after a restart), `service` (the background tasks).
 
 mod clock;
 mod context;

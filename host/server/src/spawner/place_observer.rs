@@ -10,24 +10,24 @@ use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 
 use crate::store::{Claim, Follower, NamespaceState, Store};
 
-/// What is known of a lab's place: what the watches show, and what our own requests were answered with.
+/// What is known of a lab's place, from the watches and from the answers to the service's own requests.
 pub(super) struct PlaceObserver {
     follower: Follower,
     reclaim: NamespaceReclaim,
-    /// The uid of the lab's record: what does not carry it is not the lab's.
+    /// The uid of the lab's record. Objects whose label does not have it do not belong to the lab.
     spawn: String,
-    /// Places where an earlier lab left something.
+    /// Places where an earlier lab left objects.
     remains: Vec<Place>,
-    /// They were asked to go.
+    /// True once the deletion of the objects at all these places was requested.
     remains_asked: bool,
-    /// A creation was begun, and nobody has looked since: there may be a pod that no watch has shown yet.
+    /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
     pod_unknown: bool,
-    /// The same of everything else. In a namespace that stays nothing else tells whether objects are left.
+    /// The same for all other objects. No watch shows those in a namespace that is kept.
     rest_unknown: bool,
 }
 
 impl PlaceObserver {
-    /// A place of which only what the watches show is known.
+    /// A place of which nothing is known but what the watches show.
     pub(super) fn new(store: &Store, place: Place, spawn: String, reclaim: NamespaceReclaim) -> Self {
         Self {
             follower: store.follow(place),
@@ -40,22 +40,22 @@ impl PlaceObserver {
         }
     }
 
-    /// Places where an earlier lab left something.
+    /// Places where an earlier lab left objects.
     pub(super) fn remains(&self) -> &[Place] {
         &self.remains
     }
 
-    /// An earlier lab left something there.
+    /// Sets the places where an earlier lab left objects.
     pub(super) fn set_remains(&mut self, remains: Vec<Place>) {
         (self.remains, self.remains_asked) = (remains, false);
     }
 
-    /// Everything elsewhere was asked to go; this is where something is left.
+    /// The deletion of everything at the other places was requested. `left` are those that still have objects.
     pub(super) fn remains_asked_to_go(&mut self, left: Vec<Place>) {
         (self.remains, self.remains_asked) = (left, true);
     }
 
-    /// Waits until something there has changed.
+    /// Waits until something at the place has changed.
     pub(super) async fn changed(&self) {
         self.follower.changed().await;
     }
@@ -68,12 +68,12 @@ impl PlaceObserver {
         &self.spawn
     }
 
-    /// The lab's pod.
+    /// The lab's pod, as far as the watches have shown it.
     pub(super) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
         self.follower.pod().filter(|pod| pod.spawn.as_ref() == Some(&self.spawn))
     }
 
-    /// The lab's own namespace; nothing where namespaces stay.
+    /// The lab's own namespace; `None` where namespaces are kept.
     pub(super) fn namespace(&self) -> Option<NamespaceState> {
         let own = |namespace: &NamespaceState| namespace.spawn.as_deref() == Some(self.spawn.as_str());
         match self.reclaim {
@@ -82,75 +82,75 @@ impl PlaceObserver {
         }
     }
 
-    /// A restart found this place. Of a spawn that was never ready, something may still have been on its way to the API
-    /// server; and whether objects are left in a namespace that stays, nobody has seen.
+    /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
+    /// objects may still have been under way; and nothing is known of the objects in a namespace that is kept.
     pub(super) fn recovered(&mut self, ready: bool, wanted: bool) {
         self.pod_unknown = !ready && wanted;
         self.rest_unknown = !ready || self.reclaim == NamespaceReclaim::Retain;
     }
 
-    /// True if the pod of this operation was seen; one of an earlier spawn of the lab is not meant.
+    /// True if the watches have shown the pod of this operation, not that of an earlier spawn of the lab.
     pub(super) fn has_pod_of(&self, operation: JobId) -> bool {
         self.pod().and_then(|pod| pod.operation) == Some(operation)
     }
 
-    /// Objects may appear from now on.
+    /// A creation begins: from now on there may be objects that no watch has shown.
     pub(super) fn creation_begins(&mut self) {
         (self.pod_unknown, self.rest_unknown) = (true, true);
     }
 
-    /// The creation succeeded: what it made is in the store.
+    /// The creation has succeeded. Its objects are in the store.
     pub(super) fn created(&mut self) {
         self.pod_unknown = false;
         self.rest_unknown = self.reclaim == NamespaceReclaim::Retain;
     }
 
-    /// The API server says that there is no pod of the lab.
+    /// The API server has answered that the lab has no pod.
     pub(super) fn pod_is_gone(&mut self) {
         self.pod_unknown = false;
     }
 
-    /// The API server says that nothing else is left.
+    /// The API server has answered that no other objects are left.
     pub(super) fn rest_is_gone(&mut self) {
         self.rest_unknown = false;
     }
 
-    /// Pod and namespace were read, and the store has learned what there is.
+    /// The pod and the namespace were read into the store.
     pub(super) fn was_read(&mut self) {
         self.pod_unknown = false;
         self.rest_unknown &= self.reclaim == NamespaceReclaim::Retain;
     }
 
-    /// Keeps what is said about the pod and these claims from now on.
+    /// From now on, keeps the Kubernetes events about the pod and these claims.
     pub(super) fn keep_events(&mut self, claims: Vec<Claim>) {
         self.follower.keep_events(claims);
     }
 
-    /// Keeps what is said about the pod that is there and its claims from now on.
+    /// From now on, keeps the Kubernetes events about the existing pod and its claims.
     pub(super) fn keep_events_of_pod(&mut self) {
         let claims = self.pod().map(|pod| self.claims(&pod.claims)).unwrap_or_default();
         self.keep_events(claims);
     }
 
-    /// Follows these claims of the lab's namespace as well.
+    /// Also follows these claims in the lab's namespace.
     pub(super) fn set_claims(&mut self, names: &[String]) {
         let claims = self.claims(names);
         self.follower.set_claims(claims);
     }
 
-    /// These claims of the lab's namespace.
+    /// The claims of these names in the lab's namespace.
     fn claims(&self, names: &[String]) -> Vec<Claim> {
         names.iter().map(|name| (self.place().namespace.clone(), name.clone())).collect()
     }
 
-    /// What is said does not matter any more.
+    /// Stops keeping Kubernetes events.
     pub(super) fn drop_events(&mut self) {
         if self.follower.keeps_events() {
             self.follower.drop_events();
         }
     }
 
-    /// All of it, analysed. `now` is the time of day, which the cluster's own times are compared with.
+    /// The state of the place, analysed. `now` is the time of day, with which the cluster's timestamps are compared.
     pub(super) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
         let (pod, namespace) = (self.pod(), self.namespace());
         let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();

@@ -1,5 +1,5 @@
-//! What the policies decided, noted on the lab's pod: the record was written before they were asked, and is not written
-//! again until the lab is ready. A restart in between reads it here.
+//! The decision of the policies, as an annotation on the lab's pod. The lab's record is written before the policies
+//! decide and not again until the lab is ready. A restart in between reads the decision from the pod.
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use wasmspawner_core::lifecycle::TimeLimits;
 use wasmspawner_core::record::{LabDescription, SpawnSpec, TimeLimitsSpec};
 
-/// The annotation.
 const ANNOTATION: &str = "wasmspawner.io/lab";
 
-/// What the policies decided.
+/// The decision of the policies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PodNote {
@@ -23,7 +22,7 @@ impl PodNote {
         Self { lab, time_limits: limits.into() }
     }
 
-    /// Writes the note onto a pod that is to be created.
+    /// Writes the note into a pod that is to be created.
     pub(super) fn attach(&self, pod: &mut Pod) {
         match serde_json::to_string(self) {
             Ok(text) => {
@@ -33,7 +32,7 @@ impl PodNote {
         }
     }
 
-    /// The note on a pod; nothing where there is none that can be read.
+    /// The note on a pod; `None` if there is none or it cannot be parsed.
     pub(super) fn read(metadata: &ObjectMeta) -> Option<Self> {
         let text = metadata.annotations.as_ref()?.get(ANNOTATION)?;
         serde_json::from_str(text)
@@ -41,7 +40,7 @@ impl PodNote {
             .ok()
     }
 
-    /// Completes what a record says.
+    /// Adds the decision to the spec of a record.
     pub(super) fn complete(self, spec: &mut SpawnSpec) {
         let limit = TimeLimits::from(self.time_limits).spawn;
         let operation = &mut spec.operation;

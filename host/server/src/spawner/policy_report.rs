@@ -1,32 +1,32 @@
-//! A loaded policy as the API shows it.
+//! The state of a loaded policy, for the API.
 
 use jiff::Timestamp;
 
 use super::context::Context;
 use crate::wasm::LoadedPolicy;
 
-/// A loaded policy, and how it is doing.
+/// A loaded policy and its state.
 #[derive(Debug, Clone)]
 pub struct PolicyReport {
-    /// The operator's name for it.
+    /// The policy's name in the configuration.
     pub name: String,
-    /// What it calls itself.
+    /// The title that the policy gives itself.
     pub title: String,
-    /// Its own version.
+    /// The policy's own version.
     pub version: String,
-    /// Its own description.
+    /// The policy's own description.
     pub description: String,
-    /// Digest of the component: `sha256:` and 64 hexadecimal digits.
+    /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// The WIT package it was built for.
+    /// The version of the WIT package that the policy was built for.
     pub wit_version: String,
-    /// What it decides: the interfaces it exports.
+    /// The hooks that the policy implements: the interfaces it exports.
     pub hooks: Vec<String>,
-    /// What the operator allows it beyond the ordinary.
+    /// The permissions that the operator has granted to the policy.
     pub grants: Vec<String>,
-    /// When it went live.
+    /// When the policy was loaded.
     pub loaded_at: Timestamp,
-    /// The last failure that was the policy's own fault, of a call or of a reload.
+    /// The last error of a call or a reload for which the policy itself was at fault.
     pub last_error: Option<String>,
 }
 

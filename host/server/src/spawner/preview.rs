@@ -1,4 +1,4 @@
-//! The lab that a request would get, without a cluster.
+//! The lab that a request would get, computed without a cluster.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -19,14 +19,14 @@ use super::volumes::OwnClaim;
 /// The lab that a request would get.
 #[derive(Debug)]
 pub struct Preview {
-    /// What would be created.
+    /// The objects that would be created.
     pub objects: LabObjects,
-    /// Who decided what.
+    /// Which policy or setting decided each field.
     pub provenance: Provenance,
 }
 
-/// Decides `request` as a spawn does, up to where the cluster comes in: the user has no other lab, every Secret of
-/// the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
+/// Decides `request` as a spawn does, with assumptions in place of the cluster: the user has no other lab, every Secret
+/// of the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
 /// equal requests give equal objects.
 pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool) -> Result<Preview, Failure> {
     let names = rules.names(&KeptNames::default(), &request.key);
@@ -37,7 +37,7 @@ pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool)
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }
 
-/// Stands for the uid of a record that is not written.
+/// Used in place of the uid of a record, because none is written.
 const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 
 fn placeholders(rules: Rules<'_>) -> SiteSecretData {

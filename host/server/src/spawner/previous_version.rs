@@ -1,12 +1,13 @@
-//! Labs that a version without records has left running are given a record, once, when the service starts.
+//! Gives records to labs that an earlier version, which had no records, has left running. It runs once, when the
+//! service starts.
 //!
-//! Version 0.1.0 before its records wrote what a lab is into an annotation of the `ConfigMap` of the lab's environment.
-//! Nobody else reads that any more. **This file can be deleted, with its call in `service.rs`, its test
-//! (`tests/tests/api/previous_version.rs`) and the verb `patch` of pods and namespaces in `deploy/permissions.yaml`, in the
-//! version after the first one with records**: by then every lab has one.
+//! Version 0.1.0 before its records described a lab in an annotation of the `ConfigMap` of the lab's environment.
+//! Nothing else reads that annotation any more. **This file can be deleted, with its call in `service.rs`, its test
+//! (`tests/tests/api/previous_version.rs`) and the verb `patch` of pods and namespaces in `deploy/permissions.yaml`, in
+//! the version after the first one with records**: by then every lab has one.
 //!
-//! The record is written first, then the objects are labelled with its uid, and the `ConfigMap` last: as long as that one
-//! has no label, the next start goes on where this one was interrupted.
+//! First the record is written, then the objects are labelled with its uid, and the `ConfigMap` is labelled last. As
+//! long as it has no label, the next start continues where this one was interrupted.
 
 use std::collections::BTreeMap;
 
@@ -42,12 +43,12 @@ use super::requests::TRY_FOR;
 use crate::k8s::{Causes, KubernetesError, RetryPolicy, list, retrying};
 use crate::records::{RecordError, StoredSpawn, soon};
 
-/// In which that version wrote down what a lab is, on the `ConfigMap` of its environment.
+/// The annotation, on the `ConfigMap` of the lab's environment, in which that version described the lab.
 const ANNOTATION: &str = "wasmspawner.io/lab";
-/// So many labs are taken over at once.
+/// How many labs are taken over at the same time.
 const AT_ONCE: usize = 16;
 
-/// What that version wrote down.
+/// The content of the annotation.
 #[derive(Debug, Deserialize)]
 struct Written {
     job_id: JobId,
@@ -68,7 +69,7 @@ struct Written {
     policy: Vec<PolicyRef>,
 }
 
-/// A `ConfigMap` that names a lab, which stands where the lab's own would.
+/// A `ConfigMap` whose labels name a lab, and whose place and name are those that the lab's own would have.
 struct Candidate {
     key: LabKey,
     names: LabNames,
@@ -76,7 +77,7 @@ struct Candidate {
     env: ConfigMap,
 }
 
-/// Why something that looks like a lab is left alone.
+/// Why a `ConfigMap` that looks like a lab's is left alone.
 #[derive(Debug, thiserror::Error)]
 enum LeftAlone {
     #[error("its annotation cannot be read: {0}")]
@@ -97,11 +98,11 @@ enum LeftAlone {
 
 enum Problem {
     LeftAlone(LeftAlone),
-    /// It is tried again.
+    /// The cluster did not answer or refused; the take-over is tried again.
     Cluster(KubernetesError),
 }
 
-/// Takes all of them over. It fails when the cluster does, and can then be called again.
+/// Takes all such labs over. If the cluster fails it returns an error, and can be called again.
 pub(super) async fn take_over(context: &Context) -> Result<(), KubernetesError> {
     let service = manifest::service_selector(&context.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(context.client.clone());
@@ -147,7 +148,8 @@ async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Prob
     let pod = pod.filter(|pod| ours(&pod.metadata));
     let owned = namespace.filter(|namespace| own_namespace && ours(&namespace.metadata));
     let stored = match known {
-        // An earlier start was interrupted after it had written the record. What is gone since is cleaned from that.
+        // An earlier start was interrupted after it had written the record. If objects are missing now, the record's
+        // driver cleans up.
         Some(stored) if candidate.is_recorded_in(&stored) => stored,
         Some(_) => return Err(LeftAlone::OtherRecord.into()),
         None => {
@@ -163,7 +165,8 @@ async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Prob
 }
 
 impl Candidate {
-    /// The annotation and the labels are only claims: what they name has to be where the configuration has it.
+    /// Checks the annotation and the labels, which anybody may have written: the objects that they name must be where
+    /// the configuration puts them.
     fn of(context: &Context, env: ConfigMap) -> Result<Self, LeftAlone> {
         let text = annotation(&env).unwrap_or_default();
         let written: Written =
@@ -186,7 +189,7 @@ impl Candidate {
         Place::of(&self.names)
     }
 
-    /// True if an object says that it was made by this spawn, and by this installation of the service.
+    /// True if the object's labels name this spawn and this installation of the service.
     fn owns(&self, context: &Context, metadata: &ObjectMeta) -> bool {
         let is = |key: &str, value: &str| label(metadata, key) == Some(value);
         is(MANAGED_BY_LABEL, MANAGED_BY_VALUE)
@@ -212,7 +215,7 @@ impl Candidate {
         }
     }
 
-    /// What a record of the lab says. One whose pod has outlived the time limit of its spawn was ready at some time:
+    /// The content of the lab's record. If the pod exists after the spawn's time limit, the lab was ready at some time:
     /// otherwise that version would have removed it.
     fn record(&self, context: &Context, pod: &Pod) -> (SpawnSpec, SpawnStatus) {
         let Written { job_id, started_at, deadline, .. } = self.written;
@@ -257,8 +260,8 @@ impl Candidate {
         }
     }
 
-    /// Labels what the service has to find again: the pod, the namespace or what stands in one that stays, and at the end
-    /// the environment, which says that all of it is done.
+    /// Labels the objects that the service must find again: the pod, then the namespace (or the objects in a namespace
+    /// that is kept), and last the environment, whose label says that everything is done.
     async fn label(
         &self,
         context: &Context,
@@ -272,7 +275,7 @@ impl Candidate {
         if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
                 Ok(pod) => context.store.learn_pod(&pod),
-                // Without the label the lab would be taken for one whose pod has gone.
+                // Without the label on its pod, the service would conclude that the lab's pod is gone.
                 Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
                     context.records.delete(stored).await?;
                     return Err(LeftAlone::Refused(message).into());
@@ -285,7 +288,8 @@ impl Candidate {
             let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
             context.store.learn_namespace(&labelled);
         }
-        // A namespace of the lab's own takes all of it along.
+        // The lab's own namespace is deleted with everything in it, so only objects in a namespace that is kept need
+        // labels.
         if context.config.kubernetes.namespaces == NamespaceReclaim::Retain {
             self.label_unread(context, &stored.uid).await?;
         }
@@ -295,8 +299,8 @@ impl Candidate {
         Ok(())
     }
 
-    /// Labels what else the lab has in a namespace that stays. The service may not read these kinds, Secrets above all:
-    /// the patch tests whether the object is of this spawn.
+    /// Labels the lab's other objects in a namespace that is kept. The service may not read these kinds, such as
+    /// Secrets, so the JSON patch tests whether the object belongs to this spawn.
     async fn label_unread(&self, context: &Context, spawn: &str) -> Result<(), KubernetesError> {
         let names = &self.names;
         let rest = [
@@ -326,7 +330,7 @@ impl Candidate {
             let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
             match retrying(&retry_policy, &action, || api.patch(name.as_str(), &how, &patch)).await {
                 Ok(_) => {}
-                // Not every lab has all of them.
+                // Not every lab has all of these objects.
                 Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {}
                 Err(error @ KubernetesError::Refused { .. }) => {
                     tracing::warn!(kind, %name, error = %Causes(&error), "an object in a lab's place is not labelled, and stays when the lab is stopped");
@@ -338,8 +342,8 @@ impl Candidate {
     }
 }
 
-/// Labels the object that was read, and no other of its name. One that has changed meanwhile is a conflict, and read
-/// again.
+/// Labels the object that was read, and no other of its name. If it has changed meanwhile, the result is a conflict,
+/// and the caller reads it again.
 async fn label_seen<K>(
     api: &Api<K>,
     kind: &str,
@@ -365,7 +369,7 @@ fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     metadata.labels.as_ref()?.get(key).map(String::as_str)
 }
 
-/// Since when the pod is ready, if it is.
+/// Since when the pod is ready; `None` if it is not.
 fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     let ready =

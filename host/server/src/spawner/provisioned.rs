@@ -1,4 +1,4 @@
-//! Who has had a lab before, so that their init containers need not run again.
+//! Which users have had a lab before. Init containers that prepare a new user are not run for them again.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,7 +8,7 @@ use wasmspawner_core::names::{LabelValue, Username};
 
 use crate::k8s::{KubernetesError, Records};
 
-/// The users who have had a lab, recorded in the cluster and remembered here.
+/// The users who have had a lab, stored in the cluster and cached here.
 #[derive(Clone)]
 pub struct Provisioned {
     records: Records,
@@ -16,24 +16,24 @@ pub struct Provisioned {
 }
 
 impl Provisioned {
-    /// The record kept in `records`.
+    /// The users stored in `records`.
     pub fn new(records: Records) -> Self {
         Self { records, known: Arc::default() }
     }
 
-    /// Reads what was recorded before.
+    /// Reads the users from the cluster.
     pub(super) async fn load(&self) -> Result<(), KubernetesError> {
         let recorded = self.records.all().await?;
         self.known.write().unwrap_or_else(PoisonError::into_inner).extend(recorded.into_keys());
         Ok(())
     }
 
-    /// Whether a lab of this user has started successfully before.
+    /// True if a lab of this user has started successfully before.
     pub(super) fn contains(&self, user: &Username) -> bool {
         self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&record_key(user))
     }
 
-    /// Records that a lab of this user has started successfully.
+    /// Stores that a lab of this user has started successfully.
     pub(super) async fn insert(&self, user: &Username, now: Timestamp) -> Result<(), KubernetesError> {
         if self.contains(user) {
             return Ok(());
@@ -44,7 +44,7 @@ impl Provisioned {
     }
 }
 
-/// Under which key a user is recorded.
+/// The key under which a user is stored.
 fn record_key(user: &Username) -> String {
     LabelValue::for_name(user.as_str()).into()
 }

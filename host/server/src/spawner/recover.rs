@@ -1,4 +1,4 @@
-//! Labs that a restart found: from records, and what the cluster shows, to drivers.
+//! Makes drivers after a restart, from the records and from what the cluster shows.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ use crate::history::HistoryEntry;
 use crate::k8s::{KubernetesError, belongs_to, list_some};
 use crate::records::StoredSpawn;
 
-/// The environment of a lab as far as it is no secret.
+/// The environment variables of a lab that are not secret.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// Environments by the namespace of the lab and the uid of its record.
+/// The environments, by the namespace of the lab and the uid of its record.
 pub(super) type Environments = BTreeMap<(String, String), Environment>;
 
-/// The environments of all labs: what records do not hold, and labs are shown with.
+/// The environments of all labs. The API shows them, and records do not hold them.
 pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
     let selector = manifest::environment_selector(&context.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(context.client.clone());
@@ -43,7 +43,7 @@ pub(super) async fn environments(context: &Context) -> Result<Environments, Kube
     Ok(environments.into_iter().collect())
 }
 
-/// A record, completed where the restart came before it was: what the policies decided is noted on the pod.
+/// Completes a record that was not updated after the policies decided: their decision is noted on the pod.
 pub(super) async fn complete(
     context: &Context,
     mut stored: StoredSpawn,
@@ -63,7 +63,7 @@ pub(super) async fn complete(
     Ok(stored)
 }
 
-/// The record of one lab, read again.
+/// Reads the record of one lab again; retries until the cluster answers.
 pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(StoredSpawn, Environment)> {
     let name = SpawnKey::lab(key).object_name();
     loop {
@@ -83,7 +83,7 @@ pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(Store
     }
 }
 
-/// Puts a new driver where the record says that its lab is.
+/// Puts a new driver into the state that the record describes.
 pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
     let context = std::sync::Arc::clone(&driver.context);
     let reclaim = context.config.kubernetes.namespaces;
@@ -121,9 +121,12 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     driver
 }
 
-/// The history of the lab's operation, and its log. One that goes on, or was cut off, gets a new record where the history
-/// knows nothing of it; one that ended long ago does not: the records of all labs would push out those of what happened
-/// lately. The log's numbers go on above all that were given out before: at most one a millisecond was.
+/// The history entry of the lab's operation, whether the history knew it before, and the operation's log.
+///
+/// An operation that goes on or was interrupted gets a new entry if the history has none. One that ended long ago does
+/// not: otherwise the entries of all labs would displace those of recent operations. The numbers of new events must be
+/// higher than all that were used before; as at most one event per millisecond was published, they continue with the
+/// milliseconds since the start of the operation.
 fn resume(
     context: &Context,
     key: &LabKey,
@@ -156,8 +159,8 @@ fn about(stored: &StoredSpawn, mut env: Environment) -> LabDetails {
 }
 
 impl Driver {
-    /// Closes what a restart left open: a spawn that was cut off, and operations that ended without that being
-    /// written into the history. What the history knows nothing of (any more) ended long ago, and is not counted again.
+    /// Closes what a restart left open: a spawn that was interrupted, and operations whose end is not in the history
+    /// yet. An operation without an entry in the history ended long ago, and is not counted again.
     fn close(&mut self, interrupted: Option<Outcome>, known: bool) {
         let (outcome, entry) = match (&self.lab.phase, interrupted) {
             (_, Some(Outcome::Failed(failure))) => {

@@ -1,4 +1,4 @@
-//! Which labs there are, and who drives each.
+//! The registry of labs and their drivers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::message::Message;
 use super::snapshot::LabSnapshot;
 use super::view::View;
 
-/// Gone labs that are remembered for those who ask what has changed.
+/// How many labs that are gone are kept for answers to `changes`.
 const MOST_GONE: usize = 4096;
 
 /// The labs and their drivers.
@@ -23,7 +23,7 @@ pub(super) struct Registry {
     changes: Changes,
 }
 
-/// A driver, from outside.
+/// Access to a driver: where to send messages, and the state that it publishes.
 pub(super) struct Handle {
     pub(super) inbox: mpsc::UnboundedSender<Box<Message>>,
     pub(super) view: watch::Receiver<View>,
@@ -53,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// How many labs a user has beside one, failed ones not counted.
+    /// The number of the user's other labs. Failed labs do not count.
     pub(super) fn other_labs(&self, of: &LabKey) -> u32 {
         let servers = self.servers.get(&of.user).into_iter().flatten();
         let others = servers.filter(|server| **server != of.server).filter(|server| {
@@ -70,19 +70,19 @@ impl Registry {
     }
 }
 
-/// Which labs have changed since when, so that a Hub with ten thousand labs hears only of those.
+/// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only those that have.
 #[derive(Default)]
 pub(super) struct Changes {
     last: u64,
-    /// What was told of each lab last, and at which revision.
+    /// The revision at which each lab changed last, and what it was then.
     told: HashMap<LabKey, (u64, Told)>,
-    /// Labs that are gone, by the revision at which they went.
+    /// Labs that are gone, by the revision at which they disappeared.
     gone: BTreeMap<u64, LabKey>,
-    /// Up to this revision gone labs have been forgotten.
+    /// Labs that disappeared up to this revision are not in `gone` any more.
     forgotten: u64,
 }
 
-/// What a Hub asks about.
+/// The part of a lab's state that `/lab-status` shows.
 #[derive(Debug, Clone, PartialEq)]
 struct Told {
     status: LabStatus,
@@ -93,7 +93,8 @@ struct Told {
 }
 
 impl Changes {
-    /// The lab is as given.
+    /// Notes the state of a lab; `None`: it is gone. A new revision is made only if something that is shown has
+    /// changed.
     pub(super) fn note(&mut self, key: &LabKey, lab: Option<&LabSnapshot>) {
         let Some(lab) = lab else {
             if self.told.remove(key).is_some() {
@@ -125,7 +126,8 @@ impl Changes {
         self.last
     }
 
-    /// Which labs have changed after a revision, and which are gone; nothing when that is not known any more.
+    /// The labs that have changed after a revision, and those that are gone; `None` if the revision is too old or
+    /// unknown.
     pub(super) fn since(&self, revision: u64) -> Option<(Vec<LabKey>, Vec<LabKey>)> {
         if revision > self.last || revision < self.forgotten {
             return None;

@@ -1,5 +1,5 @@
-//! What a plan asks for, as tasks that run while the driver goes on listening. Each is one attempt, or a few; the driver
-//! asks again.
+//! The requests of a plan, as tasks that run while the driver goes on receiving messages. Each task makes a few
+//! attempts at most; the driver starts it again if it is still needed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +21,14 @@ use super::place_observer::PlaceObserver;
 use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};
 
-/// How long one request is tried before the driver looks again at what is wanted.
+/// How long one request is tried before the driver plans again.
 pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
 
-/// What came of a request.
+/// The result of a request.
 pub(super) enum TaskResult {
     Decided(Result<Box<Decided>, Failure>),
     Created(Result<Box<CreatedLab>, Failure>),
-    /// Whether the pod is gone already.
+    /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Left, Failure>),
     Read(Result<(), Failure>),
@@ -36,27 +36,27 @@ pub(super) enum TaskResult {
     RecordDeleted(Result<(), KubernetesError>),
 }
 
-/// What is left after a deletion was asked for.
+/// What is left after a deletion was requested.
 pub(super) struct Left {
-    /// Nothing at the lab's own place.
+    /// True if nothing is left at the lab's own place.
     pub(super) gone: bool,
-    /// Other places where something is left.
+    /// Other places where objects are left.
     pub(super) remains: Vec<Place>,
 }
 
-/// Everything of a lab but its pod.
+/// What to delete of a lab besides its pod.
 pub(super) struct RestToDelete {
     pub(super) place: Place,
     pub(super) own: Own,
     pub(super) remains: Vec<Place>,
 }
 
-/// The lab's own object, and no other of its name.
+/// Identifies the lab's own object among those that have had its name.
 pub(super) fn own(observer: &PlaceObserver, uid: Option<String>) -> Own {
     Own { spawn: observer.spawn().to_owned(), uid }
 }
 
-/// Asks the policies, and composes what they say into a lab.
+/// Asks the policies, and composes their answers into a lab.
 pub(super) async fn evaluate(
     context: Arc<Context>,
     approved: Arc<Approved>,
@@ -66,7 +66,7 @@ pub(super) async fn evaluate(
     TaskResult::Decided(decide(&context, &approved, &operation, &spawn).await.map(Box::new))
 }
 
-/// Creates the lab's objects: the namespace, then everything else at once, then the pod.
+/// Creates the lab's objects: the namespace, then everything else in parallel, then the pod.
 pub(super) async fn create(
     context: Arc<Context>,
     decided: Arc<Decided>,
@@ -78,7 +78,7 @@ pub(super) async fn create(
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
-/// Deletes the pod; by force, when nobody is left who would see its containers end.
+/// Deletes the pod. With `force`, it is removed without waiting for its containers, because its node may be lost.
 pub(super) async fn delete_pod(
     context: Arc<Context>,
     place: Place,
@@ -91,7 +91,7 @@ pub(super) async fn delete_pod(
     TaskResult::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
 }
 
-/// Deletes everything else: the namespace, or where that stays, the lab's own objects in it; and what an earlier lab
+/// Deletes everything else: the lab's namespace (or its objects in a namespace that is kept), and what an earlier lab
 /// left at other places.
 pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
     let RestToDelete { place, own, remains } = rest;
@@ -109,7 +109,7 @@ pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
     TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
 
-/// Asks everything at a place to go; true when nothing is left there.
+/// Requests the deletion of everything at a place; true when nothing is left there.
 async fn delete_place(
     context: &Context,
     place: &Place,
@@ -140,8 +140,8 @@ async fn delete_objects(
     }
 }
 
-/// Reads pod and namespace from the API server itself, into the store. `known` are the uids of those that the store has
-/// now; what stands there and does not belong to the lab is none of its business.
+/// Reads the pod and the namespace directly from the API server, into the store. `known` are the uids that the store
+/// has before. Objects that do not belong to the lab are ignored.
 pub(super) async fn read(
     context: Arc<Context>,
     place: Place,
@@ -165,7 +165,7 @@ pub(super) async fn read(
     TaskResult::Read(read.map_err(|error| failure(&error)))
 }
 
-/// Brings the record up to date.
+/// Updates the record.
 pub(super) async fn save_record(
     context: Arc<Context>,
     stored: StoredSpawn,
@@ -175,7 +175,6 @@ pub(super) async fn save_record(
     TaskResult::RecordSaved(context.records.save(&stored, &spec, &status, soon()).await.map(Box::new))
 }
 
-/// Deletes the record.
 pub(super) async fn delete_record(context: Arc<Context>, stored: StoredSpawn) -> TaskResult {
     let deleted = context.records.delete(&stored).await;
     if let Err(error) = &deleted {
@@ -184,14 +183,15 @@ pub(super) async fn delete_record(context: Arc<Context>, stored: StoredSpawn) ->
     TaskResult::RecordDeleted(deleted)
 }
 
-/// Remembers that this user has had a lab. Forgetting it costs one more run of an idempotent init container.
+/// Stores that this user has had a lab. If that fails, the only consequence is one more run of an idempotent init
+/// container.
 pub(super) async fn mark_provisioned(context: &Context, key: &LabKey) {
     if let Err(error) = context.provisioned.insert(&key.user, Timestamp::now()).await {
         tracing::warn!(%error, "could not record that the user has had a lab");
     }
 }
 
-/// Deletes the volumes of a server that is deleted.
+/// Deletes the volume claims of a server that is being deleted.
 pub(super) async fn release(context: &Context, key: &LabKey) -> Result<Release, SpawnError> {
     let released = match &context.volumes {
         Some(volumes) => volumes.release(key).await.map_err(|error| SpawnError::Cluster(failure(&error))),

@@ -1,4 +1,4 @@
-//! What decides about labs.
+//! The configuration and the policies, which decide about labs.
 
 use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::LabKey;
@@ -6,17 +6,17 @@ use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 
 use crate::wasm::Policies;
 
-/// What decides about labs: the configuration and the policies, without the cluster.
+/// The configuration and the policies, which decide about labs; nothing of the cluster.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    /// The configuration.
+    /// The validated configuration.
     pub config: &'a Config,
-    /// The live chain of policies.
+    /// The loaded chain of policies.
     pub policies: &'a Policies,
 }
 
 impl Rules<'_> {
-    /// The names of a lab that keeps these.
+    /// The names of a lab: those in `kept`, and otherwise what the templates give.
     pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         self.config.names.resolve_keeping(kept, &key.user, &key.server, None)
     }

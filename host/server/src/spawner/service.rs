@@ -1,4 +1,4 @@
-//! The tasks that keep the labs and the cluster in agreement.
+//! The background tasks of the spawner.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use super::recover;
 use super::sweep::sweep;
 use crate::k8s::{Causes, KubernetesError};
 
-/// Learns which labs there are, then follows the cluster until cancelled. The service is ready once the labs are known;
-/// a cluster that cannot be reached is asked again.
+/// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
+/// While the cluster cannot be reached, this retries.
 pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let context = labs.context();
     let selector = manifest::service_selector(&context.config.kubernetes.instance);
@@ -52,8 +52,8 @@ async fn learn(labs: &Labs) {
     }
 }
 
-/// What is remembered comes first: a lab that starts without it would get another volume. Answers how many labs there
-/// are.
+/// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
+/// starts without them would get another volume.
 async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     let context = labs.context();
     context.provisioned.load().await?;
@@ -100,8 +100,8 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
     }
 }
 
-/// Takes over what a record tells of that nobody knows here: the request that wrote it came through after its answer
-/// was given up.
+/// Starts drivers for records that have none. Such a record exists if the request that created it succeeded after the
+/// service had given it up.
 async fn adopt_unknown(labs: &Labs) {
     let context = labs.context();
     let recorded = match context.records.labs().await {
@@ -118,8 +118,7 @@ async fn adopt_unknown(labs: &Labs) {
     }
 }
 
-/// What is done now and then: old history goes, failures that were kept for long enough go, and what belongs to no
-/// record is reported.
+/// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
 async fn look_after(labs: &Labs, stop: &CancellationToken) {
     const FIRST: Duration = Duration::from_secs(10);
     let every = Duration::try_from(labs.context().config.limits.reconcile_every).unwrap_or(FIRST);

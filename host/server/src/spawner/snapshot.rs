@@ -1,4 +1,4 @@
-//! A lab as the API shows it.
+//! The state of a lab, as the API shows it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::stage::{ObservedPod, Stage};
 
-/// A lab at one moment. Credentials in `env` are already redacted.
+/// The state of a lab at one moment. Credentials in `env` are already redacted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabSnapshot {
-    /// Which lab.
+    /// The user and the server.
     pub key: LabKey,
-    /// Where in its life it is.
+    /// Whether the lab is starting, running, terminating or failed.
     pub status: LabStatus,
     /// Whether its pod exists.
     pub pod: PodPresence,
-    /// What it was started with.
+    /// What the lab was started with.
     pub about: Arc<LabDetails>,
-    /// Where the Hub reaches it, once it has an address.
+    /// The URL at which the Hub reaches the lab, once it has an address.
     pub url: Option<String>,
-    /// The pod's stage.
+    /// The stage of the pod.
     pub stage: Option<Stage>,
-    /// Why, for programs.
+    /// The reason for the stage or the failure, for programs.
     pub reason: Option<String>,
-    /// Why, for people.
+    /// The reason for the stage or the failure, for people.
     pub message: Option<String>,
-    /// How far the operation is, 0 to 100.
+    /// How far the operation is, from 0 to 100.
     pub progress: u8,
-    /// The operation under way, or the last one.
+    /// The id of the operation under way, or of the last one.
     pub job_id: Option<JobId>,
     /// How often a container was restarted since the lab became ready.
     pub restarts: u32,
@@ -40,15 +40,15 @@ pub struct LabSnapshot {
 /// What a lab was started with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LabDetails {
-    /// What its record says of it.
+    /// The description in the lab's record.
     pub description: Arc<LabDescription>,
-    /// The environment, credentials redacted.
+    /// The environment variables; credentials are redacted.
     pub env: BTreeMap<String, String>,
     /// When the spawn began.
     pub started_at: Option<Timestamp>,
 }
 
-/// Where the Hub reaches the lab of this pod, once it has an address.
+/// The URL at which the Hub reaches the lab in this pod, once it has an address.
 pub(super) fn url(pod: &ObservedPod, config: &LabSection) -> Option<String> {
     let ip = pod.ip.as_deref()?;
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };

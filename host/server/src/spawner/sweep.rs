@@ -1,4 +1,4 @@
-//! Looking for what belongs to nobody.
+//! Finds objects of this service that belong to no lab.
 
 use std::collections::HashSet;
 
@@ -17,43 +17,43 @@ use super::labs::Labs;
 use super::requests::TRY_FOR;
 use crate::k8s::{Causes, KubernetesError, Own, list};
 
-/// An object of this service's that no record names: somebody has interfered. It is reported, and never deleted by the
-/// service on its own.
+/// An object with this service's labels that belongs to no record, which happens when somebody deletes or changes
+/// records or objects by hand. The service reports it, and never deletes it by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Orphan {
-    /// What it is.
+    /// The kind of the object.
     pub kind: OrphanKind,
-    /// Where it is; nothing for a namespace.
+    /// The object's namespace; `None` for a namespace.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// The record that it says to belong to.
+    /// The uid of the record that its labels name.
     pub spawn: Option<String>,
-    /// Which one of that name.
+    /// The object's uid.
     pub uid: Option<String>,
 }
 
-/// What an orphan is.
+/// The kind of an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrphanKind {
-    /// The environment of a lab in a namespace that stays. What else a lab has there cannot be listed (the service may
-    /// not read Secrets), but goes with it.
+    /// The environment of a lab in a namespace that is kept. The lab's other objects there cannot be listed, because
+    /// the service may not read Secrets; they are deleted together with it.
     ConfigMap,
-    /// A lab's namespace, with all that is in it.
+    /// A lab's own namespace, with everything in it.
     Namespace,
-    /// A lab.
+    /// The pod of a lab.
     Pod,
 }
 
 impl Labs {
-    /// What belongs to no record, although its labels say that it is this service's.
+    /// The objects whose labels say that they are this service's, but that belong to no record.
     pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.known()?;
         let orphans = orphans(self).await;
         orphans.map_err(|error| SpawnError::Cluster(failure(&error)))
     }
 
-    /// Deletes that; answers what was asked to go.
+    /// Deletes the orphans, and returns those whose deletion was requested.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.known()?;
         let deleted = delete_orphans(self).await;
@@ -61,7 +61,7 @@ impl Labs {
     }
 }
 
-/// Reports what belongs to no record.
+/// Reports objects that belong to no record, in the log and the metrics.
 pub(super) async fn sweep(labs: &Labs) {
     let orphans = match orphans(labs).await {
         Ok(orphans) => orphans,
@@ -81,10 +81,11 @@ pub(super) async fn sweep(labs: &Labs) {
     }
 }
 
-/// What belongs to no record, sorted.
+/// The objects that belong to no record, sorted.
 async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let store = &labs.context().store;
-    // What is listed before the records are asked for cannot be of a lab that is accepted meanwhile.
+    // The objects are listed before the records are read: otherwise a lab that is accepted in between would look like
+    // an orphan.
     let (pods, namespaces) = (store.pods(), store.namespaces());
     let environments = environments(labs).await?;
     let known: HashSet<String> = labs.records().into_iter().collect();
@@ -96,7 +97,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
         spawn: pod.spawn.clone(),
         uid: pod.uid.clone(),
     });
-    // A namespace without the label is one that stays.
+    // A namespace without the label is one that is kept, not a lab's own.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
     let namespaces =
         namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| Orphan {
@@ -112,7 +113,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(orphans)
 }
 
-/// The environments of labs in namespaces that stay. Elsewhere they go with their namespace.
+/// The environments of labs in namespaces that are kept. Elsewhere they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     if context.config.kubernetes.namespaces == NamespaceReclaim::Delete {
@@ -131,7 +132,7 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(environments.collect())
 }
 
-/// Deletes what belongs to no record, because an administrator wants it gone. Answers what was asked to go.
+/// Deletes the orphans at an administrator's request. Returns those whose deletion was requested.
 async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     let mut deleted = Vec::new();
@@ -150,7 +151,7 @@ async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(deleted)
 }
 
-/// Asks one to go; false for something that this service cannot have made.
+/// Requests the deletion of one orphan; false if this service cannot have made the object.
 async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesError> {
     let Some(uid) = &orphan.uid else { return Ok(false) };
     let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };

@@ -1,4 +1,4 @@
-//! One after the other, user by user.
+//! Locks by user: requests of one user run one after the other.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use wasmspawner_core::names::Username;
 
-/// How many users may have their turn at once, at best: two of the same remainder wait for each other.
+/// The number of locks. Users whose hashes have the same remainder share one and wait for each other.
 const LANES: usize = 256;
 
-/// Lets the requests of one user come one after the other.
+/// Locks by user.
 #[derive(Clone)]
 pub(super) struct UserLocks {
     lanes: Arc<[Arc<Mutex<()>>]>,
@@ -22,7 +22,7 @@ impl Default for UserLocks {
 }
 
 impl UserLocks {
-    /// Waits until it is this user's turn, which lasts as long as the answer is kept.
+    /// Waits for the user's lock. It is held until the returned guard is dropped.
     pub(super) async fn of(&self, user: &Username) -> OwnedMutexGuard<()> {
         let mut hasher = DefaultHasher::new();
         user.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! What others see of a lab.
+//! What a driver publishes about its lab.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use wasmspawner_core::lab::JobId;
 use super::live_log::LiveLog;
 use super::snapshot::LabSnapshot;
 
-/// What others see of a lab.
+/// What a driver publishes about its lab.
 #[derive(Clone, Default)]
 pub(super) struct View {
     pub(super) snapshot: Option<Arc<LabSnapshot>>,
     pub(super) log: Option<Arc<LiveLog>>,
-    /// Its objects are being created: an end of the service now would lose the spawn.
+    /// True while the lab's objects are being created. If the service ended now, the spawn would be lost.
     pub(super) creating: bool,
-    /// The operation under way, or the last one.
+    /// The id of the operation under way, or of the last one.
     pub(super) job_id: Option<JobId>,
-    /// The uid of its record.
+    /// The uid of the lab's record.
     pub(super) record: Option<String>,
 }

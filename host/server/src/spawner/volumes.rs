@@ -1,4 +1,4 @@
-//! The volume claims of servers: remembered in the cluster and here, looked for, and deleted with their server.
+//! The volume claims of servers: stored in the cluster, cached here, and deleted with their server.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,37 +9,37 @@ use wasmspawner_core::volumes::{Release, RememberedVolumes, VolumeRecord, owner}
 
 use crate::k8s::{Claims, KubernetesError, Records};
 
-/// The volume claims of servers. Only where namespaces are retained: elsewhere claims go with their lab.
+/// The volume claims of servers. Used only where namespaces are kept; elsewhere claims are deleted with their lab.
 #[derive(Clone)]
 pub struct Volumes {
     records: Records,
     claims: Claims,
     remembered: Arc<RwLock<RememberedVolumes>>,
-    /// Servers for which the cluster had nothing to tell before they were remembered.
+    /// Servers for which the cluster was searched and had no claim.
     unclaimed: Arc<Mutex<HashSet<LabKey>>>,
-    /// Servers begin to use claims side by side, and never while claims are being deleted: a claim that two servers
-    /// share is not deleted between the look at the one and the start of the other.
+    /// Locked for reading while a server begins to use claims, and for writing while claims are deleted. Otherwise a
+    /// claim that two servers share could be deleted after the check, while the other server starts.
     order: Arc<tokio::sync::RwLock<()>>,
 }
 
-/// What the cluster has under the names that a server's own claim could have.
+/// What exists in the cluster under the names that a server's own claim could have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OwnClaim {
-    /// Nothing that would speak against today's name.
+    /// No claim that would speak against the name that the templates give today.
     Today,
-    /// An older KubeSpawner's claim with the user's data, and none of today's name.
+    /// A claim of an older KubeSpawner with the user's data, and none with today's name.
     Legacy(ObjectName),
-    /// A claim of today's name that says it is another user's.
+    /// A claim with today's name whose annotation names another user.
     OfAnother(String),
 }
 
 impl Volumes {
-    /// What `records` remember, of claims that `claims` finds.
+    /// The volumes stored in `records`. `claims` is used to look for claims and to delete them.
     pub fn new(records: Records, claims: Claims) -> Self {
         Self { records, claims, remembered: Arc::default(), unclaimed: Arc::default(), order: Arc::default() }
     }
 
-    /// Reads what was remembered before. Without it no lab may start: it would get an empty volume.
+    /// Reads the stored volumes. No lab may start before that, because it would get an empty volume.
     pub(super) async fn load(&self) -> Result<(), KubernetesError> {
         for (record_key, text) in self.records.all().await? {
             match serde_json::from_str(&text) {
@@ -52,17 +52,17 @@ impl Volumes {
         Ok(())
     }
 
-    /// What is remembered of a server.
+    /// The stored volumes of a server.
     pub(super) fn of(&self, key: &LabKey) -> Option<VolumeRecord> {
         self.remembered.read().unwrap_or_else(PoisonError::into_inner).of(key).cloned()
     }
 
-    /// The names that a server keeps.
+    /// The names that a server keeps from its earlier labs.
     pub(super) fn kept_names(&self, key: &LabKey) -> KeptNames {
         self.of(key).map(|record| record.kept_names()).unwrap_or_default()
     }
 
-    /// Looks whether the cluster has the claim of a server that nothing is remembered of.
+    /// Searches the cluster for the claim of a server that has no stored volumes.
     pub(super) async fn own_claim(
         &self,
         key: &LabKey,
@@ -87,7 +87,7 @@ impl Volumes {
         Ok(OwnClaim::Today)
     }
 
-    /// Writes down what a lab is about to use, before it does.
+    /// Stores which claims a lab will use. Called before the lab uses them.
     pub(super) async fn remember(&self, record: VolumeRecord) -> Result<(), KubernetesError> {
         let _beginning = self.order.read().await;
         let before = self.of(&record.key);
@@ -100,7 +100,7 @@ impl Volumes {
         Ok(())
     }
 
-    /// Deletes the claims of a server that is deleted, as far as they may go, and forgets it.
+    /// Deletes the claims of a server that is being deleted, except those that have to be kept, and removes its record.
     pub(super) async fn release(&self, key: &LabKey) -> Result<Release, KubernetesError> {
         let _alone = self.order.write().await;
         let Some(record) = self.of(key) else { return Ok(Release::default()) };

@@ -1,4 +1,4 @@
-//! Following one place.
+//! Follows one place in the cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{NamespaceState, Store};
 /// A volume claim: its namespace and name.
 pub type Claim = (NamespaceName, String);
 
-/// Follows one place: its pod, its namespace, and what is said about its pod and volume claims.
+/// Follows one place: its pod, its namespace, and the Kubernetes events about its pod and its volume claims.
 pub struct Follower {
     store: Store,
     place: Place,
@@ -29,49 +29,49 @@ impl Follower {
         Self { store, place, claims: Vec::new(), interest }
     }
 
-    /// The place.
+    /// The place that is followed.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Waits until something there has changed since the last call.
+    /// Waits until something at the place has changed since the last call.
     pub async fn changed(&self) {
         self.interest.woken().await;
     }
 
-    /// The pod there.
+    /// The pod at the place.
     pub fn pod(&self) -> Option<Arc<ObservedPod>> {
         self.store.pod(&self.place)
     }
 
-    /// The namespace there.
+    /// The namespace of the place.
     pub fn namespace(&self) -> Option<NamespaceState> {
         self.store.namespace(self.place.namespace.as_str())
     }
 
-    /// What was said since [`Self::keep_events`].
+    /// The events since [`Self::keep_events`].
     pub fn events(&self) -> Vec<Arc<Event>> {
         self.interest.events().as_ref().map(|events| events.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// Keeps what is said from now on about the pod and these claims, and forgets what was said before.
+    /// From now on, keeps the events about the pod and these claims. Earlier events are dropped.
     pub fn keep_events(&mut self, claims: Vec<Claim>) {
         self.set_claims(claims);
         *self.interest.events() = Some(BTreeMap::new());
     }
 
-    /// True while what is said is kept.
+    /// True while events are kept.
     pub fn keeps_events(&self) -> bool {
         self.interest.events().is_some()
     }
 
-    /// Keeps nothing more, and forgets what was said.
+    /// Stops keeping events, and drops those that there are.
     pub fn drop_events(&mut self) {
         self.set_claims(Vec::new());
         *self.interest.events() = None;
     }
 
-    /// Follows these claims as well, keeping what was said already.
+    /// Also follows these claims. Events that are kept already stay.
     pub fn set_claims(&mut self, claims: Vec<Claim>) {
         let mut index = self.store.write();
         for (namespace, name) in &self.claims {

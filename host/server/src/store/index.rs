@@ -1,4 +1,4 @@
-//! The objects, found by where they are, and who follows each.
+//! The objects by namespace and name, and the followers of each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,10 +10,9 @@ use wasmspawner_core::stage::ObservedPod;
 
 use super::interest::Interest;
 
-/// Namespace and name.
 pub(super) type Key = (String, String);
 
-/// The objects, and who follows each.
+/// The objects by namespace and name, and the followers of each.
 #[derive(Default)]
 pub(super) struct Index {
     pods: HashMap<Key, Arc<ObservedPod>>,
@@ -23,22 +22,22 @@ pub(super) struct Index {
     claim_followers: HashMap<Key, Vec<Arc<Interest>>>,
 }
 
-/// What is kept of a namespace.
+/// The part of a namespace that is kept in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceState {
-    /// Which one of that name.
+    /// The uid, which differs from that of an earlier namespace of the same name.
     pub uid: String,
-    /// The uid of the record that it was made for; nothing for one that others made.
+    /// The uid of the record that it was created for; `None` if this service did not create it for a lab.
     pub spawn: Option<String>,
-    /// It is on its way out.
+    /// True while it is being deleted.
     pub deleting: bool,
-    /// Why it does not go, in the cluster's words: what is left, and which finalizers remain.
+    /// Why its deletion does not finish, in the words of Kubernetes: what is left, and which finalizers remain.
     pub stuck: Option<String>,
     version: u64,
 }
 
 impl NamespaceState {
-    /// What is kept of a namespace.
+    /// The part of the namespace that is kept in memory.
     pub fn of(namespace: &Namespace) -> Self {
         let meta = &namespace.metadata;
         Self {
@@ -51,7 +50,7 @@ impl NamespaceState {
     }
 }
 
-/// The namespace controller says in conditions what it waits for.
+/// Why the deletion does not finish: the namespace controller reports it in conditions.
 fn stuck(namespace: &Namespace) -> Option<String> {
     namespace.metadata.deletion_timestamp.as_ref()?;
     let conditions = namespace.status.as_ref()?.conditions.as_ref()?;
@@ -87,7 +86,7 @@ impl Index {
         self.namespaces.iter().map(|(name, state)| (name.clone(), state.clone())).collect()
     }
 
-    /// The pod is as given, unless something newer of its name is known.
+    /// Stores the pod, unless a newer version of it is known.
     pub(super) fn put_pod(&mut self, pod: ObservedPod) {
         let key = key(&pod.namespace, &pod.name);
         if self.pods.get(&key).is_some_and(|known| known.version > pod.version) {
@@ -97,7 +96,7 @@ impl Index {
         self.pods.insert(key, Arc::new(pod));
     }
 
-    /// The pod is gone; with a uid, only that pod of its name.
+    /// Removes the pod; with a uid, only if it is the pod with that uid.
     pub(super) fn remove_pod(&mut self, namespace: &str, name: &str, uid: Option<&str>) {
         let key = key(namespace, name);
         let same = |known: &Arc<ObservedPod>| uid.is_none() || known.uid.as_deref() == uid;
@@ -125,7 +124,7 @@ impl Index {
         }
     }
 
-    /// Whoever follows the pod or the claim that the event is about hears of it, and nobody else.
+    /// Gives the event to the followers of the pod or the claim that it is about. Other events are not kept.
     pub(super) fn put_event(&self, event: Event) {
         let about = &event.involved_object;
         let key =
@@ -141,13 +140,13 @@ impl Index {
         }
     }
 
-    /// The pods that are known at this moment, with their uids: what a list that begins now can tell to be gone.
+    /// The known pods with their uids. When a list begins now, those of them that are not in it are gone.
     pub(super) fn known_pods(&self) -> Vec<(Key, Option<String>)> {
         self.pods.iter().map(|(key, pod)| (key.clone(), pod.uid.clone())).collect()
     }
 
-    /// A list of pods is complete: what was known before it began and is not in it is gone. What was learned
-    /// meanwhile may be newer than the list.
+    /// Applies a complete list of pods: pods in `before` that are not in it are gone. Pods that were added while the
+    /// list was being read may be newer than the list, and stay.
     pub(super) fn replace_pods(&mut self, before: Vec<(Key, Option<String>)>, listed: Vec<ObservedPod>) {
         let present: HashSet<Option<String>> = listed.iter().map(|pod| pod.uid.clone()).collect();
         for pod in listed {
@@ -158,12 +157,12 @@ impl Index {
         }
     }
 
-    /// The namespaces that are known at this moment, with their uids.
+    /// The known namespaces with their uids.
     pub(super) fn known_namespaces(&self) -> Vec<(String, String)> {
         self.namespaces.iter().map(|(name, state)| (name.clone(), state.uid.clone())).collect()
     }
 
-    /// A list of namespaces is complete.
+    /// Applies a complete list of namespaces.
     pub(super) fn replace_namespaces(&mut self, before: Vec<(String, String)>, listed: &[Namespace]) {
         let present: HashSet<&str> =
             listed.iter().filter_map(|namespace| namespace.metadata.uid.as_deref()).collect();
@@ -215,7 +214,8 @@ fn key(namespace: &str, name: &str) -> Key {
     (namespace.to_owned(), name.to_owned())
 }
 
-/// Resource versions of one kind can be compared as numbers (KEP-5504). One that is no number is taken as new.
+/// The resource version as a number. Versions of one kind can be compared as numbers (KEP-5504); one that is not a
+/// number counts as the newest.
 fn version(meta: &ObjectMeta) -> u64 {
     meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a follower is woken by.
+//! What wakes a follower.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 /// The most events that are kept of one lab. Kubernetes counts repeats in one event, so a lab rarely has twenty.
 const MOST_EVENTS: usize = 200;
 
-/// What a follower is woken by, and the events that it keeps.
+/// The signal that wakes a follower, and the events that it keeps.
 #[derive(Default)]
 pub(super) struct Interest {
     wake: Notify,
-    /// By uid; nothing while events do not matter.
+    /// The events by uid; `None` while events are not kept.
     events: Mutex<Option<BTreeMap<String, Arc<Event>>>>,
 }
 
@@ -41,7 +41,7 @@ impl Interest {
         self.wake();
     }
 
-    /// The events that are kept; nothing while they do not matter.
+    /// The events that are kept; `None` while events are not kept.
     pub(super) fn events(&self) -> MutexGuard<'_, Option<BTreeMap<String, Arc<Event>>>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }

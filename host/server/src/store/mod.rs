@@ -1,8 +1,8 @@
-//! What the cluster has, as the shared watches show it: one for the service, whatever the number of labs.
+//! The objects of all labs, as watches show them. The service has one set of watches, whatever the number of labs.
 //!
-//! [`Store::run`] keeps it current. A driver follows its lab's place with a [`Follower`]: it is woken when something at
-//! that place changed, and then reads what is there now. Nothing is queued, so that a driver that is busy misses
-//! nothing and a change of one lab costs no other lab anything.
+//! [`Store::run`] keeps the store current. A driver follows its lab's place with a [`Follower`]: the follower wakes it
+//! when something at that place has changed, and the driver then reads the present state. Changes are not queued, so a
+//! busy driver misses nothing, and a change of one lab costs other labs nothing.
 
 mod follower;
 mod index;
@@ -25,7 +25,7 @@ use wasmspawner_core::stage::ObservedPod;
 
 use index::Index;
 
-/// What the cluster has. Cheap to clone.
+/// The objects of all labs, as watches show them. Clones share the data.
 #[derive(Clone)]
 pub struct Store {
     index: Arc<RwLock<Index>>,
@@ -33,7 +33,7 @@ pub struct Store {
     heard: Arc<RwLock<HashMap<&'static str, Instant>>>,
 }
 
-/// Which first lists are complete.
+/// Which of the first lists are complete.
 #[derive(Debug, Clone, Copy, Default)]
 struct Synced {
     pods: bool,
@@ -47,13 +47,13 @@ impl Default for Store {
 }
 
 impl Store {
-    /// Waits until pods and namespaces were listed once: before that, what is not there is only not known.
+    /// Waits until pods and namespaces were listed once. Before that, an object that is not in the store may exist.
     pub async fn first_sync(&self) {
-        // The sender is a part of this store: it cannot be gone.
+        // The sender is a part of this store, so waiting cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| synced.pods && synced.namespaces).await;
     }
 
-    /// Follows a place.
+    /// Follows a place in the cluster.
     pub fn follow(&self, place: Place) -> Follower {
         Follower::new(self.clone(), place)
     }
@@ -63,47 +63,48 @@ impl Store {
         self.read().pod(place.namespace.as_str(), place.pod.as_str())
     }
 
-    /// The namespace of this name, if it is one of ours.
+    /// The namespace of this name, if it has this service's labels.
     pub fn namespace(&self, name: &str) -> Option<NamespaceState> {
         self.read().namespace(name)
     }
 
-    /// Every pod, with its namespace and name.
+    /// All pods.
     pub fn pods(&self) -> Vec<Arc<ObservedPod>> {
         self.read().pods()
     }
 
-    /// Every namespace.
+    /// All namespaces, by name.
     pub fn namespaces(&self) -> Vec<(String, NamespaceState)> {
         self.read().namespaces()
     }
 
-    /// A request was answered with this pod; a watch may have shown something newer of it already.
+    /// Stores a pod that the API server returned. If a watch has shown a newer version already, that one stays.
     pub fn learn_pod(&self, pod: &Pod) {
         self.write().put_pod(pod.into());
     }
 
-    /// A request was answered with this namespace.
+    /// Stores a namespace that the API server returned.
     pub fn learn_namespace(&self, namespace: &Namespace) {
         self.write().put_namespace(namespace);
     }
 
-    /// A request was answered that there is no such pod. `uid` is the one that was known before the request was made:
-    /// another may have come since.
+    /// The API server has answered that there is no such pod. `uid` is that of the pod known before the request: a new
+    /// pod of the same name may have appeared since, and stays.
     pub fn learn_pod_gone(&self, place: &Place, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_pod(place.namespace.as_str(), place.pod.as_str(), uid);
         }
     }
 
-    /// A request was answered that there is no such namespace; the same holds.
+    /// The API server has answered that there is no such namespace. `uid` is that of the namespace known before the
+    /// request.
     pub fn learn_namespace_gone(&self, name: &str, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_namespace(name, uid);
         }
     }
 
-    /// How long ago each watch was last heard of, bookmarks not counted.
+    /// The time since each watch brought something; bookmarks do not count.
     pub fn silence(&self) -> Vec<(&'static str, Duration)> {
         let heard = self.heard.read().unwrap_or_else(PoisonError::into_inner);
         heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()

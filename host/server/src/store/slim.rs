@@ -1,8 +1,8 @@
-//! What is kept of an event: what a lab's stage is read from. A busy cluster has tens of thousands of them.
+//! Reduces events to the fields from which the stage of a lab is read. A busy cluster has tens of thousands of events.
 
 use k8s_openapi::api::core::v1::Event;
 
-/// An event without what no stage is read from.
+/// The event without the fields from which no stage is read.
 pub(super) fn event(event: Event) -> Event {
     let mut metadata = event.metadata;
     metadata.managed_fields = None;

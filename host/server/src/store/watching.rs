@@ -1,4 +1,4 @@
-//! The watches that keep the store current: one for each kind.
+//! The watches that keep the store current, one for each kind of object.
 
 use std::fmt::Debug;
 use std::sync::PoisonError;
@@ -15,13 +15,13 @@ use wasmspawner_core::stage::ObservedPod;
 use super::index::Key;
 use super::{Store, slim};
 
-/// The server is asked to end a watch after so many seconds. Five seconds later a watch that brought nothing, not even
-/// a bookmark, is taken for dead: some platforms let connections fall silent.
+/// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
+/// not even a bookmark, counts as dead: on some platforms connections fall silent.
 const RECONNECT_SECONDS: u32 = 70;
 
 impl Store {
-    /// Follows pods and namespaces that `selector` selects, until cancelled. Failures are logged, waited out and never
-    /// fatal: what was missed meanwhile comes with the next list, disappearances included.
+    /// Watches the pods and namespaces that `selector` selects, until `stop`. Failures are logged and retried. Changes
+    /// that were missed meanwhile come with the next list, deletions included.
     pub async fn run(&self, client: Client, selector: &str, stop: &CancellationToken) {
         let config = watcher::Config::default().timeout(RECONNECT_SECONDS).labels(selector);
         let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
@@ -37,8 +37,8 @@ impl Store {
         );
     }
 
-    /// Follows what is said about pods and volume claims, until cancelled. It begins when everybody follows their
-    /// place already: what is said to nobody is not kept.
+    /// Watches the events about pods and volume claims, until `stop`. It must start after the drivers follow their
+    /// places, because events that nobody follows are not kept.
     pub async fn run_events(&self, client: Client, stop: &CancellationToken) {
         let about = |kind: &str| {
             let fields = format!("involvedObject.kind={kind}");
@@ -94,14 +94,14 @@ impl Store {
     }
 }
 
-/// A list of pods while it is read.
+/// A list of pods that is being read.
 #[derive(Default)]
 struct PodList {
     before: Vec<(Key, Option<String>)>,
     listed: Vec<ObservedPod>,
 }
 
-/// A list of namespaces while it is read.
+/// A list of namespaces that is being read.
 #[derive(Default)]
 struct NamespaceList {
     before: Vec<(String, String)>,

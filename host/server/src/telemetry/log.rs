@@ -9,31 +9,31 @@ use wasmspawner_core::lab::{JobId, LabKey};
 
 use super::writer::{LastLines, NonBlocking};
 
-/// Logging cannot start.
+/// Why logging cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is not a list of directives.
     #[error("telemetry.filter: {filter:?} is no list of directives such as \"info,wasmspawner=debug\"")]
     Filter {
-        /// The filter as given.
+        /// The filter in the configuration.
         filter: String,
-        /// What `tracing` says.
+        /// The error of `tracing`.
         source: tracing_subscriber::filter::ParseError,
     },
-    /// Something else in the process logs already.
+    /// Another logger was installed in the process before.
     #[error("logging was started twice")]
     Twice(#[from] TryInitError),
-    /// The thread that writes cannot be started.
+    /// The thread that writes the log cannot be started.
     #[error("the log's writer cannot be started")]
     Writer(#[from] std::io::Error),
 }
 
-/// The Kubernetes client warns at every connection that it verifies no certificate; the service says so once, when it
-/// connects. Directives that come later win.
+/// The Kubernetes client warns at every connection when it does not verify certificates. The service itself logs that
+/// once, when it connects, so this directive silences the client. Later directives override it.
 const TOLD_ONCE: &str = "kube_client::client::tls=error";
 
-/// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The answer is
-/// to be kept until the process ends.
+/// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
+/// guard must be kept until the process ends.
 pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
     let filter = EnvFilter::try_new(format!("{TOLD_ONCE},{filter}"))
@@ -51,7 +51,7 @@ pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     Ok(last_lines)
 }
 
-/// Starts logging for a tool that ends soon: warnings, for people, none of them dropped.
+/// Starts logging for a command that ends soon: warnings as text, none of them dropped.
 pub fn init_tool() -> Result<(), LogError> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     let layer =

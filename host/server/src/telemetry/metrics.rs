@@ -1,4 +1,4 @@
-//! Counters of the service, in the `OpenMetrics` text format.
+//! The metrics of the service, in the `OpenMetrics` text format.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use prometheus_client::registry::{Registry, Unit};
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::stage::Stage;
 
-/// Everything the service counts. A clone counts into the same numbers; counting never waits.
+/// All metrics of the service. Clones share the numbers; counting never waits.
 ///
 /// No label holds a user's name or an error's text: both would grow without bound.
 #[derive(Clone)]
@@ -41,13 +41,13 @@ pub struct Metrics {
 /// How a spawn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnOutcome {
-    /// The lab answers.
+    /// The lab is ready.
     Complete,
-    /// It failed, by the cluster's or the service's fault.
+    /// The spawn failed, and the user is not at fault.
     Failed,
-    /// A policy refused it.
+    /// The spawn failed, and the user is at fault; for example, a policy refused it.
     Denied,
-    /// It was stopped before it was up.
+    /// The spawn was stopped before the lab was ready.
     Cancelled,
 }
 
@@ -62,14 +62,14 @@ impl SpawnOutcome {
     }
 }
 
-/// What came of comparing the labs with the Hub's servers.
+/// The result of comparing the labs with the servers that the Hub knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HubCheck {
-    /// They were compared.
+    /// The comparison succeeded.
     Compared,
-    /// So many labs look forgotten that it is not believed.
+    /// So many labs look forgotten that the comparison is not trusted.
     Withheld,
-    /// The Hub is away, or its answer was not complete.
+    /// The Hub did not answer, or its list was not complete.
     NoAnswer,
     /// The Hub does not accept the token, or a setting is wrong.
     Refused,
@@ -138,7 +138,7 @@ struct HttpLabels {
 }
 
 impl Metrics {
-    /// All numbers at zero.
+    /// Metrics with all numbers at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("wasmspawner");
         let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
@@ -203,58 +203,58 @@ impl Metrics {
         }
     }
 
-    /// Containers of a running lab were restarted.
+    /// Counts restarts of containers of running labs.
     pub fn labs_restarted(&self, count: u32) {
         self.restarts.inc_by(count.into());
     }
 
-    /// A task that works for one lab panicked.
+    /// Counts a panic of a task that works for one lab.
     pub fn panicked(&self) {
         self.panics.inc();
     }
 
-    /// A watch last brought something so long ago.
+    /// Sets the time since the watch of `kind` brought something.
     pub fn set_watch_silence(&self, kind: &'static str, silence: Duration) {
         let seconds = i64::try_from(silence.as_secs()).unwrap_or(i64::MAX);
         self.watches.get_or_create(&WatchLabel { kind }).set(seconds);
     }
 
-    /// So many objects belong to no lab.
+    /// Sets the number of objects that belong to no lab.
     pub fn set_orphans(&self, count: usize) {
         self.orphans.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// So many labs are not known to the Hub.
+    /// Sets the number of labs that the Hub does not know.
     pub fn set_forgotten(&self, count: usize) {
         self.forgotten.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A lab is stopped because the Hub has forgotten it.
+    /// Counts a lab that is stopped because the Hub does not know it.
     pub fn forgotten_stopped(&self) {
         self.forgotten_stopped.inc();
     }
 
-    /// The labs were compared with the Hub's servers, or could not be.
+    /// Counts a comparison of the labs with the Hub's servers, or an attempt at one.
     pub fn hub_checked(&self, outcome: HubCheck) {
         self.hub_checks.get_or_create(&HubCheckLabel { outcome: outcome.as_str() }).inc();
     }
 
-    /// So many records of operations are kept.
+    /// Sets the number of records of operations that are kept.
     pub fn set_history(&self, count: usize) {
         self.history.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A spawn ended.
+    /// Counts a spawn that has ended.
     pub fn spawn_ended(&self, outcome: SpawnOutcome) {
         self.spawns.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
-    /// A lab left a stage after so long.
+    /// Observes the time that a lab spent in a stage.
     pub fn stage_left(&self, stage: Stage, after: Duration) {
         self.stages.get_or_create(&StageLabel { stage: stage.as_str() }).observe(after.as_secs_f64());
     }
 
-    /// So many labs have this status now.
+    /// Sets the number of labs that have this status.
     pub fn set_labs(&self, status: LabStatus, count: usize) {
         let status = match status {
             LabStatus::Starting => "starting",
@@ -266,7 +266,7 @@ impl Metrics {
         self.labs.get_or_create(&StatusLabel { status }).set(count);
     }
 
-    /// The Kubernetes API was asked; no status means that it did not answer.
+    /// Counts a request to the Kubernetes API. Without a status, there was no answer.
     pub fn kubernetes_request(&self, verb: &'static str, status: Option<u16>) {
         let code = match status {
             Some(100..=199) => "1xx",
@@ -279,7 +279,7 @@ impl Metrics {
         self.kubernetes.get_or_create(&KubernetesLabels { verb, code }).inc();
     }
 
-    /// A hook was called. `kind` is `ok` or the kind of its error, never an error's text.
+    /// Counts and times a call of a hook. `kind` is `ok` or the kind of the error, never an error's text.
     pub fn policy_called(&self, policy: &str, hook: &'static str, kind: &'static str, took: Duration) {
         let labels = PolicyLabels { policy: policy.to_owned(), hook, kind };
         self.policy_calls.get_or_create(&labels).inc();
@@ -287,19 +287,19 @@ impl Metrics {
         self.policy_seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// A reader of an event stream came; it is gone when the answer is dropped.
+    /// Counts a reader of an event stream until the returned value is dropped.
     pub fn sse_reader(&self) -> SseReader {
         self.sse_readers.inc();
         SseReader(self.sse_readers.clone())
     }
 
-    /// A request was answered. `route` is the router's pattern, never the path.
+    /// Counts a request that was answered. `route` is the router's pattern, never the path.
     pub fn http_request(&self, method: &http::Method, route: &str, status: StatusCode) {
         let labels = HttpLabels { method: known(method), route: route.to_owned(), status: status.as_u16() };
         self.http.get_or_create(&labels).inc();
     }
 
-    /// All numbers as text for a Prometheus server.
+    /// All metrics as text, for a Prometheus server.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut body = String::with_capacity(4096);
         text::encode(&mut body, &self.registry)?;
@@ -329,7 +329,7 @@ impl Drop for SseReader {
     }
 }
 
-/// A method as a label: a client may invent methods, and must not make labels with them.
+/// A method as a label. Clients can invent methods, and must not create labels with them.
 fn known(method: &http::Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,4 +1,4 @@
-//! What the service says about itself: logs and metrics. Neither ever waits for whoever reads them.
+//! Logs and metrics of the service. Neither ever waits for its reader.
 
 mod log;
 mod metrics;

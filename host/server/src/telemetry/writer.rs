@@ -1,4 +1,4 @@
-//! A writer that never waits: a slow or stuck reader of the log costs lines, not requests.
+//! A log writer that never waits: a slow or blocked reader of the log costs log lines, but does not delay requests.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that may wait to be written.
+/// How many lines may wait to be written; further ones are dropped.
 const WAITING: usize = 8192;
 
-/// How long the end of the process waits for the last lines.
+/// How long the process, when it ends, waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Hands lines to a thread that writes them.
+/// Passes lines to a thread that writes them.
 #[derive(Clone)]
 pub(super) struct NonBlocking {
     lines: SyncSender<Order>,
     dropped: Arc<AtomicU64>,
 }
 
-/// What the thread is to do.
+/// A message to the writing thread.
 enum Order {
     /// Write a line.
     Write(Vec<u8>),
-    /// Say when everything before this is written.
+    /// Report when everything before this is written.
     Report(Sender<()>),
 }
 
-/// Writes out, when it is dropped, what was logged last; a reader of the log that is stuck delays that for a second.
+/// When dropped, waits until the last lines are written, but at most a second if the log's reader is blocked.
 #[derive(Debug)]
 pub struct LastLines(SyncSender<Order>);
 
@@ -42,14 +42,14 @@ impl Drop for LastLines {
     }
 }
 
-/// One line being formatted.
+/// A line that is being formatted.
 pub(super) struct Line<'a> {
     to: &'a NonBlocking,
     text: Vec<u8>,
 }
 
 impl NonBlocking {
-    /// Starts the thread; it ends when the last handle is gone.
+    /// Starts the writing thread, which ends when the last handle is dropped.
     pub(super) fn start(target: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
         let dropped = Arc::<AtomicU64>::default();
@@ -60,13 +60,13 @@ impl NonBlocking {
         Ok(Self { lines, dropped })
     }
 
-    /// To be kept until the process ends.
+    /// The guard that must be kept until the process ends.
     pub(super) fn last_lines(&self) -> LastLines {
         LastLines(self.lines.clone())
     }
 }
 
-/// Nothing can be done about an error here: the log is where it would be told.
+/// Runs on the writing thread. Errors are ignored, because the log itself is where they would be reported.
 fn write_all(mut target: impl Write, orders: &Receiver<Order>, dropped: &AtomicU64) {
     while let Ok(order) = orders.recv() {
         match order {

@@ -1,4 +1,4 @@
-//! Host bindings generated from `wit/`, private to this module.
+//! The host's bindings, generated from `wit/`. They are private to the module `wasm`.
 
 wasmtime::component::bindgen!({
     path: "../../wit",
@@ -12,5 +12,5 @@ pub(super) use wasmspawner::policy::types;
 /// The imports of a policy.
 pub(super) use wasmspawner::policy::host;
 
-/// The hooks, a module each.
+/// The hooks, one module each.
 pub(super) use exports::wasmspawner::policy as hooks;

@@ -9,8 +9,8 @@ use super::digest::Digest;
 use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
 
-/// Makes the cache directory, or checks that nobody else can write into an existing one: what lies there
-/// is executed as machine code.
+/// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
+/// executed as machine code.
 pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
     let cache = |source| EngineError::Cache { path: directory.to_owned(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(cache)?;
@@ -20,7 +20,7 @@ pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
     if ours { Ok(()) } else { Err(EngineError::CacheNotPrivate(directory.to_owned())) }
 }
 
-/// The compiled component: from the cache when this engine compiled the same bytes before.
+/// The compiled component, from the cache if the same engine has compiled the same bytes before.
 pub(super) async fn compiled(
     engine: &Arc<Engine>,
     digest: &Digest,
@@ -32,7 +32,7 @@ pub(super) async fn compiled(
     }
     let component = compile(engine, bytes).await?;
     if let Some(file) = file {
-        // A cache that cannot be written costs time at the next start, nothing else.
+        // If the cache cannot be written, the only consequence is a slower start next time.
         if let Err(error) = write(&component, &file) {
             tracing::warn!(file = %file.display(), %error, "cannot keep the compiled policy");
         }
@@ -40,8 +40,8 @@ pub(super) async fn compiled(
     Ok(component)
 }
 
-/// On a thread of its own: compiling is long, and what it takes is bounded by the size of its input and by
-/// a time limit only.
+/// Compiles on a thread of its own, because it takes long. The effort is limited only by the size of the component and
+/// by a timeout.
 async fn compile(engine: &Arc<Engine>, bytes: Vec<u8>) -> Result<Component, LoadErrorKind> {
     let limit = engine.options.compile_timeout;
     let engine = Arc::clone(engine);
@@ -53,14 +53,14 @@ async fn compile(engine: &Arc<Engine>, bytes: Vec<u8>) -> Result<Component, Load
     }
 }
 
-/// Another version or setting of the engine makes another name.
+/// The name of the cached file. It differs between versions and settings of the engine.
 fn file_name(engine: &Engine, digest: &Digest) -> String {
     let mut hasher = DefaultHasher::new();
     engine.wasm.precompile_compatibility_hash().hash(&mut hasher);
     format!("{}-{:016x}.cwasm", digest.hex(), hasher.finish())
 }
 
-/// Into memory instead of mapped: a file that changes later must not change, or crash, what runs.
+/// Reads the file into memory instead of mapping it: a change of the file must not change, or crash, a running policy.
 fn read(engine: &Engine, file: &Path) -> Option<Component> {
     let machine_code = std::fs::read(file).ok()?;
     #[expect(

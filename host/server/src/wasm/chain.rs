@@ -16,36 +16,36 @@ use super::policy::{LoadedPolicy, Policy};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
 
-/// What one policy of the chain answered.
+/// The answer of one policy of the chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyAnswer<T> {
-    /// Which policy.
+    /// The policy that answered.
     pub policy: PolicyName,
-    /// What it said.
+    /// The answer.
     pub value: T,
 }
 
-/// Why a chain could not be made.
+/// Why the chain of policies cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FailedPolicies {
-    /// The engine.
+    /// The engine cannot be set up.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// One of the policies.
+    /// One of the policies cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
 
-/// The live chain of policies. Cheap to clone.
+/// The loaded chain of policies. Clones share it.
 ///
-/// Every call runs on the set that was live when it began. A policy that fails by its own fault fails the
-/// call, or is passed over with a warning where the operator chose [`OnFailure::Skip`]; what it *says* -
-/// a refusal, an invalid field - always holds.
+/// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails,
+/// or the policy is skipped with a warning where the operator chose [`OnFailure::Skip`]. An answer, such as a refusal
+/// or an invalid field, is never skipped.
 #[derive(Clone)]
 pub struct Policies {
     engine: Arc<Engine>,
     live: Arc<ArcSwap<Chain>>,
-    /// One change of the set at a time.
+    /// Locked while the chain is being changed.
     changing: Arc<Mutex<()>>,
 }
 
@@ -55,7 +55,8 @@ impl Policies {
     /// Starts the engine and loads the chain in the given order.
     ///
     /// # Errors
-    /// When one policy cannot go live, none does.
+    ///
+    /// If one policy cannot be loaded, none is.
     pub async fn load(specs: Vec<PolicySpec>, options: EngineOptions) -> Result<Self, FailedPolicies> {
         if let Some(directory) = &options.cache {
             cache::open(directory)?;
@@ -65,19 +66,21 @@ impl Policies {
         Ok(Self { engine, live: Arc::new(ArcSwap::from_pointee(chain)), changing: Arc::default() })
     }
 
-    /// Reads the files of the live chain again and swaps the set in one step.
+    /// Loads the files of the present chain again and replaces the chain in one step.
     ///
     /// # Errors
-    /// The old set stays, and remembers why.
+    ///
+    /// The old chain stays, and its policy keeps the error as its last one.
     pub async fn reload(&self) -> Result<(), LoadError> {
         let specs = self.live.load().iter().map(|policy| policy.spec.clone()).collect();
         self.replace(specs).await
     }
 
-    /// Loads another chain beside the live one and swaps them in one step. Running calls end on the old one.
+    /// Loads another chain and replaces the present one in one step. Calls under way finish on the old one.
     ///
     /// # Errors
-    /// The old set stays, and remembers why.
+    ///
+    /// The old chain stays, and its policy of the same name keeps the error as its last one.
     pub async fn replace(&self, specs: Vec<PolicySpec>) -> Result<(), LoadError> {
         let _alone = self.changing.lock().await;
         match load_chain(&self.engine, specs).await {
@@ -94,30 +97,33 @@ impl Policies {
         }
     }
 
-    /// The live chain, in order.
+    /// The policies of the chain, in order.
     pub fn loaded(&self) -> Vec<LoadedPolicy> {
         self.live.load().iter().map(|policy| policy.loaded()).collect()
     }
 
-    /// How the operator configured the policy of this name.
+    /// The configuration of the policy of this name.
     pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
         self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
     }
 
-    /// The form of the last policy that has one; `None` leaves it to the caller.
+    /// The spawn form of the last policy that has one; `None` if no policy has one.
     ///
     /// # Errors
-    /// [`CallError`], naming the policy.
+    ///
+    /// [`CallError`], which names the policy.
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
         settled(&policy, answer)
     }
 
-    /// A submission as options, by the policy whose form it answers; `None` leaves it to the caller.
+    /// The options that a submission of the form stands for, parsed by the policy that makes the form; `None` if no
+    /// policy has one.
     ///
     /// # Errors
-    /// [`CallError`], naming the policy; a bad submission is `Invalid`.
+    ///
+    /// [`CallError`], which names the policy. An invalid submission is `Invalid`.
     pub async fn parse_submission(
         &self,
         submission: &Options,
@@ -128,10 +134,11 @@ impl Policies {
         settled(&policy, answer)
     }
 
-    /// The limits of every policy that sets some; the smallest of each hold.
+    /// The limits of all policies that set limits. Of each limit, the smallest holds.
     ///
     /// # Errors
-    /// [`CallError`], naming the policy.
+    ///
+    /// [`CallError`], which names the policy.
     pub async fn limits(&self, user: &User, usage: Usage) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
@@ -141,10 +148,11 @@ impl Policies {
         Ok(answers)
     }
 
-    /// The verdict of every policy that has one, up to the first denial: all must allow.
+    /// The verdicts of the policies, up to the first denial. The action is allowed if all policies allow it.
     ///
     /// # Errors
-    /// [`CallError`], naming the policy.
+    ///
+    /// [`CallError`], which names the policy.
     pub async fn authorize(
         &self,
         request: &AuthorizeRequest,
@@ -162,10 +170,11 @@ impl Policies {
         Ok(answers)
     }
 
-    /// What every policy says about the pod, in the chain's order.
+    /// What the policies ask for in the pod, in the order of the chain.
     ///
     /// # Errors
-    /// [`CallError`], naming the policy.
+    ///
+    /// [`CallError`], which names the policy.
     pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
@@ -185,7 +194,8 @@ impl Policies {
     }
 }
 
-/// `None` for a policy without the hook, and for one that failed and may be passed over.
+/// Turns one policy's answer into the chain's. `None` if the policy does not have the hook, or has failed and is
+/// skipped.
 fn settled<T>(
     policy: &Policy,
     answer: Option<Result<T, CallError>>,

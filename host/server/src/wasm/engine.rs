@@ -15,47 +15,47 @@ use super::imports::{self, CallState};
 use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
 use super::policy_name::PolicyName;
 
-/// How often the engine's clock ticks. A deadline is as exact as this.
+/// How often the engine's clock ticks, and so the precision of deadlines.
 const TICK: Duration = Duration::from_millis(5);
-/// Memory of a slot that stays mapped between calls; clearing it is cheaper than faulting it in again.
+/// How many bytes of a slot's memory stay mapped between calls. Clearing them is cheaper than page faults.
 const KEEP_RESIDENT: usize = 2 << 20;
-/// Core instances of one component; a Python guest has 38.
+/// The most core instances of one component; a Python guest has 38.
 const CORE_INSTANCES: u32 = 64;
-/// Memories a component may have; a guest with an adapter has two.
+/// The most memories of one component; a guest with an adapter has two.
 const MEMORIES: u32 = 8;
-/// Tables a component may have.
+/// The most tables of one component.
 const TABLES: u32 = 64;
 
-/// One call of a policy, for metrics.
+/// One call of a policy, for the metrics.
 #[derive(Debug)]
 pub struct CallRecord<'a> {
-    /// Which policy.
+    /// The policy that was called.
     pub policy: &'a PolicyName,
-    /// Which hook.
+    /// The hook that was called.
     pub hook: Hook,
     /// `ok`, or the name of the [`CallErrorKind`].
     pub outcome: &'static str,
-    /// From the request for a slot to the answer.
+    /// The time from the request for a slot to the answer.
     pub duration: Duration,
 }
 
-/// Hears of every call; must return at once.
+/// Called after every call of a policy. It must not block.
 pub type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
 
-/// How policies are run on this machine.
+/// The settings for running policies.
 #[derive(Clone)]
 pub struct EngineOptions {
-    /// Calls that compute at the same time; further ones wait.
+    /// How many calls may run at the same time; further ones wait.
     pub slots: u32,
     /// How long a call waits for a slot.
     pub slot_wait: Duration,
-    /// Largest component that is compiled, in bytes.
+    /// The largest component that is accepted, in bytes.
     pub component_bytes: u64,
-    /// How long compiling one may take.
+    /// How long the compilation of one component may take.
     pub compile_timeout: Duration,
-    /// Where compiled components are kept: a directory of this user alone. `None` compiles at every start.
+    /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
     pub cache: Option<PathBuf>,
-    /// Hears of every call.
+    /// Called after every call of a policy.
     pub on_call: OnCall,
 }
 
@@ -72,7 +72,7 @@ impl Default for EngineOptions {
     }
 }
 
-/// Compiles components and runs calls, each in an instance of its own.
+/// Compiles components and runs calls, each in its own instance.
 pub(super) struct Engine {
     pub(super) wasm: wasmtime::Engine,
     pub(super) linker: Linker<CallState>,
@@ -83,7 +83,8 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(options: EngineOptions) -> Result<Self, EngineError> {
         let wasm = wasmtime::Engine::new(&config(Some(options.slots))).or_else(|error| {
-            // Address space may be limited (`ulimit -v`, small containers); calls are then slower, not fewer.
+            // The address space may be limited (`ulimit -v`, small containers). Calls are then slower, but as many are
+            // possible.
             tracing::warn!(
                 error = format!("{error:#}"),
                 "no memory pool for policies; every call maps its own"
@@ -99,7 +100,7 @@ impl Engine {
         })
     }
 
-    /// Runs `work` on a fresh instance, within `limits`. The slot is held until the instance is gone.
+    /// Runs `work` on a fresh instance, within `limits`. The slot is held until the instance is dropped.
     pub(super) async fn call<T, F, Fut>(
         &self,
         component: &InstancePre<CallState>,
@@ -138,13 +139,13 @@ impl Engine {
         let mut store = Store::new(&self.wasm, state);
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(limits.answer_bytes);
-        // Ticks are counted while the guest computes: the deadline is set anew after every pause, so a busy
-        // machine does not spend a policy's time.
+        // The deadline counts ticks while the guest computes. It is set anew after every pause, so that waiting on a
+        // busy machine does not use up the policy's time.
         let mut ticks = limits.deadline_ms.div_ceil(as_millis(TICK));
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             ticks = ticks.checked_sub(1).ok_or(DeadlineExceeded)?;
-            // Tokio's own yield lets timers and sockets have their turn too.
+            // Tokio's own yield also lets timers and sockets proceed.
             Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
         });
         store
@@ -154,7 +155,7 @@ impl Engine {
 fn config(pool: Option<u32>) -> Config {
     let mut config = Config::new();
     config
-        // A policy runs for microseconds; optimising one can take a minute.
+        // A policy runs for microseconds, but optimizing it can take a minute.
         .cranelift_opt_level(OptLevel::None)
         .epoch_interruption(true)
         .memory_reservation(MEMORY_SLOT as u64)
@@ -179,7 +180,7 @@ fn config(pool: Option<u32>) -> Config {
     config
 }
 
-/// Ticks from a thread of its own: a busy executor must not stop the clock that ends busy guests.
+/// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.
 fn start_clock(engine: &wasmtime::Engine) -> Result<(), EngineError> {
     let engine = engine.weak();
     let tick = move || {
@@ -192,7 +193,7 @@ fn start_clock(engine: &wasmtime::Engine) -> Result<(), EngineError> {
     std::thread::Builder::new().name("policy-clock".into()).spawn(tick).map(drop).map_err(EngineError::Clock)
 }
 
-/// What an engine error means, told by its type.
+/// Classifies an error of the engine by its type.
 fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) -> CallErrorKind {
     if error.is::<DeadlineExceeded>() {
         return CallErrorKind::Deadline(limits.deadline_ms);
@@ -207,12 +208,12 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
         return CallErrorKind::Engine(error.to_string());
     }
     let ended = error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>();
-    // The rules of the canonical ABI are reported as plain messages.
+    // Violations of the canonical ABI are reported as plain messages.
     let malformed = error.is::<&'static str>() || error.is::<String>() || error.is::<std::str::Utf8Error>();
     if ended || malformed {
         return CallErrorKind::Trap(last_words(store, error));
     }
-    // What is left is the budget of bytes a guest may hand over, whose error type the engine keeps private.
+    // The remaining error is that the guest returned too many bytes, whose type the engine keeps private.
     CallErrorKind::OutputTooLarge(limits.answer_bytes)
 }
 
@@ -221,7 +222,7 @@ fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
     if stderr.is_empty() { error.root_cause().to_string() } else { stderr }
 }
 
-/// A hook whose type is not the one of this host's WIT package.
+/// A hook's type differs from that in this host's WIT package.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct WrongType(pub(super) String);
@@ -234,7 +235,7 @@ pub(super) fn as_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Time a call took, told to the listener.
+/// Measures the duration of a call and reports it to `OnCall`.
 pub(super) struct Stopwatch(Instant);
 
 impl Stopwatch {

@@ -7,69 +7,69 @@ use super::digest::DigestError;
 use super::hook::Hook;
 use super::policy_name::PolicyName;
 
-/// A policy that gave no answer to one call.
+/// A call of a policy that gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("policy `{policy}`, {hook}: {kind}")]
 pub struct CallError {
-    /// Which policy.
+    /// The policy that was called.
     pub policy: PolicyName,
-    /// Which of its hooks.
+    /// The hook that was called.
     pub hook: Hook,
-    /// What happened.
+    /// Why there is no answer.
     pub kind: CallErrorKind,
 }
 
-/// What kept a call from an answer.
+/// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallErrorKind {
-    /// The user may not do this; the message is the policy's own and is shown to them.
+    /// The policy denies it. The message is the policy's own and is shown to the user.
     #[error("denied: {0}")]
     Denied(String),
-    /// The request is at fault, field by field.
+    /// The request is invalid, field by field.
     #[error("the request is invalid: {}", Listed(.0))]
     Invalid(Vec<FieldError>),
-    /// Not now; try again after so many seconds.
+    /// The policy asks to try again after this many seconds.
     #[error("asks to try again in {0} s")]
     RetryLater(u32),
-    /// The policy reports a failure of its own. For the log, never for the user.
+    /// The policy reports an internal error. The message is for the log and never for the user.
     #[error("reports a failure of its own: {0}")]
     Guest(String),
-    /// The policy crashed: a panic, an abort, a stack overflow, an answer that breaks the Component Model's
-    /// rules. Carries what it wrote to its standard error, shortened.
+    /// The policy crashed: a panic, an abort, a stack overflow, or an answer that violates the Component Model. The
+    /// text is what it wrote to its standard error, shortened.
     #[error("crashed: {0}")]
     Trap(String),
-    /// It computed for longer than it may.
+    /// The policy computed for longer than its limit, in milliseconds.
     #[error("took longer than {0} ms")]
     Deadline(u64),
-    /// It wanted more memory than it may have, in bytes.
+    /// The policy asked for more memory than its limit.
     #[error("asked for {asked} bytes of memory, more than the {limit} it may have")]
     Memory {
-        /// Sum over all its memories, in bytes.
+        /// The sum over all its memories, in bytes.
         asked: usize,
-        /// What it may have, in bytes.
+        /// Its limit, in bytes.
         limit: usize,
     },
-    /// Its answer exceeds so many bytes.
+    /// The policy's answer is larger than this many bytes.
     #[error("its answer is larger than {0} bytes")]
     OutputTooLarge(usize),
-    /// Too many calls at once: no slot became free in time.
+    /// Too many calls at once: no slot became free within this many milliseconds.
     #[error("no slot for the call became free in {0} ms; the service is overloaded")]
     Overloaded(u64),
-    /// It answers what it has no grant for.
+    /// The policy's answer needs a grant that the policy does not have.
     #[error(transparent)]
     NotGranted(GrantViolation),
-    /// Its form is one that nobody could fill in, field by field.
+    /// The policy's form cannot be filled in, field by field.
     #[error("its form cannot be filled in: {}", Listed(.0))]
     UnusableForm(Vec<FieldError>),
-    /// The hook is there, with another type than this host's WIT package.
+    /// The hook exists, but its type differs from that in this host's WIT package.
     #[error("its types are not those of wasmspawner:policy@0.1.0: {0}")]
     Incompatible(String),
-    /// The engine itself failed.
+    /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
     Engine(String),
 }
 
-/// Whose fault a failed call is.
+/// Who is at fault when a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallBlame {
     /// The user or their request.
@@ -81,7 +81,7 @@ pub enum CallBlame {
 }
 
 impl CallErrorKind {
-    /// Whose fault it is.
+    /// Who is at fault.
     pub fn blame(&self) -> CallBlame {
         match self {
             Self::Denied(_) | Self::Invalid(_) | Self::RetryLater(_) => CallBlame::Request,
@@ -97,7 +97,7 @@ impl CallErrorKind {
         }
     }
 
-    /// A short, stable name for metrics and machine-readable reasons.
+    /// A short name for metrics and for machine-readable reasons. It does not change between versions.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Denied(_) => "denied",
@@ -117,13 +117,13 @@ impl CallErrorKind {
     }
 }
 
-/// Field errors of one answer that are passed on.
+/// The most field errors that are passed on from one answer.
 const FIELD_ERRORS: usize = 100;
-/// Bytes of a policy's message that are passed on.
+/// The most bytes that are passed on of a policy's message.
 const MESSAGE_BYTES: usize = 2000;
 
 impl CallErrorKind {
-    /// What a policy finds wrong with a request: as much of it as somebody reads.
+    /// The errors that a policy found in a request, cut to a readable length.
     pub(super) fn invalid(mut fields: Vec<FieldError>) -> Self {
         fields.truncate(FIELD_ERRORS);
         let short = |error: FieldError| FieldError::new(shortened(error.field), shortened(error.message));
@@ -150,105 +150,105 @@ impl From<HookError> for CallErrorKind {
     }
 }
 
-/// A policy that does not go live.
+/// A policy that cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("policy `{policy}`: {kind}")]
 pub struct LoadError {
-    /// Which policy.
+    /// The policy that cannot be loaded.
     pub policy: PolicyName,
-    /// Why.
+    /// Why it cannot be loaded.
     pub kind: LoadErrorKind,
 }
 
-/// Why a policy does not go live.
+/// Why a policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadErrorKind {
-    /// Two policies of one set with one name.
+    /// Two policies of the chain have the same name.
     #[error("the name is taken by another policy; give each its own `name`")]
     DuplicateName,
     /// The file cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Read {
-        /// What was to be read.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A directory that does not hold exactly one component.
+    /// The directory does not contain exactly one component.
     #[error("{} holds {found} files named *.wasm; it must hold exactly one, or `path` must name the file", .path.display())]
     AmbiguousDirectory {
         /// The directory.
         path: PathBuf,
-        /// How many components it holds.
+        /// The number of components in it.
         found: usize,
     },
-    /// Larger than a policy may be.
+    /// The file is larger than a policy may be.
     #[error("{} has {size} bytes; a policy may have {limit}", .path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The pin is no digest.
+    /// The digest in the configuration is malformed.
     #[error(transparent)]
     Digest(DigestError),
-    /// Not what the operator pinned.
+    /// The file's digest differs from the one in the configuration.
     #[error("the file's digest is sha256:{actual}, the configuration pins sha256:{pinned}")]
     DigestMismatch {
-        /// Hexadecimal.
+        /// The digest in the configuration, in hexadecimal.
         pinned: String,
-        /// Hexadecimal.
+        /// The file's digest, in hexadecimal.
         actual: String,
     },
-    /// Not a component, or not one that compiles.
+    /// The file is not a component, or cannot be compiled.
     #[error("not a usable WebAssembly component (build for wasm32-wasip2): {0}")]
     Compile(String),
-    /// Compilation takes suspiciously long.
+    /// The compilation takes longer than this many seconds.
     #[error("compiling it took longer than {0} s")]
     CompileTimeout(u64),
-    /// It wants something no policy gets.
+    /// The policy imports an interface that policies do not get.
     #[error(
         "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host@0.1.0 and, inert, wasi:*@0.2"
     )]
     Import(String),
-    /// It cannot be linked: an import exists with another type.
+    /// The policy cannot be linked: one of its imports has another type than the host offers.
     #[error("its imports do not fit wasmspawner:policy@0.1.0: {0}")]
     Link(String),
-    /// It does not say who it is.
+    /// The policy does not export its metadata.
     #[error("does not export wasmspawner:policy/metadata@0.1.0")]
     NoMetadata,
-    /// It got a configuration and has no use for one.
+    /// The configuration has a `config` for the policy, but the policy does not accept one.
     #[error("has a `config`, but does not export wasmspawner:policy/config@0.1.0 and takes none")]
     ConfigNotTaken,
-    /// The policy refuses its configuration.
+    /// The policy rejects its configuration.
     #[error("its configuration is wrong: {}", Listed(.0))]
     Config(Vec<FieldError>),
-    /// A call at load time failed.
+    /// A call of the policy while it was loaded failed.
     #[error("a trial call failed: {0}")]
     Trial(CallErrorKind),
-    /// This service failed.
+    /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
     Engine(String),
 }
 
-/// The engine cannot be made.
+/// Why the engine cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Settings this machine cannot serve.
+    /// The settings are not possible on this machine.
     #[error("the WebAssembly engine cannot be set up: {0}")]
     Setup(String),
-    /// The cache directory is not private.
+    /// Other users can access the cache directory.
     #[error("the policy cache {} must belong to this user and be closed to others (0700)", .0.display())]
     CacheNotPrivate(PathBuf),
-    /// The cache directory cannot be made.
+    /// The cache directory cannot be created or read.
     #[error("cannot use the policy cache {}: {source}", .path.display())]
     Cache {
-        /// The directory.
+        /// The cache directory.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The thread that measures time cannot be started.
@@ -256,7 +256,7 @@ pub enum EngineError {
     Clock(#[source] std::io::Error),
 }
 
-/// Field errors as one line.
+/// Displays field errors on one line.
 struct Listed<'a>(&'a [FieldError]);
 
 impl fmt::Display for Listed<'_> {

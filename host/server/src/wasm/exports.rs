@@ -4,7 +4,7 @@ use super::bindings::hooks;
 use super::errors::{CallErrorKind, LoadErrorKind};
 use super::imports::CallState;
 
-/// The hooks a component exports, looked up once.
+/// The hooks that a component exports, looked up once when it is loaded.
 pub(super) struct Exports {
     pub(super) metadata: hooks::metadata::GuestIndices,
     pub(super) config: Option<hooks::config::GuestIndices>,
@@ -15,7 +15,7 @@ pub(super) struct Exports {
 }
 
 impl Exports {
-    /// `None` for a hook that is absent; an error for one that is there and lacks a function.
+    /// Looks the hooks up. A hook that the component does not export is `None`; one that lacks a function is an error.
     pub(super) fn of(pre: &InstancePre<CallState>) -> Result<Self, LoadErrorKind> {
         Ok(Self {
             metadata: export(pre, "metadata", hooks::metadata::GuestIndices::new)?

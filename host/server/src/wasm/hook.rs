@@ -2,28 +2,28 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// One function of a policy.
+/// A function of a policy that the service calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "&'static str")]
 pub enum Hook {
-    /// Who the policy is.
+    /// Describes the policy: its title, version and purpose.
     Describe,
-    /// Checks the configuration.
+    /// Checks the policy's configuration.
     Validate,
-    /// The spawn form.
+    /// Makes the spawn form.
     RenderForm,
-    /// A submission becomes options.
+    /// Turns a submission of the form into options.
     ParseForm,
-    /// How much a user may have.
+    /// Limits what a user may have.
     Quota,
-    /// May this happen?
+    /// Decides whether an action is allowed.
     Authorize,
-    /// What the pod looks like.
+    /// Decides what the lab's pod looks like.
     BuildPod,
 }
 
 impl Hook {
-    /// The hook's interface and function in `wit/`.
+    /// The interface and function in `wit/`, such as `form.render`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Describe => "metadata.describe",

@@ -10,19 +10,20 @@ use super::bindings::{FullPolicy, host, types};
 use super::limits::{Limits, MemoryBudget};
 use super::policy_name::PolicyName;
 
-/// Bytes `random` gives in one call at most.
+/// The most bytes that one call of `random` returns.
 const RANDOM_BYTES: u32 = 1024;
-/// Bytes of a template that `expand` takes at most: the host works on it outside the guest's deadline.
+/// The longest template that `expand` accepts, in bytes. The host expands it outside the guest's deadline.
 const TEMPLATE_BYTES: usize = 64 << 10;
-/// Bytes of a guest's standard error that are kept, for the message of a panic.
+/// How many bytes of a guest's standard error are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
-/// What std guests may import beside ours, without effect: no file, no address, no variable behind it.
+/// The WASI interfaces that guests with a standard library may import. They have no effect: they give access to no
+/// file, no network address and no environment variable.
 const INERT: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
-/// Our own imports.
+/// The service's own interfaces for policies.
 const OWN: [&str; 2] = ["wasmspawner:policy/host@0.1.0", "wasmspawner:policy/types@0.1.0"];
 
-/// A linker with everything a policy may import.
+/// A linker with all interfaces that a policy may import.
 pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -30,21 +31,21 @@ pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallS
     Ok(linker)
 }
 
-/// Whether a policy may import the interface.
+/// True if a policy may import the interface.
 pub(super) fn allowed(import: &str) -> bool {
     OWN.contains(&import) || INERT.iter().any(|prefix| import.starts_with(prefix))
 }
 
-/// Everything one call has. Made for the call and dropped with it.
+/// The state of one call. It is made for the call and dropped with it.
 pub(super) struct CallState {
     policy: PolicyName,
     config: Arc<str>,
     pub(super) memory: MemoryBudget,
-    /// The lab that the call is about.
+    /// The fields of the lab that the call is about, for `expand`.
     lab: Option<Arc<Fields>>,
     log: LogBudget,
     now_ms: u64,
-    /// Made when a guest first touches WASI, which a call that goes well never does.
+    /// Made when a guest first uses WASI, which a successful call never does.
     wasi: Option<Inert>,
 }
 
@@ -84,7 +85,7 @@ impl CallState {
         }
     }
 
-    /// What the guest wrote to its standard error, on one line.
+    /// The guest's standard error, on one line.
     pub(super) fn stderr(&self) -> String {
         let Some(wasi) = &self.wasi else { return String::new() };
         let bytes = wasi.stderr.contents();
@@ -135,7 +136,7 @@ impl host::Host for CallState {
     }
 }
 
-/// The template for this lab, or unchanged and checked where no lab is known.
+/// The template expanded for the lab. If no lab is known, the template is only checked, and returned unchanged.
 fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if template.len() > TEMPLATE_BYTES {
         return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
@@ -147,7 +148,7 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     Ok(lab.map_or(template, |lab| parsed.render(lab)))
 }
 
-/// JSON and shell scripts have braces too: who did not mean a field learns how to write one.
+/// The error message. JSON and shell scripts contain braces too, so it says how to write a brace.
 fn told(problem: &TemplateProblem) -> String {
     match problem {
         TemplateProblem::Positional | TemplateProblem::Unbalanced(_) => problem.to_string(),
@@ -164,7 +165,7 @@ fn write_line(policy: &PolicyName, level: host::Level, message: &str) {
     }
 }
 
-/// Lines and bytes a call may still log.
+/// How many lines and bytes a call may still log.
 struct LogBudget {
     lines: u32,
     bytes: usize,
@@ -174,7 +175,7 @@ struct LogBudget {
 #[derive(Debug, PartialEq)]
 enum Taken {
     Line,
-    /// The first line that is over the budget.
+    /// The first line that exceeds the budget.
     LastLine,
     Nothing,
 }

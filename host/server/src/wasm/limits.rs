@@ -3,18 +3,18 @@ use std::time::Duration;
 use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
-/// What one call of a policy may use.
+/// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Computing time in milliseconds, 10 to 10000. Waiting for a CPU does not count.
+    /// Computing time in milliseconds, 10 to 10000. Time spent waiting for a CPU does not count.
     pub deadline_ms: u64,
-    /// Sum of all its memories in bytes, at most 128 MiB.
+    /// The sum of all its memories in bytes, at most 128 MiB.
     pub memory_bytes: usize,
-    /// Size of an answer in bytes.
+    /// The size of the answer in bytes.
     pub answer_bytes: usize,
-    /// Lines it may log.
+    /// How many lines it may log.
     pub log_lines: u32,
-    /// Bytes it may log.
+    /// How many bytes it may log.
     pub log_bytes: usize,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits, where the engine cannot serve more.
+    /// The limits, reduced to what the engine can offer.
     pub(super) fn within_the_engine(self) -> Self {
         Self {
             deadline_ms: self.deadline_ms.clamp(10, 10_000),
@@ -46,37 +46,37 @@ impl Limits {
         }
     }
 
-    /// The longest a call may take by the clock on the wall, computing or not. Generous, because a busy
-    /// machine is not the policy's fault; it ends what computes nothing and yet does not return.
+    /// The longest time that a call may take, whether it computes or not. It is long, because a busy machine is not the
+    /// policy's fault. It ends calls that neither compute nor return.
     pub(super) fn wall_clock(&self) -> Duration {
         Duration::from_millis((self.deadline_ms * 10).max(1000))
     }
 }
 
-/// Bytes reserved for each memory of the pool.
+/// The bytes that are reserved for each memory of the pool.
 pub(super) const MEMORY_SLOT: usize = 128 << 20;
 
-/// A call computed for longer than it may.
+/// A call has computed for longer than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("deadline exceeded")]
 pub(super) struct DeadlineExceeded;
 
-/// A call asked for more memory than it may have.
+/// A call has asked for more memory than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("memory budget exceeded")]
 pub(super) struct MemoryExceeded {
     pub(super) asked: usize,
 }
 
-/// Memory of one call, summed over all its memories: a component may have dozens, and a limit for each
-/// would limit nothing.
+/// The memory of one call, summed over all its memories: a component may have dozens, so a limit for each of them would
+/// be useless.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     used: usize,
     limit: usize,
 }
 
-/// Elements of a table; a Rust guest has a few hundred.
+/// The most elements of a table; a Rust guest has a few hundred.
 const TABLE_ELEMENTS: usize = 100_000;
 
 impl MemoryBudget {

@@ -13,7 +13,7 @@ use super::imports;
 use super::policy::Policy;
 use super::spec::PolicySpec;
 
-/// A file becomes a policy that may go live, or the reason why not. Nothing live is touched.
+/// Loads and checks a policy from its file. The chain in use is not changed.
 pub(super) async fn load(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadError> {
     let policy = spec.name.clone();
     checked(engine, spec).await.map_err(|kind| LoadError { policy, kind })
@@ -98,7 +98,7 @@ async fn check_config(engine: &Engine, policy: &Policy) -> Result<(), LoadErrorK
     Ok(())
 }
 
-/// Asks for somebody nobody knows. A policy may refuse them; it may not break over them.
+/// Calls the hooks with a user who does not exist. The policy may refuse that user, but must not fail.
 async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let nobody = User { name: "policy-trial".into(), ..User::default() };
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };

@@ -1,11 +1,11 @@
 //! Policies: WebAssembly components that decide what a site's labs look like.
 //!
-//! A call is a fresh instance with a deadline, a memory budget and a bounded answer; what comes back is
-//! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in
-//! this order: [`Policies`] (the live set, what everyone else calls), `loader` (a file becomes a checked
-//! policy), `policy` (one policy and its hooks), `engine` (one call).
+//! Every call runs on a fresh instance with a deadline, a memory limit and a limited size of the answer. The result is
+//! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in this order:
+//! [`Policies`] (the chain in use, which other modules call), `loader` (from a file to a checked policy), `policy` (one
+//! policy and its hooks), `engine` (one call).
 //!
-//! The types generated from `wit/` end in `convert`; nobody outside sees one.
+//! The types generated from `wit/` are converted in `convert`; other modules never use them.
 
 mod bindings;
 mod cache;

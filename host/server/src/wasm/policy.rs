@@ -20,33 +20,33 @@ use super::imports::CallState;
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
 
-/// The WIT package this host speaks.
+/// The WIT package that this host implements.
 const WIT_VERSION: &str = "wasmspawner:policy@0.1.0";
 
-/// A live policy, for people and `GET /policies`.
+/// A policy of the chain, for the log and `GET /policies`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadedPolicy {
-    /// The operator's name for it.
+    /// The policy's name in the configuration.
     pub name: PolicyName,
-    /// What it calls itself.
+    /// The title that the policy gives itself.
     pub title: String,
-    /// Its own version.
+    /// The policy's own version.
     pub version: String,
-    /// Its own description.
+    /// The policy's own description.
     pub description: String,
-    /// Digest of the component.
+    /// The digest of the component.
     pub digest: Digest,
-    /// The WIT package it was built for.
+    /// The version of the WIT package that the policy was built for.
     pub wit_version: &'static str,
-    /// What it decides: the interfaces it exports.
+    /// The hooks that the policy implements: the interfaces it exports.
     pub hooks: Vec<&'static str>,
-    /// When it went live.
+    /// When the policy was loaded.
     pub loaded_at: jiff::Timestamp,
-    /// The last failure that was the policy's fault: of a call, or of a reload that kept this one alive.
+    /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
     pub last_error: Option<String>,
 }
 
-/// A component that may be called: one policy of the chain.
+/// One policy of the chain: a checked component that can be called.
 pub(super) struct Policy {
     pub(super) spec: PolicySpec,
     pub(super) digest: Digest,
@@ -58,7 +58,7 @@ pub(super) struct Policy {
     last_error: Mutex<Option<String>>,
 }
 
-/// What a policy says about itself.
+/// How a policy describes itself.
 #[derive(Default)]
 pub(super) struct PolicyInfo {
     pub(super) title: String,
@@ -66,7 +66,7 @@ pub(super) struct PolicyInfo {
     pub(super) description: String,
 }
 
-/// One call: of which function, and about which lab, if any.
+/// One call: the hook, and the lab that it is about, if any.
 struct Call {
     hook: Hook,
     lab: Option<Arc<Fields>>,
@@ -78,7 +78,7 @@ impl From<Hook> for Call {
     }
 }
 
-/// Calls one function of one exported hook on a fresh instance and settles what it answers.
+/// Calls one function of an exported hook on a fresh instance, and converts and checks the answer with `$settle`.
 macro_rules! call {
     ($policy:ident, $engine:ident, $hook:expr, $indices:expr, |$guest:ident, $store:ident| $call:expr, $settle:expr) => {
         $policy
@@ -185,7 +185,8 @@ impl Policy {
         call!(self, engine, Hook::Describe, hook, |guest, store| guest.call_describe(&mut store), about)
     }
 
-    /// Warnings, or every problem as [`CallErrorKind::Invalid`]; nothing when it takes no configuration.
+    /// The policy's warnings about its configuration. If it finds errors, all of them are in
+    /// [`CallErrorKind::Invalid`]. A policy that takes no configuration has no warnings.
     pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
         let Some(hook) = &self.exports.config else { return Ok(Vec::new()) };
         let config = &*self.config;
@@ -204,7 +205,7 @@ impl Policy {
         self.exports.form.is_some()
     }
 
-    /// `None` when the policy does not decide about forms; the same below for the other hooks.
+    /// `None` if the policy does not have the hook; the same holds for the methods below.
     pub(super) async fn render_form(
         &self,
         engine: &Engine,
@@ -223,7 +224,7 @@ impl Policy {
         ))
     }
 
-    /// The form, where the operator granted what it is made of and people can fill it in.
+    /// Checks that the form needs no grant that the policy lacks, and that it can be filled in.
     fn granted(&self, form: Form) -> Result<Form, CallErrorKind> {
         form::check_grant(self.name().as_str(), &form, &self.spec.grants)
             .map_err(CallErrorKind::NotGranted)?;

@@ -8,27 +8,27 @@ use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 use super::policy_name::PolicyName;
 
-/// One policy of the chain, as the operator configures it.
+/// The configuration of one policy of the chain.
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
-    /// Unique in the chain; appears in logs, metrics and errors.
+    /// The name, unique in the chain. It appears in logs, metrics and errors.
     pub name: PolicyName,
-    /// A component, or a directory that holds exactly one `*.wasm`.
+    /// The component's file, or a directory that contains exactly one `*.wasm`.
     pub path: PathBuf,
-    /// Refuses any other file.
+    /// If set, a file with another digest is not loaded.
     pub digest: Option<Digest>,
-    /// Handed to the policy as JSON.
+    /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
-    /// What the policy may ask for beyond the default. Checked by the core, not here.
+    /// What the policy may ask for beyond the default. The core checks this.
     pub grants: Grants,
     /// What happens when it fails.
     pub on_failure: OnFailure,
-    /// Limits of each call.
+    /// The limits of each call.
     pub limits: Limits,
 }
 
 impl PolicySpec {
-    /// A policy without configuration, grants and pin, with the default limits.
+    /// A policy with the default limits and without configuration, grants and digest.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
@@ -41,10 +41,11 @@ impl PolicySpec {
         }
     }
 
-    /// A policy as the configuration file has it; relative paths start at `base`.
+    /// A policy from the configuration file. Relative paths start at `base`.
     ///
     /// # Errors
-    /// When the digest is none.
+    ///
+    /// If the digest is malformed.
     pub fn from_config(config: PolicyConfig, base: &Path) -> Result<Self, LoadError> {
         let name = PolicyName::from(config.name);
         let refused = |error| LoadError { policy: name.clone(), kind: LoadErrorKind::Digest(error) };

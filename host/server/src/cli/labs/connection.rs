@@ -11,18 +11,18 @@ use crate::run::ADDRESS_FILE;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8090/spawner/v1";
 
-/// Which service, and as whom.
+/// Which service to call, and with which credential.
 #[derive(Debug, Args)]
 pub(super) struct ConnectionArgs {
-    /// Where the service's API is [default: where the service of the state directory last listened, else port 8090 of
-    /// this machine]
+    /// URL of the service's API [default: the one that the service of the state directory last listened on, else port
+    /// 8090 of this machine]
     #[arg(long, global = true, value_name = "URL", env = "WASMSPAWNER_URL")]
     url: Option<String>,
-    /// The credential; other people can see it in the process list, so prefer the variable
+    /// The bearer token; other users can see it in the process list, so prefer the variable
     #[arg(long, global = true, env = "WASMSPAWNER_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Without a token: the state directory of a one-machine service, to make one for an administrator [default: the
-    /// user's state directory]
+    /// State directory of a one-machine service: a new administrator's token is made there and used instead of --token
+    /// [default without a token: the user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ impl ConnectionArgs {
         Service::new(base(&self.address())?, self.credential()?)
     }
 
-    /// What the command line says; else what the service has written down when it started.
+    /// The URL from the command line, else the one that the service wrote into its state directory, else `DEFAULT_URL`.
     fn address(&self) -> String {
         let state_dir = self.state_dir.clone().or_else(|| default_state_dir().ok());
         let written = || std::fs::read_to_string(state_dir?.join(ADDRESS_FILE)).ok();

@@ -1,6 +1,5 @@
-//! Server-sent events, read as the WHATWG HTML standard says.
+//! A parser for server-sent events, as the WHATWG HTML standard defines them.
 
-/// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) id: String,
@@ -8,7 +7,7 @@ pub(super) struct Event {
     pub(super) data: String,
 }
 
-/// Puts events together from pieces that may end anywhere.
+/// Parses events from pieces of the stream. A piece may end anywhere, even inside a line.
 #[derive(Debug, Default)]
 pub(super) struct EventParser {
     line: Vec<u8>,
@@ -47,7 +46,7 @@ impl EventParser {
                 }
                 self.event.data.push_str(value);
             }
-            // A comment keeps the connection alive; `retry` is for browsers.
+            // Comments only keep the connection alive, and `retry` is for browsers.
             _ => {}
         }
         None

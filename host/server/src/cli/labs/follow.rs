@@ -9,12 +9,13 @@ use super::event::EventParser;
 use super::narrator::{End, Narrator};
 use super::service::Service;
 
-/// Attempts in a row that bring nothing new.
+/// The command gives up after this many connections in a row without a new event.
 const ATTEMPTS: u32 = 5;
-/// Between two attempts; what the service asks browsers to wait.
+/// The pause between two connections, which is also what the service asks of browsers (`retry`).
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tells what happens to a lab until the operation is over. A broken connection is taken up where it broke.
+/// Prints what happens to a lab until the operation is over. After a broken connection it continues after the last
+/// event that it has seen.
 pub(super) async fn follow(
     service: &Service,
     lab: &LabKey,
@@ -28,7 +29,7 @@ pub(super) async fn follow(
             Ok(Some(End::Complete)) => return Ok(ExitCode::SUCCESS),
             Ok(Some(End::Failed)) => return Ok(ExitCode::FAILURE),
             Ok(None) => {}
-            // Refused, or never reached: another attempt would not help.
+            // The service refused the request or was never reached, so another attempt would not help.
             Err(error) if before.is_none() && following.last_seen.is_none() => return Err(error),
             Err(error) if error.is::<super::refusal::Refusal>() => return Err(error),
             Err(error) => tracing::warn!(error = format!("{error:#}"), "the connection broke"),
@@ -47,7 +48,7 @@ struct Following {
 }
 
 impl Following {
-    /// Reads one answer to its end.
+    /// Reads one event stream. `None`: the stream ended before the operation did.
     async fn once(
         &mut self,
         service: &Service,

@@ -10,7 +10,7 @@ use super::print_json;
 use super::service::Service;
 use crate::cli::plain::plain;
 
-/// How to list labs that JupyterHub does not know.
+/// Arguments of `labs forgotten`.
 #[derive(Debug, Args)]
 pub(super) struct ForgottenArgs {
     /// Answer in JSON, as the service does

@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is shown of a lab. A service of another version may say more.
+/// The fields of a lab that the commands show. Fields that a newer service adds are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Lab {
     pub(super) username: String,

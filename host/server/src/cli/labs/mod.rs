@@ -1,4 +1,4 @@
-//! `wasmspawner labs`: a running service, as its operator meets it.
+//! `wasmspawner labs`: commands for the operator of a running service.
 
 mod connection;
 mod event;
@@ -35,7 +35,7 @@ Examples:
   wasmspawner labs show ada --json
   wasmspawner labs stop ada --wait";
 
-/// Looks at the labs of a running service, starts and stops them.
+/// Shows, starts and stops the labs of a running service.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LabsArgs {
@@ -47,36 +47,36 @@ pub(super) struct LabsArgs {
 
 #[derive(Debug, Subcommand)]
 enum LabsCommand {
-    /// List users with a lab, and how it is doing
+    /// List users with a lab, and the state of each lab
     List(ListArgs),
     /// Show one lab
     Show(ShowArgs),
-    /// Follow what happens to a lab until that is over; the exit code is 1 when it failed
+    /// Follow what happens to a lab until the operation is over; the exit code is 1 when it failed
     Events(LabArgs),
     /// Start a lab
     Spawn(SpawnArgs),
     /// Stop a lab
     Stop(StopArgs),
-    /// Show the volume claims that a server keeps while it has no lab, or delete them with it
+    /// Show the volume claims that a server keeps while it has no lab; with --release, delete them
     Volumes(volumes::VolumesArgs),
-    /// List labs that JupyterHub does not know any more, and when each is stopped for that
+    /// List labs that JupyterHub does not know any more, and when each will be stopped
     Forgotten(forgotten::ForgottenArgs),
-    /// Show what carries this service's labels and belongs to no lab, or delete it
+    /// Show objects that carry this service's labels but belong to no lab; with --delete, delete them
     Orphans(orphans::OrphansArgs),
 }
 
 #[derive(Debug, Args)]
 struct LabArgs {
-    /// Whose lab
+    /// The user whose lab it is
     user: String,
-    /// Which of the user's servers; the default one when absent
+    /// The name of the user's server; without it, the default server
     #[arg(default_value = "", hide_default_value = true)]
     server: String,
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Labs in this state only; may be repeated
+    /// Only labs in this state; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = ["starting", "running", "terminating", "failed", "all"], default_value = "all")]
     status: Vec<String>,
     /// Answer in JSON: the list of labs

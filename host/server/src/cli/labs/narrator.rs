@@ -3,7 +3,7 @@ use serde::Deserialize;
 use super::event::Event;
 use crate::cli::plain::plain;
 
-/// Tells an operation to people, a line at a time.
+/// Turns the events of an operation into lines for a terminal.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
     percent: u8,
@@ -22,7 +22,7 @@ struct Stage {
 }
 
 impl Narrator {
-    /// What there is to say about an event.
+    /// The line to print for an event; `None` for an event that only changes the percentage.
     pub(super) fn line(&mut self, event: &Event) -> Option<String> {
         let text = plain(&event.data);
         match event.kind.as_str() {
@@ -49,7 +49,7 @@ impl Narrator {
 }
 
 impl End {
-    /// The end that this event is.
+    /// How the operation ended, if this event is its last.
     pub(super) fn of(event: &Event) -> Option<Self> {
         match event.kind.as_str() {
             "complete" => Some(Self::Complete),

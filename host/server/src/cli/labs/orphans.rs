@@ -9,10 +9,10 @@ use super::print_json;
 use super::service::Service;
 use crate::cli::plain::plain;
 
-/// What to do with what belongs to no lab.
+/// Arguments of `labs orphans`.
 #[derive(Debug, Args)]
 pub(super) struct OrphansArgs {
-    /// Delete them; volume claims in a namespace go with it
+    /// Delete them; deleting a namespace deletes the volume claims in it
     #[arg(long)]
     delete: bool,
     /// Answer in JSON, as the service does

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::cli::plain::plain;
 
-/// What the service refused, in its own words.
+/// An error response of the service, with the messages from its body.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -25,7 +25,7 @@ struct Detail {
 }
 
 impl Refusal {
-    /// An answer that is no success. Whatever stands between may have answered in its own way.
+    /// Reads an error response. A proxy in between may have sent it, with another body; then there are no details.
     pub(super) fn read(status: StatusCode, body: &[u8]) -> Self {
         let details = serde_json::from_slice::<Body>(body).map(|body| body.detail).unwrap_or_default();
         Self { status, details }
@@ -45,7 +45,7 @@ impl fmt::Display for Refusal {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            // What the path names was on the command line.
+            // The values in the path come from the command line, so their location would add nothing.
             match loc.as_slice() {
                 [] => {}
                 [part, ..] if part == "path" => {}

@@ -9,10 +9,10 @@ use wasmspawner_core::names::Username;
 
 use super::refusal::Refusal;
 
-/// How long the service may take to answer; the policies are asked in that time.
+/// How long the service may take to answer. It answers a spawn only after it has asked the policies.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running service.
+/// The API of a running service.
 pub(super) struct Service {
     http: reqwest::Client,
     base: Url,
@@ -21,7 +21,7 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) fn new(base: Url, token: String) -> anyhow::Result<Self> {
-        // The process has one provider of cryptography; whoever comes second finds it there.
+        // The process has one cryptography provider. If one is installed already, this call fails and that one is used.
         let _ = ring::default_provider().install_default();
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         // A machine without certificate authorities can still reach a service over plain HTTP.
@@ -66,18 +66,18 @@ impl Service {
         Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }
 
-    /// Labs that JupyterHub does not know.
+    /// The report on labs that JupyterHub does not know.
     pub(super) async fn forgotten(&self) -> anyhow::Result<Value> {
         Ok(self.send(self.request(Method::GET, self.url(&["forgotten"]))).await?.json().await?)
     }
 
-    /// What belongs to no lab; deleted where that is wanted.
+    /// Objects that belong to no lab; with `delete`, the service deletes them.
     pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
         let method = if delete { Method::DELETE } else { Method::GET };
         Ok(self.send(self.request(method, self.url(&["orphans"]))).await?.json().await?)
     }
 
-    /// The lab's events from after `last_seen`; the answer ends when the operation does.
+    /// The lab's event stream, from the event after `last_seen`. The stream ends when the operation does.
     pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
         let url = self.lab_url(lab, &["events"]);
         let mut request = self.http.get(url).bearer_auth(&self.token);
@@ -122,7 +122,7 @@ impl Service {
     }
 }
 
-/// The innermost cause, which says what happened; those around it say that something did.
+/// The innermost cause. It says what happened; the errors around it only say that the request failed.
 fn told(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -1,4 +1,4 @@
-//! Labs as tables.
+//! Prints labs as tables.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::cli::plain::plain;
 
 const NOTHING: &str = "-";
 
-/// One line a user.
+/// Prints one line per user.
 pub(super) fn list(out: &mut impl Write, labs: &[(Username, Option<Lab>)]) -> io::Result<()> {
     let mut rows = vec![["USER", "STATUS", "STAGE", "PROGRESS", "STARTED", "IMAGE"].map(str::to_owned)];
     rows.extend(labs.iter().map(|(user, lab)| row(user, lab.as_ref())));
@@ -48,7 +48,7 @@ fn row(user: &Username, lab: Option<&Lab>) -> [String; 6] {
     ]
 }
 
-/// Everything about one lab, a line a thing.
+/// Prints everything about one lab, one property per line.
 pub(super) fn show(out: &mut impl Write, lab: &Lab) -> io::Result<()> {
     let server = if lab.server.is_empty() { String::new() } else { format!("/{}", lab.server) };
     let groups: Vec<String> = lab.groups.iter().map(group).collect();

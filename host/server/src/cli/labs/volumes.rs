@@ -10,13 +10,13 @@ use super::service::Service;
 use super::{LabArgs, print_json};
 use crate::cli::plain::plain;
 
-/// Which volumes, and what to do with them.
+/// Arguments of `labs volumes`.
 #[derive(Debug, Args)]
 pub(super) struct VolumesArgs {
     #[command(flatten)]
     lab: LabArgs,
-    /// Delete them, as JupyterHub does with those of a deleted server: what the policy wants kept stays, and what
-    /// another server uses
+    /// Delete them, as JupyterHub does when it deletes a server; claims that the policy keeps or that another server
+    /// uses stay
     #[arg(long)]
     release: bool,
     /// Answer in JSON, as the service does
@@ -24,7 +24,7 @@ pub(super) struct VolumesArgs {
     json: bool,
 }
 
-/// A claim, as the service tells of it; what it says depends on the question.
+/// A volume claim in an answer of the service. Which fields it has depends on the request.
 #[derive(Debug, Deserialize)]
 struct Claim {
     namespace: String,

@@ -1,4 +1,4 @@
-//! One question, asked under each of the wanted schemes.
+//! Computes the names of one server under each of the wanted slug schemes.
 
 use serde_json::{Map, Value, json};
 use wasmspawner_core::names::kubespawner::{Ambiguous, KubeSpawner, Question, Report};
@@ -6,14 +6,14 @@ use wasmspawner_core::names::{ServerName, SlugScheme, Username};
 
 use super::NamesArgs;
 
-/// Asks what the arguments say to ask.
+/// Computes names as the command line arguments ask.
 pub(super) struct Asker<'a> {
     pub(super) args: &'a NamesArgs,
     pub(super) names: &'a KubeSpawner,
 }
 
 impl Asker<'_> {
-    /// The answers, one a scheme.
+    /// One report per slug scheme.
     pub(super) fn ask(
         &self,
         username: &str,
@@ -35,7 +35,7 @@ impl Asker<'_> {
         self.args.schemes().into_iter().map(answer).collect()
     }
 
-    /// The report itself where one scheme was asked for, else both by their schemes' names.
+    /// The report itself when one scheme was asked for, else an object with one report per scheme.
     pub(super) fn json(&self, reports: &[(SlugScheme, Report)]) -> serde_json::Result<Value> {
         if let (Some(_), [(_, report)]) = (self.args.scheme, reports) {
             return serde_json::to_value(report);
@@ -47,12 +47,12 @@ impl Asker<'_> {
     }
 }
 
-/// A refusal as JSON.
+/// An error as JSON.
 pub(super) fn error(message: &str) -> Value {
     json!({ "error": message })
 }
 
-/// Why this service would refuse a name that KubeSpawner has names for, if it would.
+/// Why this service refuses a username or server name that KubeSpawner accepts; `None` when it accepts both.
 pub(super) fn refused_here(username: &str, servername: &str) -> Option<String> {
     let user = Username::parse(username).err();
     user.or_else(|| ServerName::parse(servername).err()).map(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! A site's whole list of users, a line each.
+//! `--batch`: the names for a whole list of users, one user per line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ struct Line {
     userid: Option<i64>,
 }
 
-/// Answers every line of the file, or of `input` where the file is `-`.
+/// Prints the names for every line of the file, or of `input` when the file is `-`.
 pub(super) fn run(
     asker: &Asker<'_>,
     file: &Path,

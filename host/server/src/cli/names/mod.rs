@@ -1,4 +1,5 @@
-//! `wasmspawner names`: what KubeSpawner and this service call a user's things, before anything is moved.
+//! `wasmspawner names`: the names that KubeSpawner and this service give to a user's objects, to be compared before a
+//! site moves.
 
 mod answer;
 mod batch;
@@ -25,29 +26,29 @@ pub struct NamesArgs {
     /// The server name; empty for the default server
     #[arg(long, default_value = "", conflicts_with = "batch")]
     server: String,
-    /// JupyterHub's number for the user; an example unless given
+    /// JupyterHub's number for the user; the default is only an example
     #[arg(long, default_value_t = 42, allow_negative_numbers = true)]
     userid: i64,
     /// One slug scheme; without it both are shown
     #[arg(long)]
     scheme: Option<SchemeArg>,
-    /// A template to render besides, with any of the fields
+    /// Also render this template, which may use any of the fields
     #[arg(long, allow_hyphen_values = true)]
     template: Option<String>,
-    /// Whose word counts where KubeSpawner's page and its release 7.1.0 differ
+    /// What to follow where KubeSpawner's documentation and its release 7.1.0 differ
     #[arg(long, default_value = "7.1.0")]
     compat: CompatArg,
-    /// KubeSpawner's namespace; an example unless given
+    /// KubeSpawner's namespace; the default is only an example
     #[arg(long, default_value = "jhub")]
     namespace: String,
-    /// The Hub's namespace; an example unless given
+    /// The Hub's namespace; the default is only an example
     #[arg(long, default_value = "user")]
     hub_namespace: String,
-    /// Answer in JSON: one object for one scheme, else one with a key for each
+    /// Answer in JSON: the report of the one scheme, else an object with a key for each scheme
     #[arg(long)]
     json: bool,
-    /// A file, or - for standard input, with one JSON object a line: {"username": ..., "servername": ...}. Answers a
-    /// line of JSON for each, and names that two of them would share on standard error
+    /// A file, or - for standard input, with one JSON object per line: {"username": ..., "servername": ...}. One line
+    /// of JSON is printed for each; names that two of them would share are listed on standard error
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
 }
@@ -66,7 +67,8 @@ enum CompatArg {
 }
 
 impl NamesArgs {
-    /// Answers on `out`, remarks on `remarks`. The code is 1 if a name or template is bad, or names are shared.
+    /// Prints answers to `out` and remarks to `remarks`. The exit code is 1 if a name or template is bad or a name is
+    /// shared.
     pub fn run(
         &self,
         input: impl BufRead,

@@ -1,4 +1,4 @@
-//! The answer for people.
+//! The report as text for a terminal.
 
 use std::io::{self, Write};
 
@@ -78,7 +78,7 @@ fn resolve(scheme: SlugScheme, user: &str, server: &str) -> Result<LabNames, Str
 }
 
 fn row(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
-    // A terminal must not be told what to do by a name.
+    // Control characters in a name must not reach the terminal.
     if value.chars().any(char::is_control) {
         writeln!(out, "    {name:<34} {value:?}")
     } else {

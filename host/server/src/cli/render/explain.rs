@@ -1,4 +1,4 @@
-//! Who decided what, as comments above the objects.
+//! `--explain`: which policy or setting decided each field, as comments above the objects.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use wasmspawner_core::policy::compose::Provenance;
 
 use crate::cli::plain::plain;
 
-/// Writes the account of a decision; every line is a comment of YAML.
+/// Writes where each decision comes from; every line is a YAML comment.
 pub(super) fn write(out: &mut impl Write, provenance: &Provenance) -> io::Result<()> {
     writeln!(out, "# Who decided what:")?;
     let width = provenance.sources.keys().map(|field| plain(field).len()).max().unwrap_or_default();

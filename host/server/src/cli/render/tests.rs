@@ -1,4 +1,4 @@
-//! The command as its users call it, but for the process.
+//! Tests of the command through its arguments and its output, without a separate process.
 
 use clap::Parser;
 

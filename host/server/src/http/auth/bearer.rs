@@ -1,4 +1,4 @@
-//! The token in a request's head.
+//! The bearer token in a request's headers.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;

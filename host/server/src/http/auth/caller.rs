@@ -16,25 +16,22 @@ use crate::http::problem::Problem;
 /// The authenticated sender of a request.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Caller {
-    /// Their name.
     pub(in crate::http) username: Username,
-    /// Their numbers and groups, where the method knows them; a service has none.
+    /// The user's uid, gid and groups, where the authentication method knows them; a service has none.
     pub(in crate::http) identity: Option<Identity>,
-    /// What their credential is good for.
     pub(in crate::http) scopes: ScopeSet,
-    /// The credential.
     pub(in crate::http) token: SecretString,
 }
 
 impl Caller {
-    /// By what right the caller may do this; 403 if by none.
+    /// The permit that allows the caller to do this; without one, 403.
     pub(in crate::http) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
         permit(&self.username, &self.scopes, action)
             .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
     }
 
-    /// The token that a lab of `user` gets. Only their own: an administrator's would hand the user the administrator's
-    /// rights.
+    /// The token that a lab of `user` gets: the caller's if the caller is that user, else an empty one. An
+    /// administrator's token would give the user the administrator's rights.
     pub(in crate::http) fn token_for(&self, user: &Username) -> SecretString {
         if self.username == *user { self.token.clone() } else { SecretString::default() }
     }

@@ -1,4 +1,4 @@
-//! JupyterHub's tokens, checked at the Hub.
+//! Authentication with JupyterHub's tokens, which are checked at the Hub.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
 use crate::outgoing;
 
-/// Asks the Hub who a token belongs to.
+/// Asks the Hub whom a token belongs to.
 pub(super) struct Hub {
     client: Client,
     config: JupyterHubAuth,
@@ -25,7 +25,7 @@ pub(super) struct Hub {
     lookups: Lookups<Caller>,
 }
 
-/// What the Hub says about the owner of a token, or about a user.
+/// The fields that are read of the Hub's answer about the owner of a token, or about a user.
 #[derive(Deserialize)]
 struct Model {
     #[serde(default)]
@@ -47,7 +47,7 @@ enum Kind {
     Service,
 }
 
-/// What an authenticator may leave in a user's state for us; anything else in it is not looked at.
+/// The fields that are read of a user's `auth_state`, where an authenticator may put them.
 #[derive(Deserialize)]
 struct AuthState {
     #[serde(default)]
@@ -67,7 +67,7 @@ impl Hub {
         self.lookups.get(TokenDigest::of(token.expose()), self.ask(&token)).await
     }
 
-    /// What the Hub knows about another user, as far as the caller's token may read it.
+    /// The identity of another user, as far as the caller's token may read it at the Hub.
     pub(super) async fn identity_of(
         &self,
         token: &SecretString,
@@ -100,7 +100,7 @@ impl Hub {
         Ok(Caller { username, identity, scopes, token: token.clone() })
     }
 
-    /// Numbers from the user's state at the Hub, else from the configuration; groups from both.
+    /// The identity of a user: uid and gid from `auth_state` at the Hub, else from the configuration; groups from both.
     fn identity(&self, user: &Username, model: &Model) -> Option<Identity> {
         let known = self.identities.get(user);
         let at_hub = model.auth_state.as_ref().and_then(|state| state.uid.zip(state.gid.or(state.uid)));
@@ -121,7 +121,7 @@ impl Hub {
     }
 }
 
-/// The Hub's answer; nothing when the token may not have one.
+/// The Hub's answer; `None` when the token may not read it.
 async fn answer(request: RequestBuilder, token: &SecretString) -> Result<Option<Model>, AuthError> {
     let request = request.header(http::header::AUTHORIZATION, format!("token {}", token.expose()));
     let response = request.send().await.map_err(unavailable)?;

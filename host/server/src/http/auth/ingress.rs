@@ -1,4 +1,4 @@
-//! Callers whom a trusted ingress has authenticated (Gafaelfawr).
+//! Authentication by a trusted ingress (Gafaelfawr).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
 use crate::outgoing;
 
-/// Believes the headers of a trusted ingress, and asks Gafaelfawr for the rest.
+/// Trusts the headers of a trusted ingress, and asks Gafaelfawr for what they do not say.
 pub(super) struct Ingress {
     client: Client,
     config: HeadersAuth,
@@ -26,14 +26,14 @@ pub(super) struct Ingress {
     lookups: Lookups<KnownUser>,
 }
 
-/// What Gafaelfawr says about a token.
+/// What Gafaelfawr knows about a token and its user.
 #[derive(Clone)]
 struct KnownUser {
     user: UserInfo,
     scopes: ScopeSet,
 }
 
-/// `GET /auth/api/v1/user-info`
+/// The answer to `GET /auth/api/v1/user-info`.
 #[derive(Clone, Deserialize)]
 struct UserInfo {
     username: Username,
@@ -49,7 +49,7 @@ struct UserInfo {
     groups: Option<Vec<Group>>,
 }
 
-/// `GET /auth/api/v1/token-info`
+/// The answer to `GET /auth/api/v1/token-info`.
 #[derive(Deserialize)]
 struct TokenInfo {
     #[serde(default)]
@@ -83,7 +83,7 @@ impl Ingress {
         Ok(Caller { username, identity, scopes, token })
     }
 
-    /// What Gafaelfawr says about the token; it must be the user's.
+    /// What Gafaelfawr knows about the token. The token must belong to `username`.
     async fn known(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
         if known.user.username != *username {
@@ -141,7 +141,7 @@ impl Ingress {
             Some(UserInfo { uid: Some(uid), gid, groups, email, name, .. }) => Identity {
                 username: user.clone(),
                 uid,
-                // Gafaelfawr leaves the primary group out for users whose group is the one of their own.
+                // Gafaelfawr leaves `gid` out for users who have a primary group of their own, whose gid is the uid.
                 gid: gid.unwrap_or(uid),
                 groups: groups.unwrap_or_default(),
                 email,
@@ -176,7 +176,7 @@ impl Ingress {
     }
 }
 
-/// The value of a header that an ingress sends once: a second one would be somebody else's.
+/// The value of a header that the ingress sends once. A second one would come from somebody else, so it is an error.
 fn one<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, AuthError> {
     let mut values = headers.get_all(name).iter();
     match (values.next().map(HeaderValue::to_str), values.next()) {

@@ -1,4 +1,4 @@
-//! Answers about tokens: each token is asked about once at a time, and the answer is believed for a while.
+//! A cache of answers about tokens. At most one look-up per token runs at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,9 @@ use wasmspawner_core::token::TokenDigest;
 
 use super::AuthError;
 
-/// Answers by token. Whoever asks about a token that is being looked up waits for that look-up; other tokens do not
-/// wait. Only good answers are kept: a token that was refused or could not be checked is looked up again next time.
+/// Answers by token. A request about a token that is being looked up waits for that look-up; requests about other
+/// tokens do not wait. Only successful answers are kept: a token that was refused or could not be checked is looked up
+/// again next time.
 pub(super) struct Lookups<V> {
     believed: Duration,
     entries: Mutex<HashMap<TokenDigest, Arc<Lookup<V>>>>,
@@ -19,16 +20,16 @@ pub(super) struct Lookups<V> {
 
 type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
 
-/// Entries beyond this are looked through for old ones when another is added.
+/// When a look-up is added and there are at least this many, those that are too old are removed.
 const MANY: usize = 1024;
 
 impl<V: Clone> Lookups<V> {
-    /// Answers are believed for so long.
+    /// Answers are kept for the duration `believed`.
     pub(super) fn new(believed: Duration) -> Self {
         Self { believed, entries: Mutex::default() }
     }
 
-    /// The answer about `token`: the one that is known, the one that is on its way, or `ask`'s.
+    /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`.
     pub(super) async fn get<A>(&self, token: TokenDigest, ask: A) -> Result<V, AuthError>
     where
         A: Future<Output = Result<V, AuthError>>,
@@ -41,7 +42,7 @@ impl<V: Clone> Lookups<V> {
         answer.clone()
     }
 
-    /// The look-up to join: the present one unless it is too old.
+    /// The look-up to join: the present one, or a new one when that is too old.
     fn current(&self, token: TokenDigest) -> Arc<Lookup<V>> {
         let mut entries = self.lock();
         if let Some(lookup) = entries.get(&token).filter(|lookup| self.is_current(lookup)) {
@@ -85,7 +86,7 @@ mod tests {
         Lookups::new(believed)
     }
 
-    /// Counts how often somebody was asked; the answer is the count.
+    /// Counts how often it was asked, and answers with the count.
     #[derive(Default)]
     struct Oracle(AtomicUsize);
 

@@ -1,4 +1,4 @@
-//! Who is calling.
+//! Authentication: finds out who sent a request.
 
 mod bearer;
 mod caller;
@@ -23,7 +23,7 @@ use hub::Hub;
 use ingress::Ingress;
 use static_tokens::StaticTokens;
 
-/// Recognises callers, by the configured method.
+/// Authenticates requests with the configured method.
 #[derive(Clone)]
 pub struct Authenticator {
     method: Arc<Method>,
@@ -37,7 +37,7 @@ enum Method {
 }
 
 impl Authenticator {
-    /// Sets the configured method up. Static tokens are read now, so that a bad file stops the start.
+    /// Prepares the configured method. Static tokens are read now, so that an invalid file prevents the start.
     pub async fn new(auth: Auth) -> Result<Self, AuthSetupError> {
         let identities = Arc::new(auth.identities);
         let method = match auth.method {
@@ -50,7 +50,7 @@ impl Authenticator {
         Ok(Self { method: Arc::new(method), identities })
     }
 
-    /// Who sent a request with these headers from that address.
+    /// The caller who sent a request with these headers from the address `peer`.
     pub(super) async fn caller(
         &self,
         headers: &HeaderMap,
@@ -63,7 +63,7 @@ impl Authenticator {
         }
     }
 
-    /// The numbers and groups of `user`, whose lab `caller` may act on.
+    /// The uid, gid and groups of `user`, on whose lab `caller` may act.
     pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
         if caller.username == *user
             && let Some(identity) = &caller.identity

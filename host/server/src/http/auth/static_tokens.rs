@@ -1,4 +1,4 @@
-//! Tokens listed in a file, which may change while the service runs.
+//! Authentication with tokens from a file, which may change while the service runs.
 
 use std::fs::Metadata;
 use std::io;
@@ -17,12 +17,13 @@ use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::{AuthError, AuthSetupError, Caller};
 
-/// How long a removed token may go on working.
+/// How often the file is checked for changes; a removed token may work for this long.
 const RECHECK: Duration = Duration::from_secs(1);
 /// The largest token file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// The tokens of a file: looked at again when a token is unknown (it may just have been added), and once a second.
+/// The tokens of a file. The file is checked for changes once a second, and at once when a token is unknown, because it
+/// may just have been added.
 pub(super) struct StaticTokens {
     path: PathBuf,
     identities: Arc<Identities>,
@@ -46,7 +47,6 @@ struct Version {
 }
 
 impl StaticTokens {
-    /// Reads the file.
     pub(super) async fn open(path: PathBuf, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
         let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
         let version = Version::of(&tokio::fs::metadata(&path).await.map_err(unreadable)?);
@@ -65,7 +65,7 @@ impl StaticTokens {
         self.find(digest).map(|entry| self.described(entry, token)).ok_or(AuthError::UnknownToken)
     }
 
-    /// Every entry is compared, each in constant time.
+    /// The entry with this digest. All entries are compared, each in constant time, so that timing reveals nothing.
     fn find(&self, digest: TokenDigest) -> Option<TokenEntry> {
         let mut found = None;
         for entry in self.tokens.load().iter() {
@@ -85,8 +85,8 @@ impl StaticTokens {
         }
     }
 
-    /// Reads the file again if it changed and was not looked at within `younger`. A file that cannot be read leaves
-    /// the tokens as they were: somebody is editing it, and nobody should be locked out by that.
+    /// Reads the file again if it has changed; does nothing if it was checked within `younger`. While the file cannot
+    /// be read, the old tokens stay valid: somebody may be editing it, and no caller should be locked out by that.
     async fn refresh(&self, younger: Duration) {
         let mut seen = self.seen.lock().await;
         if seen.checked.elapsed() < younger {
@@ -138,7 +138,7 @@ async fn read(path: &PathBuf, version: Version) -> Result<Vec<TokenEntry>, AuthS
         return Ok(Vec::new());
     }
     serde_saphyr::from_str(&text).map_err(|error| {
-        // Only the first line: what follows quotes the file.
+        // Only the first line of the error is kept; the others quote the file.
         let problem = error.to_string().lines().next().unwrap_or_default().to_owned();
         AuthSetupError::Malformed { path: path.clone(), problem }
     })

@@ -1,4 +1,4 @@
-//! One event as the bytes that the event-stream format wants (WHATWG HTML, "Server-sent events").
+//! Writes one event in the event-stream format (WHATWG HTML, "Server-sent events").
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,6 @@ use wasmspawner_core::progress::{Entry, EventId, LoggedEntry};
 
 use crate::http::wire::StageReport;
 
-/// Appends the event.
 pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
     let id = EventId { job_id, number: logged.number };
     // Writing to a String cannot fail.
@@ -17,7 +16,7 @@ pub(super) fn write(frames: &mut String, job_id: JobId, logged: &LoggedEntry) {
             data(frames, text);
         }
         Entry::Progress(percent) => data(frames, &percent.to_string()),
-        // A report is text, numbers and names: it always becomes JSON.
+        // A stage report holds only text, numbers and names, so serializing it cannot fail.
         Entry::Stage(report) => {
             data(frames, &serde_json::to_string(&StageReport::from(report)).unwrap_or_default());
         }
@@ -36,7 +35,7 @@ fn kind(entry: &Entry) -> &'static str {
     }
 }
 
-/// A line break of any kind ends a field, so that each line gets one of its own.
+/// Writes one `data` field per line, because a line break of any kind ends a field.
 fn data(frames: &mut String, text: &str) {
     let text = text.replace("\r\n", "\n");
     for line in text.split(['\n', '\r']) {

@@ -18,13 +18,14 @@ use super::problem::Problem;
 use crate::spawner::Labs;
 use crate::telemetry::Metrics;
 
-/// Tells nginx not to hold events back.
+/// This header keeps nginx from buffering the events.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The events of the operation under way, or of the last one: from the beginning, or after the id given.
+/// The events of the operation under way, or of the last one.
 ///
-/// Types: `info` and `error` (text), `progress` (0 to 100), `stage` (JSON: `stage`, `reason`, `message`, `progress`,
-/// `at`), and at the end `complete` or `failed`, after which the stream closes.
+/// They begin with the first event, or after the event whose id is given. Types: `info` and `error` (text), `progress`
+/// (0 to 100), `stage` (JSON: `stage`, `reason`, `message`, `progress`, `at`), and at the end `complete` or `failed`,
+/// after which the stream closes.
 #[utoipa::path(
     get, path = "/labs/{username}/events", tag = "labs", operation_id = "follow_events",
     params(
@@ -55,8 +56,9 @@ pub(super) async fn follow_events(
     Ok((headers, Body::from_stream(stream)).into_response())
 }
 
-/// The header wins: a browser that reconnects sends it to the address it began with. An id that is none of ours
-/// starts from the beginning, as one of an older operation does.
+/// The id of the last event that the client has seen. The header wins over the query, because a reconnecting browser
+/// sends the header to its original address. An id that cannot be parsed counts as none; the stream then starts from
+/// the beginning, as it does for an id of an older operation.
 fn last_seen(headers: &HeaderMap, query: &str) -> Option<EventId> {
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let param = query.split('&').find_map(|pair| pair.strip_prefix("last_event_id="));

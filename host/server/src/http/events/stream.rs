@@ -1,4 +1,4 @@
-//! Following a log as a stream of bytes.
+//! Sends the events of an operation as a stream of bytes.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use super::frame;
 use crate::spawner::EventReader;
 use crate::telemetry::SseReader;
 
-/// What a reader gets first: how soon to come back when the connection breaks, in milliseconds.
+/// The first bytes of every stream: after how many milliseconds a client reconnects when the connection breaks.
 const FIRST: &str = "retry: 1000\n\n";
-/// What a reader gets when nothing happens, so that no proxy between takes the connection for dead.
+/// A comment that is sent every 15 s without an event, so that no proxy closes the connection as idle.
 const STILL_THERE: &str = ": still there\n\n";
 const PAUSE: Duration = Duration::from_secs(15);
 
 struct Follower {
     reader: EventReader,
     shutdown: CancellationToken,
-    /// Goes out together with the first events.
+    /// Sent together with the first events.
     greeting: Option<&'static str>,
-    /// Counts this reader while the stream lives.
+    /// Counts this reader in the metrics while the stream exists.
     _counted: SseReader,
 }
 
-/// The bytes that a reader is sent, until the operation is over or the service stops. The next entries are taken from
-/// the log when the connection has room for them: a slow reader holds a place in the log, and nothing else.
+/// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
+/// connection has room for them: a slow reader costs a position in the log and no other memory.
 pub(super) fn follow(
     reader: EventReader,
     counted: SseReader,
@@ -44,7 +44,7 @@ pub(super) fn follow(
 
 impl Follower {
     async fn next(&mut self) -> Option<Bytes> {
-        // The greeting does not wait for the first event: until it arrives, a client does not know that it is heard.
+        // The greeting is sent without waiting for an event, so that the client knows at once that it is connected.
         let wait = if self.greeting.is_some() { Duration::ZERO } else { PAUSE };
         let entries = timeout(wait, self.shutdown.run_until_cancelled(self.reader.next())).await;
         let greeting = self.greeting.take();

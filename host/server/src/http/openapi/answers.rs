@@ -1,4 +1,4 @@
-//! What all routes answer alike.
+//! Responses that all routes have in common.
 
 use utoipa::Modify;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -6,7 +6,7 @@ use utoipa::openapi::{ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Respon
 
 use super::operations;
 
-/// The errors that every route may answer with.
+/// Adds the errors that every route may answer with.
 pub(super) struct CommonErrors;
 
 impl Modify for CommonErrors {
@@ -38,7 +38,7 @@ impl Modify for CommonErrors {
     }
 }
 
-/// The header that every answer has.
+/// Adds the header `x-request-id`, which every answer has.
 pub(super) struct RequestIds;
 
 impl Modify for RequestIds {

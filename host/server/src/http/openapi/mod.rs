@@ -1,4 +1,4 @@
-//! The API's description: derived from the handlers, and a page to read it.
+//! The API's OpenAPI document, derived from the handlers, and a page to read it.
 
 mod answers;
 mod names;
@@ -38,14 +38,14 @@ use super::wire;
 )]
 struct Document;
 
-/// The document of an API below `prefix`.
+/// The document of the API below `prefix`.
 fn document(prefix: &Prefix) -> utoipa::openapi::OpenApi {
     let mut document = Document::openapi();
     document.servers = Some(vec![ServerBuilder::new().url(prefix.as_str()).build()]);
     document
 }
 
-/// This API as an OpenAPI 3.1 document.
+/// The OpenAPI 3.1 document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "document", operation_id = "get_openapi", security(()),
     responses((status = 200, description = "The document", body = Object))
@@ -54,7 +54,7 @@ pub(super) async fn get_openapi(State(prefix): State<Prefix>) -> impl IntoRespon
     ([(CACHE_CONTROL, "max-age=300")], Json(document(&prefix)))
 }
 
-/// A page to read this API's description.
+/// A page for reading this API's description in a browser.
 #[utoipa::path(
     get, path = "/docs", tag = "document", operation_id = "browse", security(()),
     responses((status = 200, description = "The page", body = String, content_type = "text/html"))
@@ -65,7 +65,7 @@ pub(super) async fn browse() -> impl IntoResponse {
     ([(CONTENT_SECURITY_POLICY, own_only)], Html(include_str!("../browse.html")))
 }
 
-/// How callers prove who they are.
+/// Adds the security scheme: a bearer token.
 struct Credentials;
 
 impl Modify for Credentials {

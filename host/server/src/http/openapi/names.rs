@@ -1,4 +1,4 @@
-//! The names in paths.
+//! The parameters for names in paths.
 
 use utoipa::Modify;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, PathItem};
@@ -6,8 +6,9 @@ use utoipa::openapi::{ObjectBuilder, OpenApi, Required, Type};
 
 use super::operations;
 
-/// What a name may be, but for its length in bytes: no slash and no control character, no white space at either end, and
-/// neither `.` nor `..`. The same rule as `wasmspawner_core::names::Username`, as a regular expression of ECMA-262.
+/// The pattern of a name: no slash and no control character, no white space at either end, and neither `.` nor `..`. It
+/// is the same rule as `wasmspawner_core::names::Username`, except for the length in bytes, as a regular expression of
+/// ECMA-262.
 fn pattern() -> String {
     let inner = r"[^/\u0000-\u001f\u007f-\u009f]";
     let space = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
@@ -15,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// The parameter `username` of every path that has it.
+/// Adds the parameter `username` to every path that has it.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -29,7 +30,7 @@ impl Modify for Names {
     }
 }
 
-/// The paths of named servers: the same operations, with one parameter more.
+/// Adds the paths of named servers: the same operations, with the parameter `server`.
 pub(super) struct NamedServers;
 
 impl Modify for NamedServers {

@@ -1,4 +1,4 @@
-//! What is said in an operation: in its history as JSON, and as the events of a stream.
+//! The events of an operation: as JSON in its history, and as the events of a stream.
 
 use std::borrow::Cow;
 
@@ -10,28 +10,28 @@ use wasmspawner_core::progress::{Entry, LoggedEntry};
 
 use super::stage::StageReport;
 
-/// Something that was said in an operation.
+/// An event of an operation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct LoggedEvent {
-    /// Its place among the operation's events, from 1; the last part of its id in the stream.
+    /// The event's number in the operation, from 1; the last part of its id in the stream.
     #[schema(value_type = u64, minimum = 1)]
     number: usize,
-    /// When, RFC 3339.
+    /// When the event was published, RFC 3339.
     #[schema(format = DateTime)]
     at: String,
     #[serde(flatten)]
     event: Event,
 }
 
-/// What was said.
+/// The type and the data of an event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type", content = "data", rename_all = "lowercase")]
 enum Event {
     /// A sentence for the user.
     Info(String),
-    /// A sentence for the user; the operation may still succeed.
+    /// What went wrong, as a sentence for the user; the operation may still succeed.
     Error(String),
-    /// 0 to 100, never falling.
+    /// How far the operation is, from 0 to 100; never falling.
     Progress(u8),
     /// A stage was entered.
     Stage(StageReport),
@@ -55,11 +55,11 @@ impl From<&LoggedEntry> for LoggedEvent {
     }
 }
 
-/// The description of one event of a stream. OpenAPI 3.1 describes a stream by the schema of one event, whose fields are
-/// those of the event-stream format; every `data` is a text there.
+/// The schema of a stream of events. OpenAPI 3.1 describes a stream by the schema of one event, whose fields are those
+/// of the event-stream format. There, every `data` is text.
 pub(in crate::http) struct StreamEvent;
 
-/// Each kind of event: its name, the name of its schema, what it says, and its data.
+/// Each kind of event: its name, the name of its schema, its description, and the schema of its data.
 fn kinds() -> [(&'static str, &'static str, &'static str, Object); 6] {
     let sentence =
         || ObjectBuilder::new().schema_type(Type::String).description(Some("A sentence for the user"));

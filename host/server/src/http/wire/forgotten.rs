@@ -7,33 +7,33 @@ use wasmspawner_core::forgotten;
 
 use crate::spawner::ForgottenReport;
 
-/// What a comparison of the labs with the Hub's servers showed.
+/// The result of comparing the labs with the servers that the Hub knows.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ForgottenLabs {
-    /// How many labs start or run.
+    /// How many labs are starting or running.
     labs: usize,
-    /// Those that the Hub does not know, sorted.
+    /// The labs that the Hub does not know, sorted.
     forgotten: Vec<ForgottenLab>,
-    /// After how many seconds such a lab is stopped; null: none is.
+    /// After how many seconds such a lab is stopped; null when such labs are not stopped.
     stop_after_seconds: Option<i64>,
-    /// Why none is stopped although labs look forgotten; null when there is no doubt.
+    /// Why no lab is stopped although some look forgotten; null when nothing prevents it.
     withheld: Option<String>,
 }
 
 /// A lab that the Hub does not know.
 #[derive(Debug, Serialize, ToSchema)]
 struct ForgottenLab {
-    /// Whose it is.
+    /// The user whose lab it is.
     username: String,
-    /// Which of the user's servers; empty for the default one.
+    /// The name of the user's server; empty for the default server.
     server: String,
     /// When its spawn began, RFC 3339.
     started_at: String,
-    /// Since when the service has found it forgotten, RFC 3339. A restart of the service begins anew.
+    /// Since when the service has found it forgotten, RFC 3339. After a restart of the service this begins anew.
     forgotten_since: String,
-    /// For how many seconds it has been found forgotten, those not counted in which the Hub could not be asked.
+    /// For how many seconds it has been found forgotten. Time in which the Hub could not be asked does not count.
     forgotten_seconds: i64,
-    /// In how many seconds it is stopped at the earliest; null when it is not.
+    /// After how many more seconds it is stopped, at the earliest; null when it is not stopped.
     stops_in_seconds: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! A lab.
+//! The answer about one lab.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,42 @@ use crate::spawner::{LabDetails, LabSnapshot};
 /// A lab.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Lab {
-    /// Whose it is.
+    /// The user whose lab it is.
     #[schema(example = "rra")]
     username: String,
-    /// Which of the user's servers; empty for the default one.
+    /// The name of the user's server; empty for the default server.
     server: String,
-    /// Where it is in its life.
+    /// Whether the lab is starting, running, terminating or failed.
     status: LabStatus,
     /// Whether the pod exists.
     pod: PodPresence,
-    /// What was chosen in the spawn form.
+    /// The choices in the spawn form.
     #[schema(value_type = Object)]
     options: BTreeMap<String, Value>,
-    /// The lab's environment; credentials are `<redacted>`.
+    /// The lab's environment variables; credentials are `<redacted>`.
     env: BTreeMap<String, String>,
-    /// The user that the lab's processes run as.
+    /// The uid that the lab's processes run as.
     #[schema(value_type = u64)]
     uid: u32,
-    /// Their primary group.
+    /// The gid of the user's primary group.
     #[schema(value_type = u64)]
     gid: u32,
     /// The user's groups.
     groups: Vec<Group>,
-    /// What the lab may use; null when there is no limit.
+    /// What the lab may use of CPU and memory; null when there is no limit.
     quotas: Option<Quota>,
-    /// Where the Hub reaches the lab; present before its `complete` event is sent.
+    /// The URL at which the Hub reaches the lab; present before the `complete` event is sent.
     url: Option<String>,
-    /// The stage the pod is in.
+    /// The stage that the pod is in.
     stage: Option<Stage>,
-    /// Why, for programs: `CamelCase`.
+    /// The reason for the stage, for programs, in `CamelCase`.
     reason: Option<String>,
-    /// Why, for people.
+    /// The reason for the stage, for people.
     message: Option<String>,
     /// How far the operation is, 0 to 100.
     #[schema(maximum = 100)]
     progress: u8,
-    /// The operation under way, or the last one.
+    /// The id of the operation under way, or of the last one.
     #[schema(format = "uuid")]
     job_id: Option<String>,
     /// The image that the lab runs.
@@ -68,25 +68,25 @@ pub(in crate::http) struct Lab {
 #[derive(Debug, Serialize, ToSchema)]
 struct Group {
     name: String,
-    /// The group's number; a group may have none.
+    /// The group's gid; absent when it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     id: Option<u32>,
 }
 
-/// What a lab may use, and what is set aside for it.
+/// The limits of a lab, and the resources that are requested for it.
 #[derive(Debug, Serialize, ToSchema)]
 struct Quota {
     limits: Amounts,
     requests: Amounts,
 }
 
-/// CPUs and bytes.
+/// Amounts of CPU and memory.
 #[derive(Debug, Serialize, ToSchema)]
 struct Amounts {
-    /// CPUs.
+    /// CPUs; null when not set.
     cpu: Option<f64>,
-    /// Bytes.
+    /// Memory in bytes; null when not set.
     memory: Option<u64>,
 }
 
@@ -98,7 +98,7 @@ struct Image {
     description: Option<String>,
 }
 
-/// A policy, as it was when it decided.
+/// A policy that decided about the lab, in the version that decided.
 #[derive(Debug, Serialize, ToSchema)]
 struct DecidedBy {
     name: String,

@@ -1,4 +1,4 @@
-//! Where labs are in their lives, in short.
+//! The answer about the status of all labs.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,34 +7,34 @@ use wasmspawner_core::lab::LabKey;
 use super::status::{LabStatus, PodPresence};
 use crate::spawner::{LabChanges, LabSnapshot};
 
-/// All labs, or those that changed.
+/// All labs, or those that have changed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct LabStatusReport {
-    /// To be given as `since` in the next request.
+    /// The revision to give as `since` in the next request.
     revision: String,
-    /// True if these are all labs: what is not among them does not exist.
+    /// True if `labs` holds all labs: a lab that is not in it does not exist.
     complete: bool,
-    /// The labs, in no order.
+    /// The labs, in no particular order.
     labs: Vec<LabStatusEntry>,
 }
 
-/// One lab.
+/// The status of one lab.
 #[derive(Debug, Serialize, ToSchema)]
 struct LabStatusEntry {
-    /// Whose it is.
+    /// The user whose lab it is.
     username: String,
-    /// Which of the user's servers; empty for the default one.
+    /// The name of the user's server; empty for the default server.
     server: String,
-    /// Where it is in its life; null for a lab that is gone.
+    /// Whether the lab is starting, running, terminating or failed; null for a lab that is gone.
     status: Option<LabStatus>,
     /// Whether the pod exists.
     pod: PodPresence,
-    /// Where the Hub reaches the lab, once it has an address.
+    /// The URL at which the Hub reaches the lab, once it has an address.
     url: Option<String>,
-    /// The operation under way, or the last one.
+    /// The id of the operation under way, or of the last one.
     #[schema(format = "uuid")]
     job_id: Option<String>,
-    /// What there is to say about it, for people.
+    /// What is going on or what failed, for people.
     message: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Bodies as they travel. Nothing outside `http` knows them, so that the inside can change without the API.
+//! The bodies of requests and answers. Nothing outside `http` uses these types, so that internal types can change
+//! without changing the API.
 
 mod event;
 mod forgotten;

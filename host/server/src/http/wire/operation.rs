@@ -1,4 +1,4 @@
-//! An operation of the past, or the one under way.
+//! The answer about an operation, past or under way.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,48 +12,48 @@ use super::stage::Stage;
 /// What happened in one operation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Operation {
-    /// The operation; the first part of its events' ids.
+    /// The operation's id; the first part of the ids of its events.
     #[schema(format = "uuid")]
     job_id: String,
-    /// What it does.
+    /// What the operation does.
     kind: OperationKind,
     /// When it began, RFC 3339.
     #[schema(format = DateTime)]
     started_at: String,
-    /// When it ended, RFC 3339; null while it goes on.
+    /// When it ended, RFC 3339; null while it is under way.
     #[schema(format = DateTime)]
     ended_at: Option<String>,
-    /// How it ended; null while it goes on.
+    /// How it ended; null while it is under way.
     outcome: Option<Outcome>,
     /// Why it failed; null where `outcome` is not `failed`.
     failure: Option<Failure>,
     /// The stages it went through, in order.
     stages: Vec<StageTime>,
-    /// Everything that was said, in order.
+    /// All events of the operation, in order.
     events: Vec<LoggedEvent>,
-    /// What the cluster said about the lab's pod and volumes, oldest first.
+    /// Events and conditions that Kubernetes reported about the lab's pod and volumes, oldest first.
     cluster_events: Vec<ClusterEvent>,
 }
 
-/// Something that the cluster said.
+/// Something that Kubernetes reported.
 #[derive(Debug, Serialize, ToSchema)]
 struct ClusterEvent {
     /// When it was first seen, RFC 3339.
     #[schema(format = DateTime)]
     at: String,
-    /// How bad it is.
+    /// How serious it is.
     severity: Severity,
-    /// Kubernetes' own reason.
+    /// The reason that Kubernetes gives.
     reason: String,
-    /// The cluster's words, or the service's where those help nobody.
+    /// The message of Kubernetes, or the service's own where that one would not help anybody.
     message: String,
-    /// How often it was said.
+    /// How often it was reported.
     count: u32,
-    /// What it is about: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
+    /// The object that it is about: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
     source: String,
 }
 
-/// How bad it is. `warning`: the operation could still succeed. `critical`: it could not.
+/// How serious a report is. `warning`: the operation could still succeed. `critical`: it could not.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Severity {
@@ -66,12 +66,12 @@ enum Severity {
 #[derive(Debug, Serialize, ToSchema)]
 struct StageTime {
     stage: Stage,
-    /// Why, for programs.
+    /// The reason for the stage, for programs.
     reason: String,
-    /// RFC 3339.
+    /// When the stage began, RFC 3339.
     #[schema(format = DateTime)]
     entered_at: String,
-    /// Milliseconds; null while it lasts.
+    /// How long it lasted, in milliseconds; null while it lasts.
     duration_ms: Option<i64>,
 }
 
@@ -84,7 +84,7 @@ enum OperationKind {
     Cleanup,
 }
 
-/// How an operation ended. `cancelled`: a stop came first.
+/// How an operation ended. `cancelled`: it was ended by a request to stop.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Outcome {
@@ -96,16 +96,16 @@ enum Outcome {
 /// Why an operation failed.
 #[derive(Debug, Serialize, ToSchema)]
 struct Failure {
-    /// Why, for programs: `CamelCase`.
+    /// The reason, for programs, in `CamelCase`.
     reason: String,
-    /// Why, for people.
+    /// The reason, for people.
     message: String,
-    /// Who has to do something about it.
+    /// Who can mend it.
     blame: Blame,
 }
 
-/// Who has to do something about a failure: the `user` can choose something else, the `policy` gave an answer that was
-/// refused, the `cluster` could not do it, the `service` or its configuration is at fault.
+/// Who can mend a failure: the `user` can choose something else, the `policy` gave an answer that was refused, the
+/// `cluster` could not do it, or the `service` or its configuration is at fault.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Blame {

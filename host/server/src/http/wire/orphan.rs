@@ -1,4 +1,4 @@
-//! What belongs to no lab.
+//! The answer about an orphan.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,14 +8,14 @@ use crate::spawner;
 /// An object with this service's labels that belongs to no lab.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Orphan {
-    /// What it is. A `ConfigMap` is the environment of a lab in a namespace that stays; the lab's other objects there go
-    /// with it.
+    /// The kind of the object. A `ConfigMap` is the environment of a lab in a namespace that is kept; the lab's other
+    /// objects there are deleted with it.
     kind: OrphanKind,
-    /// Where it is; null for a namespace.
+    /// The object's namespace; null when it is a namespace itself.
     namespace: Option<String>,
-    /// Its name.
+    /// The object's name.
     name: String,
-    /// The uid of the record that it says to belong to.
+    /// The uid of the record that its labels name.
     spawn: Option<String>,
 }
 

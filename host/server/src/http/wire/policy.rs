@@ -1,32 +1,32 @@
-//! A loaded policy.
+//! The answer about a loaded policy.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::spawner::PolicyReport;
 
-/// A policy, and how it is doing.
+/// A loaded policy and its state.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Policy {
-    /// The operator's name for it.
+    /// The policy's name in the configuration.
     name: String,
-    /// What it calls itself.
+    /// The title that the policy gives itself.
     title: String,
-    /// Its own version.
+    /// The policy's own version.
     version: String,
-    /// Its own description.
+    /// The policy's own description.
     description: String,
-    /// Digest of the component: `sha256:` and 64 hexadecimal digits.
+    /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     digest: String,
-    /// The WIT package it was built for.
+    /// The version of the WIT package that the policy was built for.
     wit_version: String,
-    /// What it decides: the interfaces it exports.
+    /// The hooks that the policy implements: the interfaces it exports.
     hooks: Vec<String>,
-    /// What the operator allows it beyond the ordinary.
+    /// The permissions that the operator has granted to the policy.
     grants: Vec<String>,
-    /// When it went live, RFC 3339.
+    /// When it was loaded, RFC 3339.
     loaded_at: String,
-    /// The last failure that was the policy's own fault, of a call or of a reload; null when there was none.
+    /// The last error of a call or a reload for which the policy itself was at fault; null when there was none.
     last_error: Option<String>,
 }
 

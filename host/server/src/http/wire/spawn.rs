@@ -1,4 +1,4 @@
-//! The body of a spawn: parsed by hand, so that every mistake in it is answered with its place.
+//! The body of a request to spawn. It is parsed by hand, so that the answer names the place of every mistake.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::http::problem::{Detail, Problem};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct SpawnBody {
-    /// The submission of the spawn form: single values. A list of one counts as its element; the texts `true` and
-    /// `false` count as booleans. The site's policy decides which keys exist.
+    /// The submission of the spawn form, with single values. A list of one element counts as that element; the texts
+    /// `true` and `false` count as booleans. The site's policy decides which keys exist.
     #[schema(schema_with = submission, required = false)]
     options: Options,
-    /// Environment variables. Names are letters, digits and `_`, not starting with a digit, at most 256; values have no
-    /// NUL in them.
+    /// Environment variables. A name consists of letters, digits and `_`, does not start with a digit, and has at most
+    /// 256 characters. A value must not contain NUL.
     #[schema(schema_with = environment, required = false)]
     env: BTreeMap<String, String>,
 }
 
-/// The description of `options`.
+/// The schema of `options`.
 fn submission() -> Object {
     let single = |kind| ObjectBuilder::new().schema_type(kind);
     let value = || {
@@ -42,7 +42,7 @@ fn submission() -> Object {
         .build()
 }
 
-/// The description of `env`.
+/// The schema of `env`.
 fn environment() -> Object {
     let text = |pattern| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
     ObjectBuilder::new()
@@ -53,14 +53,14 @@ fn environment() -> Object {
         .build()
 }
 
-/// The parts of a spawn body.
+/// A parsed body.
 #[derive(Debug, PartialEq)]
 pub(in crate::http) struct ParsedSpawn {
     pub(in crate::http) options: Options,
     pub(in crate::http) env: BTreeMap<EnvName, String>,
 }
 
-/// Parses a body. 400 when it is not JSON; 422 with every mistake when it is.
+/// Parses a body. A body that is not JSON is a 400; otherwise all mistakes are reported together, as a 422.
 pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> {
     let json: Json = serde_json::from_slice(body).map_err(|error| {
         Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string())
@@ -119,7 +119,7 @@ fn parse_env(env: Map<String, Json>, wrong: &mut Vec<Detail>) -> BTreeMap<EnvNam
     parsed
 }
 
-/// Stricter than Kubernetes: a name that no shell can use was never meant.
+/// Stricter than Kubernetes, which allows `-` and `.`: no shell can use such a name, so it is a mistake.
 fn env_name(name: &str) -> Result<EnvName, String> {
     let parsed = EnvName::parse(name).ok().filter(|_| !name.contains(['-', '.']));
     parsed.ok_or_else(|| {

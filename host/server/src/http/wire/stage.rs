@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::{progress, stage};
 
-/// Where a lab's pod is in its life.
+/// The stage of a lab's pod.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(in crate::http) enum Stage {
     Scheduling,
@@ -18,19 +18,19 @@ pub(in crate::http) enum Stage {
     Unknown,
 }
 
-/// The stage that an operation has come to.
+/// A stage that the lab has entered.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct StageReport {
-    /// The stage.
+    /// The stage that was entered.
     stage: Stage,
-    /// Why, for programs: `CamelCase`.
+    /// The reason for the stage, for programs, in `CamelCase`.
     reason: String,
-    /// Why, for people.
+    /// The reason for the stage, for people.
     message: String,
     /// How far the operation is, 0 to 100.
     #[schema(maximum = 100)]
     progress: u8,
-    /// When, RFC 3339.
+    /// When the stage was entered, RFC 3339.
     #[schema(format = DateTime)]
     at: String,
 }

@@ -1,10 +1,10 @@
-//! Where a lab is in its life, as the API names it.
+//! The status of a lab, as the API names it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::lifecycle;
 
-/// Where a lab is in its life. `failed`: its last operation failed.
+/// The status of a lab. `failed`: its last operation failed.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum LabStatus {
@@ -22,7 +22,7 @@ pub(in crate::http) enum PodPresence {
     Missing,
 }
 
-/// Which labs a list is to have.
+/// Which labs a list contains.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum StatusFilter {
@@ -54,7 +54,7 @@ impl From<lifecycle::PodPresence> for PodPresence {
 }
 
 impl StatusFilter {
-    /// The filter of this name.
+    /// The filter of this name; `None` for an unknown name.
     pub(in crate::http) fn parse(name: &str) -> Option<Self> {
         match name {
             "starting" => Some(Self::Starting),
@@ -66,7 +66,7 @@ impl StatusFilter {
         }
     }
 
-    /// True for a status that the list is to have.
+    /// True if the list contains labs of this status.
     pub(in crate::http) fn wants(self, status: lifecycle::LabStatus) -> bool {
         match self {
             Self::Starting => status == lifecycle::LabStatus::Starting,

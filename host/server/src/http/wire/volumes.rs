@@ -1,4 +1,4 @@
-//! The volumes of a server.
+//! The answers about the volume claims of a server.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use wasmspawner_core::volumes::{ClaimUse, Kept, Release, VolumeRecord};
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Volumes {
     username: String,
-    /// Empty for the default server.
+    /// The name of the user's server; empty for the default server.
     server: String,
     /// Every claim that the server has used, sorted.
     claims: Vec<Claim>,
@@ -21,13 +21,13 @@ pub(in crate::http) struct Volumes {
 struct Claim {
     namespace: String,
     name: String,
-    /// What becomes of it with the last server that used it.
+    /// What happens to the claim when the last server that used it is deleted.
     on_server_deletion: OnServerDeletion,
-    /// The server's own claim: what `{pvc_name}` is for it.
+    /// True for the server's own claim: the one whose name is `{pvc_name}` for this server.
     own: bool,
 }
 
-/// What becomes of a claim with the last server that used it.
+/// What happens to a claim when the last server that used it is deleted.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum OnServerDeletion {
@@ -35,12 +35,12 @@ enum OnServerDeletion {
     Delete,
 }
 
-/// What became of a server's volume claims.
+/// What was done with a server's volume claims.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct ReleasedVolumes {
-    /// Being deleted: Kubernetes does it when no pod uses them any more.
+    /// The claims that are being deleted. Kubernetes finishes the deletion when no pod uses them any more.
     deleted: Vec<ReleasedClaim>,
-    /// Left alone.
+    /// The claims that are kept.
     kept: Vec<KeptClaim>,
 }
 
@@ -51,18 +51,18 @@ struct ReleasedClaim {
     name: String,
 }
 
-/// A claim that is left alone.
+/// A claim that is kept.
 #[derive(Debug, Serialize, ToSchema)]
 struct KeptClaim {
     namespace: String,
     name: String,
-    /// Why it is left alone.
+    /// Why it is kept.
     reason: KeptBecause,
-    /// The other server, as `username` or `username/server`.
+    /// The other server that uses the claim, as `username` or `username/server`.
     used_by: Option<String>,
 }
 
-/// Why a claim is left alone. `retained`: no policy wants it deleted. `shared`: another server uses it.
+/// Why a claim is kept. `retained`: no policy wants it deleted. `shared`: another server uses it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum KeptBecause {

@@ -1,4 +1,4 @@
-//! A request becomes a record, and then an operation: nothing is answered before it is written down.
+//! Accepts requests: a request is written into the lab's record before it is answered and carried out.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::spawner::message::StopRequest;
 use crate::spawner::place_observer::PlaceObserver;
 
 impl Driver {
-    /// Begins a spawn, if one may begin.
+    /// Begins a spawn, if the state of the lab and of the service allows it.
     pub(super) async fn accept_spawn(
         &mut self,
         approved: Approved,
@@ -46,7 +46,7 @@ impl Driver {
             lab: about.description.clone(),
             ..self.spec_of(&next, Some(approved.requested_by().to_owned()), place.clone())
         };
-        // Who waits for the service to end waits for this spawn as well.
+        // The end of the service waits for this spawn too.
         self.accepting = true;
         self.publish();
         let written = self.write(&spec, &SpawnStatus::of(&next), until).await;
@@ -70,7 +70,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Begins a stop, or joins the one under way.
+    /// Begins a stop, or joins a stop under way.
     pub(super) async fn accept_stop(
         &mut self,
         request: StopRequest,
@@ -94,7 +94,7 @@ impl Driver {
             let spec = self.spec_of(&next, Some(requested_by.clone()), observer.place().clone());
             match self.write(&spec, &SpawnStatus::of(&next), until).await {
                 Ok(stored) => self.record = Some(stored),
-                // Somebody took the record away: the stop goes on without.
+                // Somebody has deleted the record. The stop goes on without it.
                 Err(SpawnError::RecordGone) => self.record = None,
                 Err(error) => return Err(error),
             }
@@ -108,16 +108,18 @@ impl Driver {
         Ok(())
     }
 
-    /// True while the lab that this spawn made, or makes, is there.
+    /// True while the lab is starting or running and was made by this spawn.
     fn is_lab_of(&self, spawn: JobId) -> bool {
         matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_)) && self.job_id() == Some(spawn)
     }
 
-    /// The record is as given. Whoever deletes it, or sets `desired: Stopped`, stops the lab: see [`Self::heed_record`].
+    /// Takes over the record as the watch shows it. Deleting it or setting `desired: Stopped` stops the lab: see
+    /// [`Self::follow_record`].
     pub(super) async fn on_record(&mut self, stored: StoredSpawn) {
         self.finish_record_write().await;
         let Some(record) = &mut self.record else {
-            // It was written all the same, and nobody waits for that lab: the record of a lab that is not there goes.
+            // The refused spawn's record was written after all. Nobody waits for that lab, so the record will be
+            // deleted.
             if self.unanswered.take_if(|job_id| *job_id == stored.spec.operation.id).is_some() {
                 self.record = Some(stored);
             }
@@ -129,11 +131,11 @@ impl Driver {
         *record = stored;
     }
 
-    /// Stops the lab if its record says so.
+    /// Stops the lab if its record asks for that.
     pub(super) async fn follow_record(&mut self) {
         let unwanted = |record: &StoredSpawn| record.deleting || record.spec.desired == Desired::Stopped;
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
-        // A stop that failed is wanted already, and goes on.
+        // `desired` is Stopped already for a lab whose stop failed; that stop goes on anyway.
         if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
             tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
             if let Err(error) = self.accept_stop(StopRequest::by("kubernetes"), soon()).await {
@@ -142,7 +144,7 @@ impl Driver {
         }
     }
 
-    /// What a record of the lab in this state would want.
+    /// The spec of a record for the lab in this state.
     pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
         let key = SpawnKey::lab(&self.key);
         let fresh = || self.context.operation(OperationKind::Spawn, self.context.time_limits());
@@ -161,8 +163,7 @@ impl Driver {
         }
     }
 
-    /// Writes the record down, whatever it was before. What somebody else changed in it meanwhile is overruled by a
-    /// request that is made now.
+    /// Creates or replaces the record. If somebody else has changed it meanwhile, the request that is made now wins.
     async fn write(
         &mut self,
         spec: &SpawnSpec,
@@ -200,7 +201,7 @@ impl Driver {
         Err(SpawnError::RecordTaken)
     }
 
-    /// What an earlier lab left at other places than the new one's.
+    /// The places other than the new lab's where an earlier lab has left objects.
     fn remains_beside(&self, place: &Place) -> Vec<Place> {
         let Some(observer) = &self.observer else { return Vec::new() };
         let mut remains = observer.remains().to_vec();
@@ -211,7 +212,7 @@ impl Driver {
         remains
     }
 
-    /// Follows a place, unless it is the one that is followed already.
+    /// Observes a place, unless it is observed already.
     fn follow(&mut self, place: Place, spawn: String) {
         let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
         if !self.observer.as_ref().is_some_and(same) {
@@ -220,7 +221,7 @@ impl Driver {
         }
     }
 
-    /// Lets a write of the record that is under way end, so that the next one is about what it left.
+    /// Waits until a write of the record that is under way has ended, so that the next write starts from its result.
     async fn finish_record_write(&mut self) {
         while self.lab.in_flight.awaits(Request::SaveRecord)
             || self.lab.in_flight.awaits(Request::DeleteRecord)
@@ -232,7 +233,7 @@ impl Driver {
         }
     }
 
-    /// The same, for somebody who waits until then.
+    /// Like `finish_record_write`, but fails with `NoTime` at `until`.
     async fn finish_record_write_by(&mut self, until: Instant) -> Result<(), SpawnError> {
         if Instant::now() >= until {
             return Err(SpawnError::NoTime);
@@ -241,7 +242,7 @@ impl Driver {
     }
 }
 
-/// Whether a lab in this state is to run.
+/// What the record of a lab in this state asks for.
 pub(super) fn desired(lab: &Lab) -> Desired {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running(_) => Desired::Running,

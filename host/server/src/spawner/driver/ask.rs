@@ -1,4 +1,4 @@
-//! What is to be done next is planned, made, and answered.
+//! Makes the requests that the plan asks for, and handles their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::requests::{self, RestToDelete, TaskResult};
 
 impl Driver {
-    /// Makes the requests that the lab needs now, and ends those that it needs no more.
+    /// Makes the requests that the lab needs now, and cancels those that it does not need any more.
     pub(super) fn ask_for_next(&mut self) {
         let plan = plan(&self.lab, self.record_state(), self.context.now());
         for request in plan.cancel {
@@ -29,7 +29,8 @@ impl Driver {
         }
     }
 
-    /// The record is written when what it says about desire, operation and outcome has changed, not at every stage.
+    /// Whether the record has to be written: only when the desired state, the operation or its outcome has changed, not
+    /// at every stage.
     fn record_state(&self) -> RecordState {
         let Some(record) = &self.record else { return RecordState::Missing };
         let operation = &record.spec.operation;
@@ -116,7 +117,7 @@ impl Driver {
 
     fn cancel(&mut self, request: Request) {
         if request == Request::Create {
-            // It ends by itself, and says what it has made.
+            // A creation ends by itself when it is cancelled, and then reports what it has created.
             return self.cancel_create.cancel();
         }
         for (_, handle) in self.asked.values().filter(|(asked, _)| *asked == request) {
@@ -131,7 +132,7 @@ impl Driver {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        // One that was cancelled: nobody waits for it.
+        // A request that was cancelled has no entry; its result is not needed.
         let Some((request, _)) = self.asked.remove(&id) else { return };
         let now = self.context.now();
         match done {
@@ -168,7 +169,8 @@ impl Driver {
                         self.context.store.learn_pod(&created.pod);
                         observer.created();
                     } else {
-                        // Whatever was read meanwhile: objects may have come after that.
+                        // A read that was made meanwhile does not count, because objects may have been created after
+                        // it.
                         observer.creation_begins();
                     }
                 }
@@ -234,12 +236,12 @@ impl Driver {
                 self.record = Some(*stored);
                 self.lab.in_flight.forget(Request::SaveRecord);
                 if deleting {
-                    // It is heeded after the next message.
+                    // The deletion of the record is handled after the next message, by `follow_record`.
                     self.labs.nudge(&self.key);
                 }
             }
             Err(RecordError::Changed(current)) => {
-                // It comes as a message as well, and is heeded there.
+                // The changed record also arrives as a message, and is handled there.
                 self.labs.tell_record(&self.key, *current);
             }
             Err(RecordError::Gone) => {
@@ -250,7 +252,8 @@ impl Driver {
         }
     }
 
-    /// True if the pod should have been gone for so long that the site wants it deleted by force.
+    /// True if the pod is past its deletion deadline for so long that the configuration (`force_delete_after`) wants it
+    /// deleted by force.
     fn is_long_overdue(&self) -> bool {
         let deadline = self.observer.as_ref().and_then(|observer| observer.pod()?.deletion);
         let after = self.context.config.limits.force_delete_after;
@@ -258,7 +261,7 @@ impl Driver {
         due.is_some_and(|due| Timestamp::now() >= due)
     }
 
-    /// What is left of the operation's time: one deadline for all that it does.
+    /// The time left for the operation. One deadline holds for all its steps.
     fn time_left(&self) -> Duration {
         let deadline = self.lab.operation.map(|operation| operation.deadline);
         let left = deadline.map(|deadline| deadline.duration_since(self.context.now()));

@@ -1,7 +1,7 @@
-//! The driver: one task owns one lab. It is the lab's only writer; everyone else watches.
+//! The driver: one task per lab, which is the only writer of the lab's state. All others only read it.
 //!
-//! Its life is a loop: something happens, the lab takes a step, what the step says is published, and what is to be done
-//! next is planned from where the lab is.
+//! The driver is a loop: it receives an event, the lab's state machine takes a step, the effects of the step are
+//! carried out and published, and the next requests are planned from the new state.
 
 mod accept;
 mod ask;
@@ -38,10 +38,10 @@ use crate::spawner::requests::{self, TaskResult};
 use crate::spawner::snapshot::LabDetails;
 use crate::spawner::view::View;
 
-/// How long a lab that is gone can still be asked for its last events.
+/// How long the last events of a lab can still be read from its driver after the lab is gone.
 const LINGER: Duration = Duration::from_mins(10);
 
-/// Owns one lab.
+/// The driver of one lab.
 pub(super) struct Driver {
     pub(super) key: LabKey,
     pub(super) context: Arc<Context>,
@@ -49,25 +49,25 @@ pub(super) struct Driver {
     pub(super) lab: Lab,
     /// The lab's record, as it was last written or read.
     pub(super) record: Option<StoredSpawn>,
-    /// The spawn that was refused because nobody knew whether its record was written.
+    /// The spawn that was refused because it was not known whether its record had been written.
     unanswered: Option<JobId>,
-    /// Who asked for the operation under way.
+    /// The name of the caller who asked for the operation under way.
     pub(super) requested_by: Option<String>,
-    /// What is known of the lab's place; nothing before its first spawn.
+    /// What is known of the lab's place in the cluster; `None` before the first spawn.
     pub(super) observer: Option<PlaceObserver>,
     pub(super) about: Arc<LabDetails>,
-    /// What the spawn under way is made from.
+    /// What the spawn under way is made from, so far.
     pub(super) preparation: Preparation,
     pub(super) log: Option<Arc<LiveLog>>,
-    /// What happened in the operation under way, or while the lab runs.
+    /// The record of the operation under way, or of the last one while the lab runs.
     pub(super) history: Option<HistoryEntry>,
     tasks: JoinSet<TaskResult>,
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
     spawn_slot: Option<OwnedSemaphorePermit>,
-    /// A spawn is being written down.
+    /// True while the record of a new spawn is being written.
     accepting: bool,
-    /// When the cluster's answer may change by waiting alone, in time of day.
+    /// When the analysis of the pod may change by the passing of time alone, in time of day.
     recheck_at: Option<Timestamp>,
     again_at: Option<Timestamp>,
     over_since: Option<Instant>,
@@ -75,13 +75,13 @@ pub(super) struct Driver {
     view: watch::Sender<View>,
 }
 
-/// What a spawn is made from, as far as it has come.
+/// How far the preparation of a spawn has come.
 pub(super) enum Preparation {
-    /// No spawn is under way, or its objects are created.
+    /// No spawn is under way, or its objects have been created.
     Nothing,
-    /// The request; the policies have nothing against it.
+    /// The policies have approved the request.
     Approved(Arc<Approved>),
-    /// The objects.
+    /// The objects are decided and not created yet.
     Decided(Arc<Decided>),
 }
 
@@ -120,14 +120,15 @@ impl Driver {
         }
     }
 
-    /// Runs until the lab is gone and nobody asks for it any more.
+    /// Runs until the lab is gone and nobody has asked for it for `LINGER`.
     pub(super) async fn run(mut self: Box<Self>) {
         self.observe();
         loop {
             let wake = self.wake_in();
             tokio::select! {
                 message = self.inbox.recv() => match message {
-                    // On the heap, as long as it lasts: there are as many of these tasks as labs.
+                    // Boxed for the duration of the call, to keep the task small: there are as many of these tasks as
+                    // labs.
                     Some(message) => Box::pin(self.receive(*message)).await,
                     None => return,
                 },
@@ -144,7 +145,7 @@ impl Driver {
     async fn receive(&mut self, message: Message) {
         match message {
             Message::Spawn(approved, Waiting { until, reply }) => {
-                // Nobody may be waiting any more; the lab starts all the same.
+                // The caller may have stopped waiting; the lab starts all the same.
                 let _ = reply.send(self.accept_spawn(approved, until).await);
             }
             Message::Stop(request, Waiting { until, reply }) => {
@@ -159,7 +160,7 @@ impl Driver {
         self.ask_for_next();
     }
 
-    /// Something happened.
+    /// Takes a step for an event and plans the next requests.
     pub(super) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
         self.carry_out(effects);
@@ -168,7 +169,7 @@ impl Driver {
 
     pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
         let says_more = !effects.is_empty();
-        // What is said of the lab is never behind what its events say.
+        // The lab's state is published before its events, so that it is never behind them.
         self.publish();
         for effect in effects {
             match effect {
@@ -201,7 +202,7 @@ impl Driver {
         }
     }
 
-    /// Looks at what the cluster shows of the lab now.
+    /// Reads what the cluster shows of the lab, and takes a step for it.
     pub(super) fn observe(&mut self) {
         if let Some(observer) = &self.observer {
             reached(|| {
@@ -228,17 +229,17 @@ impl Driver {
         self.on_event(Event::Tick);
     }
 
-    /// Until the next thing that time alone brings.
+    /// The time until the earliest of the timers.
     fn wake_in(&self) -> Duration {
         let until = |at: Option<Timestamp>, now: Timestamp| {
             at.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default())
         };
         let next = [until(self.recheck_at, Timestamp::now()), until(self.again_at, self.context.now())];
-        // A moment late rather than early: a timer that fires early would be set again at once.
+        // A millisecond is added because a timer that fires early would be set again at once.
         next.into_iter().flatten().min().map_or(LINGER, |wait| wait + Duration::from_millis(1))
     }
 
-    /// Whoever waits for an operation hears why it does not go on.
+    /// Tells the readers of an operation under way that the cluster cannot be reached, or that it can again.
     fn tell_cluster_away(&mut self, away: bool) {
         if matches!(self.lab.phase, Phase::Starting(_) | Phase::Stopping(_)) {
             self.publish_entry(if away {
@@ -249,7 +250,7 @@ impl Driver {
         }
     }
 
-    /// Forgets a failure that was kept for long enough.
+    /// Removes a failed lab once it was kept for long enough (`failed_kept`).
     fn forget_failure(&mut self) {
         let before = self.context.now().checked_sub(self.context.config.limits.failed_kept);
         if before.is_ok_and(|before| self.lab.forget_failure(before)) {
@@ -269,7 +270,7 @@ impl Driver {
         }
     }
 
-    /// True when the lab has been gone for long enough, whatever else was heard meanwhile.
+    /// True when the lab has been gone for `LINGER`.
     fn has_lingered(&mut self) -> bool {
         if self.lab.phase == Phase::Absent && self.record.is_none() && self.asked.is_empty() {
             self.over_since.get_or_insert_with(Instant::now).elapsed() >= LINGER

@@ -1,4 +1,4 @@
-//! What everybody else is told of a lab.
+//! Publishes the state of a lab, its events and its history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ impl Driver {
         let record = OperationRecord::begin(self.key.clone(), operation);
         self.history = Some(self.context.history.begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
-        // Nobody follows the log before this one any more.
+        // Readers that come now must get this log and not the one before.
         self.publish();
     }
 
-    /// Takes over the log of the driver before this one, if it is of the same operation.
+    /// Takes over the log of the driver that panicked, if it is of the same operation; otherwise closes it.
     pub(in crate::spawner) fn go_on_with(&mut self, log: Option<Arc<LiveLog>>) {
         let same = |log: &Arc<LiveLog>| self.log.as_ref().is_some_and(|ours| ours.job_id() == log.job_id());
         match log {
@@ -38,7 +38,7 @@ impl Driver {
         }
     }
 
-    /// Appends to the operation's log, and to its history: what happened is kept when it happens.
+    /// Appends an entry to the operation's log and to its history.
     pub(in crate::spawner) fn publish_entry(&mut self, entry: Entry) {
         let Some(log) = self.log.clone() else { return };
         if log.is_finished()
@@ -46,7 +46,7 @@ impl Driver {
         {
             tracing::warn!(user = %self.key.user, server = %self.key.server, message, "a running lab is in trouble");
         }
-        // What is told of the lab says that the operation is over before its events do.
+        // The lab's state shows the end of the operation before the last event does.
         if entry.is_last() {
             self.publish();
         }
@@ -58,7 +58,7 @@ impl Driver {
         log.append(entry, Timestamp::now(), noted);
     }
 
-    /// Notes in the history what the cluster says.
+    /// Adds what was found in the cluster to the history.
     pub(super) fn record_findings(&self, findings: &[Finding]) {
         if let Some(history) = &self.history {
             history.note_findings(findings, Timestamp::now());
@@ -116,7 +116,7 @@ impl Driver {
     }
 }
 
-/// Counts an ended spawn and the time it spent in each stage.
+/// Counts an ended spawn, and the time that it spent in each stage.
 fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome) {
     if record.kind != OperationKind::Spawn {
         return;

@@ -1,4 +1,5 @@
-//! Generated types to and from the core's plain ones. Total: checks on answers belong to the core.
+//! Conversions between the generated types and the core's own. They never fail: checking the answers is the core's
+//! task.
 
 mod authorize;
 mod form;

@@ -24,7 +24,7 @@ pub(in crate::wasm) fn option_entries(options: &Options) -> Vec<wit::OptionEntry
     options.iter().map(|(name, of)| wit::OptionEntry { name: name.clone(), value: value(of) }).collect()
 }
 
-/// The last of several entries with one name wins.
+/// When several entries have the same name, the last one counts.
 pub(in crate::wasm) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     let value = |value| match value {
         wit::Value::Boolean(value) => Value::Boolean(value),
