@@ -37,7 +37,7 @@ impl OneMachine {
     pub(crate) async fn open(embedded: &EmbeddedConfig, config: &Config) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(embedded.listen).await.with_context(|| {
             format!(
-                "embedded.listen: {} cannot be listened on; is another program using that port?",
+                "embedded.listen: cannot listen on {}; choose another port, or stop the program that uses this one",
                 embedded.listen
             )
         })?;

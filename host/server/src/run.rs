@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
-use crate::history::{History, Keep};
+use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::hub::HubApi;
@@ -87,7 +87,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         reload_on_hangup(&labs, &stop),
         drain(&labs, &stop),
     );
-    reloading.context("SIGHUP cannot be listened to")?;
+    reloading.context("cannot install the handler of SIGHUP")?;
     spawner_stop.cancel();
     spawner.await.context("the task that follows the cluster panicked")?;
     cluster_stop.cancel();
@@ -126,7 +126,7 @@ fn context(
 ) -> anyhow::Result<Context> {
     let request_timeout = Duration::try_from(config.kubernetes.request_timeout)?;
     let client = connection.requests.clone();
-    let keep = Keep { span: config.limits.history, operations: config.limits.history_operations };
+    let keep = Retention { span: config.limits.history, operations: config.limits.history_operations };
     let history = match &config.state_dir {
         Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
         None => History::in_memory(keep),
@@ -200,7 +200,9 @@ pub(crate) fn spec(policy: &PolicyConfig) -> Result<PolicySpec, LoadError> {
 
 async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
-        format!("{key}: {address} cannot be listened on; is another program using that port?")
+        format!(
+            "{key}: cannot listen on {address}; choose another port, or stop the program that uses this one"
+        )
     })
 }
 
@@ -254,7 +256,7 @@ pub fn termination() -> std::io::Result<CancellationToken> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        tracing::warn!("the service ends at once; what it left running, its next start finds");
+        tracing::warn!("the service ends at once; the next start finds what it left running");
         std::process::exit(EXIT_AT_ONCE);
     });
     Ok(stop)
@@ -265,8 +267,8 @@ async fn reload_on_hangup(labs: &Labs, stop: &CancellationToken) -> std::io::Res
     let mut hangup = signal(SignalKind::hangup())?;
     while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {
         match labs.reload_policies().await {
-            Ok(()) => tracing::info!("the policies are loaded anew"),
-            Err(error) => tracing::error!(%error, "the policies are not loaded anew; the old ones stay"),
+            Ok(()) => tracing::info!("the policies are reloaded"),
+            Err(error) => tracing::error!(%error, "the policies are not reloaded; the old ones stay"),
         }
     }
     Ok(())

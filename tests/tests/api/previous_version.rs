@@ -239,7 +239,7 @@ async fn what_only_claims_to_be_such_a_lab_is_reported_and_left_alone() {
         assert_eq!(lab.versions().await, before, "{}", lab.user);
     }
     for why in [
-        "it does not stand where the lab that it names would be",
+        "it is not in the place of the lab that it names",
         "the lab that it names has no pod of that spawn",
         "the namespace is not the lab's own",
         "its annotation cannot be read",

@@ -17,9 +17,11 @@ impl Lab {
         effects: &mut Vec<Effect>,
     ) {
         let ending = match analysis.stage {
-            _ if self.observed.pod.is_missing() => Some(Ending::Gone("The lab's pod was taken away".into())),
+            _ if self.observed.pod.is_missing() => {
+                Some(Ending::Gone("The lab's pod was deleted".into()))
+            }
             Stage::Stopped => Some(Ending::Gone("The lab has shut down".into())),
-            Stage::Terminating => Some(Ending::Gone("The lab's pod is being taken away".into())),
+            Stage::Terminating => Some(Ending::Gone("The lab's pod is being deleted".into())),
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
             | Stage::Starting

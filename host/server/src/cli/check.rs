@@ -17,7 +17,7 @@ Example:
   config: ok
   wasmspawner.yaml: policies[0].config/sizes/0/memory: \"2GiB\" is no quantity
 
-What is good goes to standard output, every problem to standard error; with a problem the exit code is 1.";
+What is success_line goes to standard output, every problem to standard error; with a problem the exit code is 1.";
 
 /// Checks the configuration and every policy. Each policy is loaded as the service loads it: it is compiled, its types
 /// are compared with the WIT contract, its own configuration is validated and its hooks are tried. The check needs no
@@ -65,7 +65,7 @@ async fn check_policies(
         match load(&engine, policy).await {
             Ok(loaded) => {
                 for policy in loaded {
-                    writeln!(out, "{}", good(&policy))?;
+                    writeln!(out, "{}", success_line(&policy))?;
                 }
             }
             Err(error) => found.extend(problems(index, &error)),
@@ -79,7 +79,7 @@ async fn load(engine: &Policies, policy: &PolicyConfig) -> Result<Vec<LoadedPoli
     Ok(engine.loaded())
 }
 
-fn good(policy: &LoadedPolicy) -> String {
+fn success_line(policy: &LoadedPolicy) -> String {
     let LoadedPolicy { name, title, version, digest, hooks, .. } = policy;
     format!("policy {name}: ok ({} {}, {digest}, {})", plain(title), plain(version), hooks.join(" "))
 }

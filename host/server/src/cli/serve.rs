@@ -25,7 +25,7 @@ impl ServeArgs {
         let _last_lines = crate::telemetry::init(&config.telemetry)?;
         let runtime = tokio::runtime::Runtime::new().context("no threads for the service")?;
         runtime.block_on(async {
-            let stop = termination().context("signals cannot be listened to")?;
+            let stop = termination().context("cannot install the signal handlers")?;
             run(config, stop).await
         })
     }

@@ -21,12 +21,12 @@ pub(super) struct TokenArgs {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     #[command(flatten)]
-    who: Who,
+    who: TokenFor,
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Who {
+struct TokenFor {
     /// For this user's own labs
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
@@ -76,7 +76,7 @@ fn mint(tokens_file: &Path, user: Username, scopes: ScopeSet) -> anyhow::Result<
     Ok(token)
 }
 
-impl Who {
+impl TokenFor {
     fn credential(self) -> anyhow::Result<(Username, ScopeSet)> {
         Ok(match self {
             Self { user: Some(user), .. } => (Username::parse(user)?, [Scope::ExecNotebook].into()),

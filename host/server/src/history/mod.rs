@@ -32,12 +32,12 @@ const FLUSH: Duration = Duration::from_secs(5);
 pub struct History {
     records: Arc<RwLock<Records>>,
     disk: Option<mpsc::Sender<Write>>,
-    keep: Keep,
+    keep: Retention,
 }
 
 /// How long, and how many, records are kept. The record of an operation under way is always kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Keep {
+pub struct Retention {
     /// How long a record is kept after the operation's end.
     pub span: SignedDuration,
     /// The most records of all labs together, including those of operations under way.
@@ -46,12 +46,12 @@ pub struct Keep {
 
 impl History {
     /// A history without a file. It is lost when the process ends.
-    pub fn in_memory(keep: Keep) -> Self {
+    pub fn in_memory(keep: Retention) -> Self {
         Self { records: Arc::default(), disk: None, keep }
     }
 
     /// Opens or creates the history in `file`.
-    pub fn open(file: &Path, keep: Keep) -> Result<Self, HistoryError> {
+    pub fn open(file: &Path, keep: Retention) -> Result<Self, HistoryError> {
         let (records, disk) = disk::open(file)?;
         let history = Self { disk: Some(disk), ..Self::in_memory(keep) };
         for record in records {
@@ -116,7 +116,7 @@ impl History {
         }
     }
 
-    /// Drops the records of operations that ended longer ago than `Keep::span`.
+    /// Drops the records of operations that ended longer ago than `Retention::span`.
     pub fn expire(&self, now: Timestamp) {
         let Ok(oldest) = now.checked_sub(self.keep.span) else { return };
         let dropped = self.write().drop_before(oldest);
@@ -126,7 +126,7 @@ impl History {
     /// Waits until everything is on disk, but at most 5 s. Called when the service ends.
     pub fn flush(&self) {
         let (done, written) = mpsc::sync_channel(1);
-        self.tell_disk(Write::Flush(done));
+        self.send_to_disk(Write::Flush(done));
         if self.disk.is_some() && written.recv_timeout(FLUSH).is_err() {
             tracing::error!("the last of the history may not be on the disk");
         }
@@ -134,7 +134,7 @@ impl History {
 
     /// Sends the changed record to the thread that writes the file.
     fn save(&self, shared: &Arc<Shared>) {
-        self.tell_disk(Write::Changed(Arc::clone(shared)));
+        self.send_to_disk(Write::Changed(Arc::clone(shared)));
     }
 
     /// The operation of this record has just ended: applies the limits and saves the record.
@@ -168,7 +168,7 @@ impl History {
         }
     }
 
-    fn tell_disk(&self, write: Write) {
+    fn send_to_disk(&self, write: Write) {
         if let Some(disk) = &self.disk {
             // The thread runs until the last sender is gone, so this cannot fail.
             let _ = disk.send(write);

@@ -9,7 +9,7 @@ use wasmspawner_core::progress::{Entry, LoggedEntry};
 
 use super::*;
 
-const KEEP: Keep = Keep { span: SignedDuration::from_hours(1), operations: 1000 };
+const KEEP: Retention = Retention { span: SignedDuration::from_hours(1), operations: 1000 };
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
@@ -55,7 +55,7 @@ fn numbers(history: &History, user: &str) -> Vec<u128> {
 }
 
 /// Opens the file again, once the thread that writes it has closed it.
-fn reopen(file: &Path, keep: Keep) -> History {
+fn reopen(file: &Path, keep: Retention) -> History {
     let attempts = std::iter::from_fn(|| {
         std::thread::yield_now();
         Some(History::open(file, keep))
@@ -113,7 +113,7 @@ fn what_is_too_old_is_forgotten_but_not_what_goes_on() {
 
 #[test]
 fn beyond_the_bound_those_that_ended_first_go_and_never_one_under_way() {
-    let history = History::in_memory(Keep { operations: 3, ..KEEP });
+    let history = History::in_memory(Retention { operations: 3, ..KEEP });
     let under_way = begin(&history, "ada", 1);
     begin_and_end(&history, "grace", 2);
     begin_and_end(&history, "edsger", 3);
@@ -143,7 +143,7 @@ fn one_lab_does_not_push_out_all_others() {
 fn what_was_dropped_is_gone_from_the_disk_whatever_is_noted_afterwards() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.redb");
-    let history = History::open(&file, Keep { operations: 2, ..KEEP }).unwrap();
+    let history = History::open(&file, Retention { operations: 2, ..KEEP }).unwrap();
     let dropped = begin_and_end(&history, "ada", 1);
     (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
     // A running lab can report trouble long after its record was dropped.
@@ -156,7 +156,7 @@ fn what_was_dropped_is_gone_from_the_disk_whatever_is_noted_afterwards() {
     all.flush();
     drop(all);
     assert_eq!(
-        numbers(&reopen(&file, Keep { operations: 1, ..KEEP }), "ada"),
+        numbers(&reopen(&file, Retention { operations: 1, ..KEEP }), "ada"),
         [100],
         "a smaller bound holds at once"
     );

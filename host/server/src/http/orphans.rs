@@ -30,7 +30,7 @@ pub(super) async fn list_orphans(
 #[utoipa::path(
     delete, path = "/orphans", tag = "orphans", operation_id = "delete_orphans",
     responses(
-        (status = 200, description = "What was asked to go", body = Vec<wire::Orphan>),
+        (status = 200, description = "The orphans whose deletion was requested", body = Vec<wire::Orphan>),
         (status = 503, description = "The cluster cannot do it now", body = super::problem::ErrorBody),
     )
 )]

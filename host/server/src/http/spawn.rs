@@ -30,7 +30,7 @@ use crate::spawner::Labs;
         (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),
         (status = 422, description = "An option or an environment variable is invalid", body = super::problem::ErrorBody),
-        (status = 429, description = "Too many labs are being started, or a policy asks for patience", body = super::problem::ErrorBody,
+        (status = 429, description = "Too many labs are being started, or a policy asks to try again later", body = super::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
         (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = super::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),

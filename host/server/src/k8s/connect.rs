@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::counted::counted;
 use super::health::Health;
-use super::rate_limiter::paced;
+use super::rate_limiter::rate_limited;
 use super::timed::timed;
 use crate::telemetry::Metrics;
 
@@ -90,7 +90,7 @@ impl Connection {
         let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
         let mut requests = timed(requests, request_timeout);
         if let Some(per_second) = per_second {
-            requests = paced(requests, per_second);
+            requests = rate_limited(requests, per_second);
         }
         let watches = Client::try_from(config).map_err(ConnectError::Client)?;
         Ok(Self { requests, watches, health: Health::default() })

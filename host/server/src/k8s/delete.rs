@@ -27,7 +27,7 @@ pub enum Deletion {
 
 /// Identifies a lab's own object among those that have had its name.
 #[derive(Debug, Clone)]
-pub struct Own {
+pub struct OwnedObject {
     /// The uid of the record that the object must belong to.
     pub spawn: String,
     /// The object's own uid, if it is known. Otherwise the object is read first.
@@ -52,7 +52,7 @@ impl Deleter {
     pub async fn pod(
         &self,
         place: &Place,
-        own: Own,
+        own: OwnedObject,
         grace_seconds: u32,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
@@ -65,7 +65,7 @@ impl Deleter {
     pub async fn namespace(
         &self,
         name: &str,
-        own: Own,
+        own: OwnedObject,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
@@ -125,7 +125,7 @@ impl Deleter {
         &self,
         api: &Api<K>,
         name: &str,
-        own: Own,
+        own: OwnedObject,
         how: DeleteParams,
         within: Duration,
     ) -> Result<Deletion, KubernetesError>

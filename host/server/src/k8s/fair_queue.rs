@@ -43,7 +43,7 @@ impl FairQueue {
     }
 
     /// Lets the next request proceed; false when none is waiting any more.
-    pub(super) fn let_one_go(&mut self) -> bool {
+    pub(super) fn release_next(&mut self) -> bool {
         while let Some(user) = self.turns.pop_front() {
             let Some(waiting) = self.waiting.get_mut(&user) else { continue };
             let gone = std::iter::from_fn(|| waiting.pop_front()).any(|go| go.send(()).is_ok());
@@ -81,7 +81,7 @@ mod tests {
         // One of ada's callers has stopped waiting.
         turns.remove(1);
         let mut order = Vec::new();
-        while queue.let_one_go() {
+        while queue.release_next() {
             let at = turns.iter_mut().position(|(_, turn)| turn.try_recv().is_ok()).unwrap();
             order.push(turns.remove(at).0);
         }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// How long all requests must fail before the API counts as away. A restart of the API server or one lost request takes
 /// less time.
-const PATIENCE: Duration = Duration::from_secs(3);
+const AWAY_AFTER: Duration = Duration::from_secs(3);
 
 /// Whether the Kubernetes API answers, according to the results of the service's own requests. Clones share the state.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Health {
             *failing_since = None;
             false
         } else {
-            failing_since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+            failing_since.get_or_insert_with(Instant::now).elapsed() >= AWAY_AFTER
         };
         self.away.send_if_modified(|known| std::mem::replace(known, away) != away);
     }
@@ -56,7 +56,7 @@ mod tests {
         let health = Health::default();
         health.note(false);
         assert!(!health.is_away());
-        tokio::time::advance(PATIENCE).await;
+        tokio::time::advance(AWAY_AFTER).await;
         assert!(!health.is_away(), "nobody has asked since");
         health.note(false);
         assert!(health.is_away());

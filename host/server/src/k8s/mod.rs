@@ -21,7 +21,7 @@ pub(crate) use apply::belongs_to;
 pub use apply::{Applier, CreatedLab};
 pub use claims::Claims;
 pub use connect::{ConnectError, Connection};
-pub use delete::{Deleter, Deletion, Own};
+pub use delete::{Deleter, Deletion, OwnedObject};
 pub use error::{Causes, KubernetesError};
 pub(crate) use fair_queue::on_behalf_of;
 pub(crate) use fault_point::reached;

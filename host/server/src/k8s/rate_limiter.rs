@@ -15,7 +15,7 @@ use tower::service_fn;
 use super::fair_queue::FairQueue;
 
 /// The same client with a limit of `per_second` requests a second. After a quiet second, as many may go at once.
-pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
+pub(super) fn rate_limited(client: Client, per_second: NonZeroU32) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);
     let service = service_fn(move |request: Request<Body>| {
@@ -23,7 +23,7 @@ pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
         async move {
             rate_limiter.wait_turn(Urgency::of(&request)).await;
             let answer = client.send(request).await;
-            if let Some(pause) = answer.as_ref().ok().and_then(asked_to_wait) {
+            if let Some(pause) = answer.as_ref().ok().and_then(retry_after) {
                 rate_limiter.hold(pause);
             }
             answer
@@ -33,7 +33,7 @@ pub(super) fn paced(client: Client, per_second: NonZeroU32) -> Client {
 }
 
 /// How long the API server asks clients to wait because it is overloaded: `Retry-After` of a 429.
-fn asked_to_wait<B>(answer: &Response<B>) -> Option<Duration> {
+fn retry_after<B>(answer: &Response<B>) -> Option<Duration> {
     let too_many = answer.status() == StatusCode::TOO_MANY_REQUESTS;
     let seconds: u64 = answer.headers().get(RETRY_AFTER).filter(|_| too_many)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_HOLD))
@@ -44,7 +44,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
 /// Every sixteenth turn goes to the least urgent requests, so that lists are not delayed for ever while hundreds of
 /// labs start.
-const SHARE: u32 = 16;
+const LEAST_URGENT_EVERY: u32 = 16;
 
 /// The order in which waiting requests are sent, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl RateLimiter {
                 }
                 match bucket.take(Instant::now()) {
                     Ok(()) => {
-                        bucket.let_one_go();
+                        bucket.release_next();
                         continue;
                     }
                     Err(ready_at) => ready_at,
@@ -172,13 +172,13 @@ impl Bucket {
         Ok(())
     }
 
-    /// Lets the most urgent waiting request proceed; every `SHARE`th time, the least urgent one.
-    fn let_one_go(&mut self) {
+    /// Lets the most urgent waiting request proceed; every `LEAST_URGENT_EVERY`th time, the least urgent one.
+    fn release_next(&mut self) {
         self.turns = self.turns.wrapping_add(1);
-        let least_first = self.turns.is_multiple_of(SHARE);
+        let least_first = self.turns.is_multiple_of(LEAST_URGENT_EVERY);
         let count = self.waiting.len();
         for index in 0..count {
-            if self.waiting[if least_first { count - 1 - index } else { index }].let_one_go() {
+            if self.waiting[if least_first { count - 1 - index } else { index }].release_next() {
                 return;
             }
         }
@@ -255,7 +255,7 @@ mod tests {
         }
         list.await.unwrap();
         let waited = list_went.lock().unwrap().unwrap() - begun;
-        assert!(waited <= Duration::from_secs(u64::from(SHARE) + 1), "{waited:?}");
+        assert!(waited <= Duration::from_secs(u64::from(LEAST_URGENT_EVERY) + 1), "{waited:?}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl StoredSpawn {
         match Self::try_read(object) {
             Ok(stored) => Some(stored),
             Err(error) => {
-                tracing::error!(name, %error, "the record of a spawn cannot be read, so that what it tells of is left alone; correct or delete it");
+                tracing::error!(name, %error, "the record of a spawn cannot be read, and its lab is not managed; correct or delete the record");
                 None
             }
         }

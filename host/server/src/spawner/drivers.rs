@@ -77,7 +77,7 @@ impl Labs {
         };
         let (handle, driver) = self.driver(key);
         let mut driver = recover::recover(driver, stored, env);
-        driver.go_on_with(log);
+        driver.adopt_log(log);
         self.registry().insert(key.clone(), handle);
         Some(driver)
     }

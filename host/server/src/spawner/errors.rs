@@ -102,7 +102,7 @@ impl SpawnError {
 
 /// A request that the cluster did not fulfil, as a failure of the lab. It is logged here.
 pub(super) fn failure(error: &KubernetesError) -> Failure {
-    tracing::warn!(error = %Causes(error), "the cluster did not do what it was asked");
+    tracing::warn!(error = %Causes(error), "a request to the cluster failed");
     let message = match error {
         KubernetesError::Refused { message, .. } => {
             format!("The cluster refused a part of the lab: {message}")

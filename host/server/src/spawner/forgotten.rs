@@ -47,7 +47,7 @@ pub enum ForgottenError {
 impl Labs {
     /// The labs that the Hub does not know now.
     pub async fn forgotten(&self) -> Result<ForgottenReport, ForgottenError> {
-        self.known()?;
+        self.require_ready()?;
         let comparison = self.context().hub.as_ref().ok_or(ForgottenError::NotConfigured)?;
         let check = self.compared(comparison).await?;
         Ok(ForgottenReport { check, stop_after: comparison.stop_after() })
@@ -55,12 +55,12 @@ impl Labs {
 
     async fn compared(&self, comparison: &HubComparison) -> Result<Arc<Check>, HubError> {
         let context = self.context();
-        comparison.check(|| self.that_run(), &context.metrics, context.now()).await
+        comparison.check(|| self.active_labs(), &context.metrics, context.now()).await
     }
 
     /// The labs that the Hub should know. Labs that have failed or are being stopped are left out, because they will be
     /// gone soon.
-    fn that_run(&self) -> Vec<KnownLab> {
+    fn active_labs(&self) -> Vec<KnownLab> {
         let registry = self.registry();
         let running = registry.iter().filter_map(|(key, handle)| {
             let lab = handle.view.borrow().snapshot.clone()?;
@@ -91,7 +91,7 @@ pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
     let every = comparison.every();
     let mut pause = FIRST.min(every);
-    let mut told = Told::default();
+    let mut told = LastLogged::default();
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
         let Some(answer) = stop.run_until_cancelled(labs.compared(comparison)).await else { return };
@@ -100,12 +100,12 @@ pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
             if labs.is_draining() {
                 return;
             }
-            stop_and_tell(labs, forgotten).await;
+            stop_and_log(labs, forgotten).await;
         }
     }
 }
 
-async fn stop_and_tell(labs: &Labs, forgotten: &ForgottenLab) {
+async fn stop_and_log(labs: &Labs, forgotten: &ForgottenLab) {
     let ForgottenLab { lab, since, counted } = forgotten;
     let (user, server) = (&lab.key.user, &lab.key.server);
     match labs.stop_forgotten(forgotten).await {
@@ -124,9 +124,9 @@ async fn stop_and_tell(labs: &Labs, forgotten: &ForgottenLab) {
 
 /// The message that was logged last, so that it is not repeated at every check.
 #[derive(Default)]
-struct Told(String);
+struct LastLogged(String);
 
-impl Told {
+impl LastLogged {
     fn tell(&mut self, answer: &Result<Arc<Check>, HubError>) {
         let answer = answer.as_deref();
         let now = match answer {
@@ -148,7 +148,7 @@ impl Told {
                 "JupyterHub does not know some labs; `wasmspawner labs forgotten` lists them"
             ),
             Err(error) => {
-                tracing::warn!(%error, "nobody knows whether JupyterHub has forgotten labs; none is stopped for that");
+                tracing::warn!(%error, "JupyterHub could not be asked about labs; none is stopped as forgotten");
             }
         }
         self.0 = now;

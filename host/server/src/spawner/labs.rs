@@ -116,7 +116,7 @@ impl Labs {
 
     /// The labs that have changed since a revision, or all labs if that revision is not known.
     pub fn changes(&self, since: Option<&str>) -> Result<LabChanges, SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         let ours = |since: &str| since.strip_prefix(&format!("{}.", self.start))?.parse::<u64>().ok();
         let mut registry = self.registry();
         let revision = format!("{}.{}", self.start, registry.changes().last());
@@ -177,7 +177,7 @@ impl Labs {
 
     /// Starts a lab. Returns when the spawn has begun; the events report the rest.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
@@ -198,7 +198,7 @@ impl Labs {
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.tell(&key, Message::Spawn(approved, Waiting { until, reply }));
+        self.send(&key, Message::Spawn(approved, Waiting { until, reply }));
         answered(answer, until).await
     }
 
@@ -211,7 +211,7 @@ impl Labs {
         user: Option<&Identity>,
         requested_by: &str,
     ) -> Result<(), SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         if let Some(identity) = user {
             let question = AuthorizeRequest {
                 action: Action::Stop,
@@ -231,7 +231,7 @@ impl Labs {
     pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
-        self.tell(key, Message::Stop(request, Waiting { until, reply }));
+        self.send(key, Message::Stop(request, Waiting { until, reply }));
         answered(answer, until).await
     }
 
@@ -242,12 +242,12 @@ impl Labs {
 
     /// Deletes the volume claims of a server that is being deleted, except those that have to be kept.
     pub async fn release_volumes(&self, key: &LabKey) -> Result<Release, SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         if self.volumes(key).is_none() {
             return Ok(Release::default());
         }
         let (reply, answer) = oneshot::channel();
-        self.tell(key, Message::Release(reply));
+        self.send(key, Message::Release(reply));
         answer.await.unwrap_or(Err(Refusal::VolumesInUse.into()))
     }
 
@@ -278,7 +278,7 @@ impl Labs {
 
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
     /// else or is not accepted yet, and is ignored.
-    pub(super) fn tell_record(&self, key: &LabKey, stored: StoredSpawn) {
+    pub(super) fn send_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Record(stored)));
         }
@@ -290,14 +290,14 @@ impl Labs {
     }
 
     /// Tells all drivers that the Kubernetes API went away or is back.
-    pub(super) fn tell_health(&self, away: bool) {
+    pub(super) fn send_health(&self, away: bool) {
         for (_, handle) in self.registry().iter() {
             let _ = handle.inbox.send(Box::new(Message::ClusterAway(away)));
         }
     }
 
     /// Makes the lab's driver look at its record and plan again soon.
-    pub(super) fn nudge(&self, key: &LabKey) {
+    pub(super) fn request_check(&self, key: &LabKey) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
@@ -322,7 +322,7 @@ impl Labs {
     }
 
     /// Sends a message to a lab's driver, which is started if there is none.
-    pub(super) fn tell(&self, key: &LabKey, message: Message) {
+    pub(super) fn send(&self, key: &LabKey, message: Message) {
         let mut registry = self.registry();
         if let Some(handle) = registry.get(key) {
             // If the driver has panicked and is about to be replaced, the message is lost, and the caller is told to
@@ -336,7 +336,7 @@ impl Labs {
         tokio::spawn(self.clone().run(key.clone(), driver));
     }
 
-    pub(super) fn known(&self) -> Result<(), SpawnError> {
+    pub(super) fn require_ready(&self) -> Result<(), SpawnError> {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 

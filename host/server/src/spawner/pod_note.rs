@@ -28,7 +28,7 @@ impl PodNote {
             Ok(text) => {
                 pod.metadata.annotations.get_or_insert_default().insert(ANNOTATION.to_owned(), text);
             }
-            Err(error) => tracing::error!(%error, "what was decided about a lab could not be written down"),
+            Err(error) => tracing::error!(%error, "the policies' decision about a lab could not be stored"),
         }
     }
 
@@ -36,7 +36,7 @@ impl PodNote {
     pub(super) fn read(metadata: &ObjectMeta) -> Option<Self> {
         let text = metadata.annotations.as_ref()?.get(ANNOTATION)?;
         serde_json::from_str(text)
-            .inspect_err(|error| tracing::warn!(%error, "what was decided about a lab cannot be read"))
+            .inspect_err(|error| tracing::warn!(%error, "the policies' decision about a lab cannot be read"))
             .ok()
     }
 

@@ -79,10 +79,10 @@ struct Candidate {
 
 /// Why a `ConfigMap` that looks like a lab's is left alone.
 #[derive(Debug, thiserror::Error)]
-enum LeftAlone {
+enum SkipReason {
     #[error("its annotation cannot be read: {0}")]
     Unreadable(String),
-    #[error("it does not stand where the lab that it names would be")]
+    #[error("it is not in the place of the lab that it names")]
     Elsewhere,
     #[error("its labels are not those of the lab that it names")]
     OtherLabels,
@@ -97,7 +97,7 @@ enum LeftAlone {
 }
 
 enum Problem {
-    LeftAlone(LeftAlone),
+    SkipReason(SkipReason),
     /// The cluster did not answer or refused; the take-over is tried again.
     Cluster(KubernetesError),
 }
@@ -107,24 +107,24 @@ pub(super) async fn take_over(context: &Context) -> Result<(), KubernetesError> 
     let service = manifest::service_selector(&context.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(context.client.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
-    let found = list(&maps, &selector, "list the labs of the version before").await?;
+    let found = list(&maps, &selector, "list the labs of an earlier version").await?;
     let annotated = found.into_iter().filter(|map| annotation(map).is_some());
     stream::iter(annotated)
         .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |map| take_over_or_tell(context, map))
+        .try_for_each_concurrent(AT_ONCE, |map| take_over_or_log(context, map))
         .await
 }
 
-async fn take_over_or_tell(context: &Context, map: ConfigMap) -> Result<(), KubernetesError> {
+async fn take_over_or_log(context: &Context, map: ConfigMap) -> Result<(), KubernetesError> {
     let (namespace, name) = (map.metadata.namespace.clone(), map.metadata.name.clone());
     match Box::pin(take_over_one(context, map)).await {
         Ok(key) => {
-            tracing::info!(user = %key.user, server = %key.server, "a lab of the version before is taken over");
+            tracing::info!(user = %key.user, server = %key.server, "a lab of an earlier version is taken over");
             Ok(())
         }
         Err(Problem::Cluster(error)) => Err(error),
-        Err(Problem::LeftAlone(why)) => {
-            tracing::warn!(?namespace, ?name, %why, "a ConfigMap says that it is of a lab of the version before; it is left alone");
+        Err(Problem::SkipReason(why)) => {
+            tracing::warn!(?namespace, ?name, %why, "a ConfigMap claims to belong to a lab of an earlier version; it is left alone");
             Ok(())
         }
     }
@@ -136,7 +136,7 @@ async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Prob
     let known = match context.records.get(&record).await {
         Ok(known) => known,
         Err(RecordError::Kubernetes(error)) => return Err(error.into()),
-        Err(_) => return Err(LeftAlone::OtherRecord.into()),
+        Err(_) => return Err(SkipReason::OtherRecord.into()),
     };
     let (pod, namespace) = context.deleter.read(&candidate.place(), TRY_FOR).await?;
     let own_namespace = context.config.kubernetes.namespaces == NamespaceReclaim::Delete;
@@ -151,11 +151,11 @@ async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Prob
         // An earlier start was interrupted after it had written the record. If objects are missing now, the record's
         // driver cleans up.
         Some(stored) if candidate.is_recorded_in(&stored) => stored,
-        Some(_) => return Err(LeftAlone::OtherRecord.into()),
+        Some(_) => return Err(SkipReason::OtherRecord.into()),
         None => {
-            let pod = pod.as_ref().ok_or(LeftAlone::NoPod)?;
+            let pod = pod.as_ref().ok_or(SkipReason::NoPod)?;
             if own_namespace && owned.is_none() {
-                return Err(LeftAlone::OtherNamespace.into());
+                return Err(SkipReason::OtherNamespace.into());
             }
             candidate.write_record(context, pod).await?
         }
@@ -167,20 +167,20 @@ async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Prob
 impl Candidate {
     /// Checks the annotation and the labels, which anybody may have written: the objects that they name must be where
     /// the configuration puts them.
-    fn of(context: &Context, env: ConfigMap) -> Result<Self, LeftAlone> {
+    fn of(context: &Context, env: ConfigMap) -> Result<Self, SkipReason> {
         let text = annotation(&env).unwrap_or_default();
         let written: Written =
-            serde_json::from_str(text).map_err(|error| LeftAlone::Unreadable(error.to_string()))?;
-        let key = lab_key(&env.metadata).ok_or(LeftAlone::OtherLabels)?;
-        let names = context.names(&key).map_err(|_| LeftAlone::Elsewhere)?;
+            serde_json::from_str(text).map_err(|error| SkipReason::Unreadable(error.to_string()))?;
+        let key = lab_key(&env.metadata).ok_or(SkipReason::OtherLabels)?;
+        let names = context.names(&key).map_err(|_| SkipReason::Elsewhere)?;
         let stands = (env.metadata.namespace.as_deref(), env.metadata.name.as_deref());
         let belongs = (Some(names.namespace.as_str()), Some(names.env.as_str()));
         if stands != belongs || written.pod != names.pod.as_str() {
-            return Err(LeftAlone::Elsewhere);
+            return Err(SkipReason::Elsewhere);
         }
         let candidate = Self { key, names, written, env };
         if !candidate.owns(context, &candidate.env.metadata) {
-            return Err(LeftAlone::OtherLabels);
+            return Err(SkipReason::OtherLabels);
         }
         Ok(candidate)
     }
@@ -211,7 +211,7 @@ impl Candidate {
         match context.records.create(&name, &spec, &status, soon()).await {
             Ok(stored) => Ok(stored),
             Err(RecordError::Kubernetes(error)) => Err(error.into()),
-            Err(_) => Err(LeftAlone::OtherRecord.into()),
+            Err(_) => Err(SkipReason::OtherRecord.into()),
         }
     }
 
@@ -274,11 +274,11 @@ impl Candidate {
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
         if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
-                Ok(pod) => context.store.learn_pod(&pod),
+                Ok(pod) => context.store.put_pod(&pod),
                 // Without the label on its pod, the service would conclude that the lab's pod is gone.
                 Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
                     context.records.delete(stored).await?;
-                    return Err(LeftAlone::Refused(message).into());
+                    return Err(SkipReason::Refused(message).into());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -286,7 +286,7 @@ impl Candidate {
         if let Some(namespace) = namespace {
             let namespaces: Api<Namespace> = Api::all(context.client.clone());
             let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
-            context.store.learn_namespace(&labelled);
+            context.store.put_namespace(&labelled);
         }
         // The lab's own namespace is deleted with everything in it, so only objects in a namespace that is kept need
         // labels.
@@ -377,9 +377,9 @@ fn ready_since(pod: &Pod) -> Option<Timestamp> {
     ready.last_transition_time.as_ref().map(|time| time.0)
 }
 
-impl From<LeftAlone> for Problem {
-    fn from(why: LeftAlone) -> Self {
-        Self::LeftAlone(why)
+impl From<SkipReason> for Problem {
+    fn from(why: SkipReason) -> Self {
+        Self::SkipReason(why)
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn complete(
         note.complete(&mut stored.spec);
     }
     if let Some(pod) = pod {
-        context.store.learn_pod(&pod);
+        context.store.put_pod(&pod);
     }
     Ok(stored)
 }

@@ -75,7 +75,7 @@ impl Registry {
 pub(super) struct Changes {
     last: u64,
     /// The revision at which each lab changed last, and what it was then.
-    told: HashMap<LabKey, (u64, Told)>,
+    told: HashMap<LabKey, (u64, PublishedStatus)>,
     /// Labs that are gone, by the revision at which they disappeared.
     gone: BTreeMap<u64, LabKey>,
     /// Labs that disappeared up to this revision are not in `gone` any more.
@@ -84,7 +84,7 @@ pub(super) struct Changes {
 
 /// The part of a lab's state that `/lab-status` shows.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct PublishedStatus {
     status: LabStatus,
     pod: wasmspawner_core::lifecycle::PodPresence,
     url: Option<String>,
@@ -108,7 +108,7 @@ impl Changes {
             }
             return;
         };
-        let told = Told {
+        let told = PublishedStatus {
             status: lab.status,
             pod: lab.pod,
             url: lab.url.clone(),

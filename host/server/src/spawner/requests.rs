@@ -18,7 +18,7 @@ use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Approved, Decided, decide};
 use super::place_observer::PlaceObserver;
-use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, Own, belongs_to};
+use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, OwnedObject, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};
 
 /// How long one request is tried before the driver plans again.
@@ -30,14 +30,14 @@ pub(super) enum TaskResult {
     Created(Result<Box<CreatedLab>, Failure>),
     /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
-    RestDeletion(Result<Left, Failure>),
+    RestDeletion(Result<Remaining, Failure>),
     Read(Result<(), Failure>),
     RecordSaved(Result<Box<StoredSpawn>, RecordError>),
     RecordDeleted(Result<(), KubernetesError>),
 }
 
 /// What is left after a deletion was requested.
-pub(super) struct Left {
+pub(super) struct Remaining {
     /// True if nothing is left at the lab's own place.
     pub(super) gone: bool,
     /// Other places where objects are left.
@@ -47,13 +47,13 @@ pub(super) struct Left {
 /// What to delete of a lab besides its pod.
 pub(super) struct RestToDelete {
     pub(super) place: Place,
-    pub(super) own: Own,
+    pub(super) own: OwnedObject,
     pub(super) remains: Vec<Place>,
 }
 
 /// Identifies the lab's own object among those that have had its name.
-pub(super) fn own(observer: &PlaceObserver, uid: Option<String>) -> Own {
-    Own { spawn: observer.spawn().to_owned(), uid }
+pub(super) fn own(observer: &PlaceObserver, uid: Option<String>) -> OwnedObject {
+    OwnedObject { spawn: observer.spawn().to_owned(), uid }
 }
 
 /// Asks the policies, and composes their answers into a lab.
@@ -82,7 +82,7 @@ pub(super) async fn create(
 pub(super) async fn delete_pod(
     context: Arc<Context>,
     place: Place,
-    own: Own,
+    own: OwnedObject,
     force: bool,
     within: Duration,
 ) -> TaskResult {
@@ -104,7 +104,7 @@ pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
                 left.push(elsewhere);
             }
         }
-        Ok(Left { gone, remains: left })
+        Ok(Remaining { gone, remains: left })
     };
     TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
@@ -116,7 +116,7 @@ async fn delete_place(
     spawn: &str,
     within: Duration,
 ) -> Result<bool, KubernetesError> {
-    let own = Own { spawn: spawn.to_owned(), uid: None };
+    let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.lab.section.termination_grace_period_seconds;
     let pod = context.deleter.pod(place, own.clone(), grace, within).await?;
     let rest = delete_objects(context, place, own, within).await?;
@@ -126,7 +126,7 @@ async fn delete_place(
 async fn delete_objects(
     context: &Context,
     place: &Place,
-    own: Own,
+    own: OwnedObject,
     within: Duration,
 ) -> Result<Deletion, KubernetesError> {
     let namespace = place.namespace.as_str();
@@ -152,13 +152,13 @@ pub(super) async fn read(
     let (pod_uid, namespace_uid) = known;
     let read = context.deleter.read(&place, within).await.map(|(pod, namespace)| {
         match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
-            Some(pod) => context.store.learn_pod(&pod),
-            None => context.store.learn_pod_gone(&place, pod_uid.as_deref()),
+            Some(pod) => context.store.put_pod(&pod),
+            None => context.store.remove_pod(&place, pod_uid.as_deref()),
         }
         match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {
-            Some(namespace) => context.store.learn_namespace(&namespace),
+            Some(namespace) => context.store.put_namespace(&namespace),
             None => {
-                context.store.learn_namespace_gone(place.namespace.as_str(), namespace_uid.as_deref());
+                context.store.remove_namespace(place.namespace.as_str(), namespace_uid.as_deref());
             }
         }
     });

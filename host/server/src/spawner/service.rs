@@ -21,14 +21,14 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let selector = manifest::service_selector(&context.config.kubernetes.instance);
     let known = async {
         context.store.first_sync().await;
-        learn(&labs).await;
+        initial_recovery(&labs).await;
     };
     let later = async {
         if stop.run_until_cancelled(known).await.is_some() {
             tokio::join!(
                 context.store.run_events(watches.clone(), &stop),
                 follow_records(&labs, watches.clone(), &stop),
-                look_after(&labs, &stop),
+                housekeeping(&labs, &stop),
                 follow_health(&labs, &stop),
                 forgotten::follow(&labs, &stop),
             );
@@ -37,7 +37,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     tokio::join!(context.store.run(watches.clone(), &selector, &stop), later);
 }
 
-async fn learn(labs: &Labs) {
+async fn initial_recovery(labs: &Labs) {
     let mut pause = Duration::from_millis(200);
     loop {
         match recover_all(labs).await {
@@ -81,7 +81,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let namespace = context.config.kubernetes.namespace.as_str();
     let on_change = |stored: crate::records::StoredSpawn| {
         if let Some(key) = stored.spec.lab_key() {
-            labs.tell_record(&key, stored);
+            labs.send_record(&key, stored);
         }
     };
     context.records.watch(client, namespace, stop, on_change).await;
@@ -96,7 +96,7 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
         } else {
             tracing::info!("the Kubernetes API answers again");
         }
-        labs.tell_health(away);
+        labs.send_health(away);
     }
 }
 
@@ -112,14 +112,14 @@ async fn adopt_unknown(labs: &Labs) {
         if !labs.has_driver(&key)
             && let Some((stored, env)) = recover::read_again(context, &key).await
         {
-            tracing::info!(user = %key.user, server = %key.server, "the record of a lab that nobody knew is taken over");
+            tracing::info!(user = %key.user, server = %key.server, "the record of a lab without a driver is taken over");
             labs.adopt(&key, stored, env);
         }
     }
 }
 
 /// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
-async fn look_after(labs: &Labs, stop: &CancellationToken) {
+async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
     const FIRST: Duration = Duration::from_secs(10);
     let every = Duration::try_from(labs.context().config.limits.reconcile_every).unwrap_or(FIRST);
     let mut pause = FIRST.min(every);

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::labs::Labs;
 use super::requests::TRY_FOR;
-use crate::k8s::{Causes, KubernetesError, Own, list};
+use crate::k8s::{Causes, KubernetesError, OwnedObject, list};
 
 /// An object with this service's labels that belongs to no record, which happens when somebody deletes or changes
 /// records or objects by hand. The service reports it, and never deletes it by itself.
@@ -48,14 +48,14 @@ pub enum OrphanKind {
 impl Labs {
     /// The objects whose labels say that they are this service's, but that belong to no record.
     pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         let orphans = orphans(self).await;
         orphans.map_err(|error| SpawnError::Cluster(failure(&error)))
     }
 
     /// Deletes the orphans, and returns those whose deletion was requested.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
-        self.known()?;
+        self.require_ready()?;
         let deleted = delete_orphans(self).await;
         deleted.map_err(|error| SpawnError::Cluster(failure(&error)))
     }
@@ -66,7 +66,7 @@ pub(super) async fn sweep(labs: &Labs) {
     let orphans = match orphans(labs).await {
         Ok(orphans) => orphans,
         Err(error) => {
-            return tracing::warn!(error = %Causes(&error), "what belongs to no lab cannot be listed now");
+            return tracing::warn!(error = %Causes(&error), "orphans cannot be listed now");
         }
     };
     labs.context().metrics.set_orphans(orphans.len());
@@ -154,7 +154,7 @@ async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
 /// Requests the deletion of one orphan; false if this service cannot have made the object.
 async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesError> {
     let Some(uid) = &orphan.uid else { return Ok(false) };
-    let own = Own { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };
+    let own = OwnedObject { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
     match orphan.kind {
         OrphanKind::Namespace => {

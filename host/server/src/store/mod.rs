@@ -30,7 +30,7 @@ use index::Index;
 pub struct Store {
     index: Arc<RwLock<Index>>,
     synced: watch::Sender<Synced>,
-    heard: Arc<RwLock<HashMap<&'static str, Instant>>>,
+    last_activity: Arc<RwLock<HashMap<&'static str, Instant>>>,
 }
 
 /// Which of the first lists are complete.
@@ -42,7 +42,11 @@ struct Synced {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { index: Arc::default(), synced: watch::Sender::new(Synced::default()), heard: Arc::default() }
+        Self {
+            index: Arc::default(),
+            synced: watch::Sender::new(Synced::default()),
+            last_activity: Arc::default(),
+        }
     }
 }
 
@@ -79,18 +83,18 @@ impl Store {
     }
 
     /// Stores a pod that the API server returned. If a watch has shown a newer version already, that one stays.
-    pub fn learn_pod(&self, pod: &Pod) {
+    pub fn put_pod(&self, pod: &Pod) {
         self.write().put_pod(pod.into());
     }
 
     /// Stores a namespace that the API server returned.
-    pub fn learn_namespace(&self, namespace: &Namespace) {
+    pub fn put_namespace(&self, namespace: &Namespace) {
         self.write().put_namespace(namespace);
     }
 
     /// The API server has answered that there is no such pod. `uid` is that of the pod known before the request: a new
     /// pod of the same name may have appeared since, and stays.
-    pub fn learn_pod_gone(&self, place: &Place, uid: Option<&str>) {
+    pub fn remove_pod(&self, place: &Place, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_pod(place.namespace.as_str(), place.pod.as_str(), uid);
         }
@@ -98,7 +102,7 @@ impl Store {
 
     /// The API server has answered that there is no such namespace. `uid` is that of the namespace known before the
     /// request.
-    pub fn learn_namespace_gone(&self, name: &str, uid: Option<&str>) {
+    pub fn remove_namespace(&self, name: &str, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_namespace(name, uid);
         }
@@ -106,8 +110,8 @@ impl Store {
 
     /// The time since each watch brought something; bookmarks do not count.
     pub fn silence(&self) -> Vec<(&'static str, Duration)> {
-        let heard = self.heard.read().unwrap_or_else(PoisonError::into_inner);
-        heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
+        let last_activity = self.last_activity.read().unwrap_or_else(PoisonError::into_inner);
+        last_activity.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Index> {

@@ -27,11 +27,11 @@ impl Store {
         let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
         tokio::join!(
             watch::<Pod>(Api::all(client.clone()), config.clone(), stop, |change| {
-                self.hear("pods");
+                self.note_activity("pods");
                 self.on_pod(change, &mut pods);
             }),
             watch::<Namespace>(Api::all(client.clone()), config, stop, |change| {
-                self.hear("namespaces");
+                self.note_activity("namespaces");
                 self.on_namespace(change, &mut namespaces);
             }),
         );
@@ -44,7 +44,7 @@ impl Store {
             let fields = format!("involvedObject.kind={kind}");
             let config = watcher::Config::default().timeout(RECONNECT_SECONDS).fields(&fields);
             watch::<Event>(Api::all(client.clone()), config, stop, |change| {
-                self.hear("events");
+                self.note_activity("events");
                 if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
                     self.read().put_event(slim::event(event));
                 }
@@ -89,8 +89,8 @@ impl Store {
         }
     }
 
-    fn hear(&self, kind: &'static str) {
-        self.heard.write().unwrap_or_else(PoisonError::into_inner).insert(kind, Instant::now());
+    fn note_activity(&self, kind: &'static str) {
+        self.last_activity.write().unwrap_or_else(PoisonError::into_inner).insert(kind, Instant::now());
     }
 }
 

@@ -30,13 +30,13 @@ pub enum LogError {
 
 /// The Kubernetes client warns at every connection when it does not verify certificates. The service itself logs that
 /// once, when it connects, so this directive silences the client. Later directives override it.
-const TOLD_ONCE: &str = "kube_client::client::tls=error";
+const SILENCE_TLS_WARNINGS: &str = "kube_client::client::tls=error";
 
 /// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
 /// guard must be kept until the process ends.
 pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
-    let filter = EnvFilter::try_new(format!("{TOLD_ONCE},{filter}"))
+    let filter = EnvFilter::try_new(format!("{SILENCE_TLS_WARNINGS},{filter}"))
         .map_err(|source| LogError::Filter { filter, source })?;
     let writer = NonBlocking::start(std::io::stderr())?;
     let last_lines = writer.last_lines();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// How many lines may wait to be written; further ones are dropped.
-const WAITING: usize = 8192;
+const MAX_PENDING_LINES: usize = 8192;
 
 /// How long the process, when it ends, waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -17,12 +17,12 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Passes lines to a thread that writes them.
 #[derive(Clone)]
 pub(super) struct NonBlocking {
-    lines: SyncSender<Order>,
+    lines: SyncSender<Message>,
     dropped: Arc<AtomicU64>,
 }
 
 /// A message to the writing thread.
-enum Order {
+enum Message {
     /// Write a line.
     Write(Vec<u8>),
     /// Report when everything before this is written.
@@ -31,12 +31,12 @@ enum Order {
 
 /// When dropped, waits until the last lines are written, but at most a second if the log's reader is blocked.
 #[derive(Debug)]
-pub struct LastLines(SyncSender<Order>);
+pub struct LastLines(SyncSender<Message>);
 
 impl Drop for LastLines {
     fn drop(&mut self) {
         let (report, written) = channel();
-        if self.0.try_send(Order::Report(report)).is_ok() {
+        if self.0.try_send(Message::Report(report)).is_ok() {
             let _ = written.recv_timeout(LAST_LINES);
         }
     }
@@ -51,7 +51,7 @@ pub(super) struct Line<'a> {
 impl NonBlocking {
     /// Starts the writing thread, which ends when the last handle is dropped.
     pub(super) fn start(target: impl Write + Send + 'static) -> io::Result<Self> {
-        let (lines, waiting) = sync_channel(WAITING);
+        let (lines, waiting) = sync_channel(MAX_PENDING_LINES);
         let dropped = Arc::<AtomicU64>::default();
         let counter = Arc::clone(&dropped);
         std::thread::Builder::new()
@@ -67,11 +67,11 @@ impl NonBlocking {
 }
 
 /// Runs on the writing thread. Errors are ignored, because the log itself is where they would be reported.
-fn write_all(mut target: impl Write, orders: &Receiver<Order>, dropped: &AtomicU64) {
+fn write_all(mut target: impl Write, orders: &Receiver<Message>, dropped: &AtomicU64) {
     while let Ok(order) = orders.recv() {
         match order {
-            Order::Write(line) => drop(target.write_all(&line)),
-            Order::Report(to) => drop(to.send(())),
+            Message::Write(line) => drop(target.write_all(&line)),
+            Message::Report(to) => drop(to.send(())),
         }
         let missed = dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
@@ -102,7 +102,7 @@ impl Write for Line<'_> {
 
 impl Drop for Line<'_> {
     fn drop(&mut self) {
-        if self.to.lines.try_send(Order::Write(std::mem::take(&mut self.text))).is_err() {
+        if self.to.lines.try_send(Message::Write(std::mem::take(&mut self.text))).is_err() {
             self.to.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     fn a_stuck_reader_costs_lines_and_nothing_else() {
         let gate = Gate::default();
         let log = NonBlocking::start(gate.clone()).unwrap();
-        for _ in 0..WAITING + 10 {
+        for _ in 0..MAX_PENDING_LINES + 10 {
             log.make_writer().write_all(b"line\n").unwrap();
         }
         gate.open();

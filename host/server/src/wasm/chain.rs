@@ -115,7 +115,7 @@ impl Policies {
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
-        settled(&policy, answer)
+        chain_answer(&policy, answer)
     }
 
     /// The options that a submission of the form stands for, parsed by the policy that makes the form; `None` if no
@@ -131,7 +131,7 @@ impl Policies {
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.parse_form(&self.engine, submission, context).await;
-        settled(&policy, answer)
+        chain_answer(&policy, answer)
     }
 
     /// The limits of all policies that set limits. Of each limit, the smallest holds.
@@ -143,7 +143,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.limits(&self.engine, user, usage).await;
-            answers.extend(settled(policy, answer)?);
+            answers.extend(chain_answer(policy, answer)?);
         }
         Ok(answers)
     }
@@ -160,7 +160,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.authorize(&self.engine, request).await;
-            let Some(answer) = settled(policy, answer)? else { continue };
+            let Some(answer) = chain_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
             answers.push(answer);
             if denied {
@@ -179,7 +179,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.customize(&self.engine, request).await;
-            let Some(PolicyAnswer { policy: name, value }) = settled(policy, answer)? else { continue };
+            let Some(PolicyAnswer { policy: name, value }) = chain_answer(policy, answer)? else { continue };
             answers.push(policy::ChainAnswer {
                 policy: name.into(),
                 grants: policy.spec.grants.clone(),
@@ -196,7 +196,7 @@ impl Policies {
 
 /// Turns one policy's answer into the chain's. `None` if the policy does not have the hook, or has failed and is
 /// skipped.
-fn settled<T>(
+fn chain_answer<T>(
     policy: &Policy,
     answer: Option<Result<T, CallError>>,
 ) -> Result<Option<PolicyAnswer<T>>, CallError> {
@@ -204,7 +204,7 @@ fn settled<T>(
         None => Ok(None),
         Some(Ok(value)) => Ok(Some(PolicyAnswer { policy: policy.name().clone(), value })),
         Some(Err(error)) if passed_over(policy, &error) => {
-            tracing::warn!(policy = %policy.name(), %error, "the policy failed and is passed over");
+            tracing::warn!(policy = %policy.name(), %error, "the policy failed and is skipped");
             Ok(None)
         }
         Some(Err(error)) => Err(error),

@@ -227,7 +227,7 @@ pub enum LoadErrorKind {
     #[error("its configuration is wrong: {}", Listed(.0))]
     Config(Vec<FieldError>),
     /// A call of the policy while it was loaded failed.
-    #[error("a trial call failed: {0}")]
+    #[error("a test call at load time failed: {0}")]
     Trial(CallErrorKind),
     /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]

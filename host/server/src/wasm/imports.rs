@@ -110,11 +110,11 @@ impl host::Host for CallState {
 
     fn log(&mut self, level: host::Level, message: String) {
         match self.log.take(message.len()) {
-            Taken::Line => write_line(&self.policy, level, &message),
-            Taken::LastLine => {
+            LogDecision::Line => write_line(&self.policy, level, &message),
+            LogDecision::LastLine => {
                 tracing::warn!(policy = %self.policy, "the policy logs more than it may in one call; the rest is dropped");
             }
-            Taken::Nothing => {}
+            LogDecision::Nothing => {}
         }
     }
 
@@ -141,7 +141,8 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if template.len() > TEMPLATE_BYTES {
         return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
     }
-    let parsed = Template::parse("", &template, TemplateScope::Rest).map_err(|error| told(&error.problem))?;
+    let parsed = Template::parse("", &template, TemplateScope::Rest)
+        .map_err(|error| template_error(&error.problem))?;
     if parsed.needs_userid() {
         return Err("{userid} is not known when a lab is started; use {username} or {user_server}".into());
     }
@@ -149,7 +150,7 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
 }
 
 /// The error message. JSON and shell scripts contain braces too, so it says how to write a brace.
-fn told(problem: &TemplateProblem) -> String {
+fn template_error(problem: &TemplateProblem) -> String {
     match problem {
         TemplateProblem::Positional | TemplateProblem::Unbalanced(_) => problem.to_string(),
         other => format!("{other}; for a brace itself write it twice"),
@@ -173,7 +174,7 @@ struct LogBudget {
 }
 
 #[derive(Debug, PartialEq)]
-enum Taken {
+enum LogDecision {
     Line,
     /// The first line that exceeds the budget.
     LastLine,
@@ -181,17 +182,17 @@ enum Taken {
 }
 
 impl LogBudget {
-    fn take(&mut self, bytes: usize) -> Taken {
+    fn take(&mut self, bytes: usize) -> LogDecision {
         if self.exhausted {
-            return Taken::Nothing;
+            return LogDecision::Nothing;
         }
         if self.lines == 0 || bytes > self.bytes {
             self.exhausted = true;
-            return Taken::LastLine;
+            return LogDecision::LastLine;
         }
         self.lines -= 1;
         self.bytes -= bytes;
-        Taken::Line
+        LogDecision::Line
     }
 }
 
@@ -205,9 +206,18 @@ mod tests {
     fn what_exceeds_the_log_budget_is_said_once() {
         let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
         let taken: Vec<_> = (0..5).map(|_| log.take(10)).collect();
-        assert_eq!(taken, [Taken::Line, Taken::Line, Taken::LastLine, Taken::Nothing, Taken::Nothing]);
+        assert_eq!(
+            taken,
+            [
+                LogDecision::Line,
+                LogDecision::Line,
+                LogDecision::LastLine,
+                LogDecision::Nothing,
+                LogDecision::Nothing
+            ]
+        );
         let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
-        assert_eq!(log.take(101), Taken::LastLine);
+        assert_eq!(log.take(101), LogDecision::LastLine);
     }
 
     #[test]

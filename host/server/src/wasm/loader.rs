@@ -27,7 +27,7 @@ async fn checked(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadE
     let mut policy = Policy::new(spec, digest, engine, &component)?;
     policy.check_types(engine).await.map_err(trial)?;
     let about = policy.describe(engine).await.map_err(trial)?;
-    policy.introduce(about);
+    policy.set_info(about);
     check_config(engine, &policy).await?;
     try_hooks(engine, &policy).await.map_err(trial)?;
     Ok(policy)

@@ -78,9 +78,9 @@ impl From<Hook> for Call {
     }
 }
 
-/// Calls one function of an exported hook on a fresh instance, and converts and checks the answer with `$settle`.
+/// Calls one function of an exported hook on a fresh instance, and converts and checks the answer with `$convert_answer`.
 macro_rules! call {
-    ($policy:ident, $engine:ident, $hook:expr, $indices:expr, |$guest:ident, $store:ident| $call:expr, $settle:expr) => {
+    ($policy:ident, $engine:ident, $hook:expr, $indices:expr, |$guest:ident, $store:ident| $call:expr, $convert_answer:expr) => {
         $policy
             .on_fresh_instance(
                 $engine,
@@ -92,7 +92,7 @@ macro_rules! call {
                     };
                     ($store, answer)
                 },
-                $settle,
+                $convert_answer,
             )
             .await
     };
@@ -122,7 +122,7 @@ impl Policy {
         })
     }
 
-    pub(super) fn introduce(&mut self, about: PolicyInfo) {
+    pub(super) fn set_info(&mut self, about: PolicyInfo) {
         self.about = about;
     }
 
@@ -190,14 +190,14 @@ impl Policy {
     pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
         let Some(hook) = &self.exports.config else { return Ok(Vec::new()) };
         let config = &*self.config;
-        let settle = |said: Result<_, _>| said.map_err(invalid);
+        let convert_answer = |said: Result<_, _>| said.map_err(invalid);
         call!(
             self,
             engine,
             Hook::Validate,
             hook,
             |guest, store| guest.call_validate(&mut store, config),
-            settle
+            convert_answer
         )
     }
 
@@ -213,19 +213,20 @@ impl Policy {
     ) -> Option<Result<Form, CallError>> {
         let hook = self.exports.form.as_ref()?;
         let context = &convert::form_context(context);
-        let settle = |said: Result<_, _>| self.granted(said.map(convert::form).map_err(refusal)?);
+        let convert_answer =
+            |said: Result<_, _>| self.check_form_grants(said.map(convert::form).map_err(refusal)?);
         Some(call!(
             self,
             engine,
             Hook::RenderForm,
             hook,
             |guest, store| guest.call_render(&mut store, context),
-            settle
+            convert_answer
         ))
     }
 
     /// Checks that the form needs no grant that the policy lacks, and that it can be filled in.
-    fn granted(&self, form: Form) -> Result<Form, CallErrorKind> {
+    fn check_form_grants(&self, form: Form) -> Result<Form, CallErrorKind> {
         form::check_grant(self.name().as_str(), &form, &self.spec.grants)
             .map_err(CallErrorKind::NotGranted)?;
         form::check(&form).map_err(CallErrorKind::UnusableForm)?;
@@ -241,14 +242,14 @@ impl Policy {
         let hook = self.exports.form.as_ref()?;
         let submission = &*convert::option_entries(submission);
         let context = &convert::form_context(context);
-        let settle = |said: Result<_, _>| said.map(convert::options).map_err(invalid);
+        let convert_answer = |said: Result<_, _>| said.map(convert::options).map_err(invalid);
         Some(call!(
             self,
             engine,
             Hook::ParseForm,
             hook,
             |guest, store| guest.call_parse(&mut store, submission, context),
-            settle
+            convert_answer
         ))
     }
 
@@ -261,14 +262,14 @@ impl Policy {
         let hook = self.exports.quota.as_ref()?;
         let user = &convert::user(user);
         let usage = convert::usage(usage);
-        let settle = |said: Result<_, _>| said.map(convert::quota).map_err(refusal);
+        let convert_answer = |said: Result<_, _>| said.map(convert::quota).map_err(refusal);
         Some(call!(
             self,
             engine,
             Hook::Quota,
             hook,
             |guest, store| guest.call_limits(&mut store, user, usage),
-            settle
+            convert_answer
         ))
     }
 
@@ -279,14 +280,14 @@ impl Policy {
     ) -> Option<Result<Verdict, CallError>> {
         let hook = self.exports.authorize.as_ref()?;
         let request = &convert::authorize_request(request);
-        let settle = |said: Result<_, _>| said.map(convert::verdict).map_err(refusal);
+        let convert_answer = |said: Result<_, _>| said.map(convert::verdict).map_err(refusal);
         Some(call!(
             self,
             engine,
             Hook::Authorize,
             hook,
             |guest, store| guest.call_decide(&mut store, request),
-            settle
+            convert_answer
         ))
     }
 
@@ -298,14 +299,14 @@ impl Policy {
         let hook = self.exports.build_pod.as_ref()?;
         let call = Call { hook: Hook::BuildPod, lab: request.fields.clone() };
         let request = &convert::lab_request(request);
-        let settle = |said: Result<_, _>| said.map(convert::customization).map_err(refusal);
+        let convert_answer = |said: Result<_, _>| said.map(convert::customization).map_err(refusal);
         Some(call!(
             self,
             engine,
             call,
             hook,
             |guest, store| guest.call_customize(&mut store, request),
-            settle
+            convert_answer
         ))
     }
 
@@ -314,7 +315,7 @@ impl Policy {
         engine: &Engine,
         call: impl Into<Call>,
         work: F,
-        settle: impl FnOnce(G) -> Result<T, CallErrorKind>,
+        convert_answer: impl FnOnce(G) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError>
     where
         F: FnOnce(Store<CallState>, Instance) -> Fut,
@@ -324,7 +325,7 @@ impl Policy {
         let Call { hook, lab } = call.into();
         let limits = &self.spec.limits;
         let state = CallState::new(self.name().clone(), self.config.clone(), lab, limits);
-        let answer = engine.call(&self.component, state, limits, work).await.and_then(settle);
+        let answer = engine.call(&self.component, state, limits, work).await.and_then(convert_answer);
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(hook, kind))
     }

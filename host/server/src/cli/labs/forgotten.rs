@@ -66,7 +66,7 @@ fn tell(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     }
     let none = match (&report.withheld, report.stop_after_seconds) {
         (Some(withheld), _) => plain(withheld).into_owned(),
-        (None, None) => "None is stopped for that; hub.forgotten.stop_after would have it done".to_owned(),
+        (None, None) => "None is stopped automatically; set hub.forgotten.stop_after for that".to_owned(),
         (None, Some(after)) => format!("Each is stopped once it was found forgotten for {}", span(after)),
     };
     writeln!(out, "{} of {} labs are not known to JupyterHub. {none}.", report.forgotten.len(), report.labs)
@@ -98,7 +98,7 @@ mod tests {
     fn it_says_what_becomes_of_each() {
         insta::assert_snapshot!(told(None, None, None), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m
-        1 of 3 labs are not known to JupyterHub. None is stopped for that; hub.forgotten.stop_after would have it done.
+        1 of 3 labs are not known to JupyterHub. None is stopped automatically; set hub.forgotten.stop_after for that.
         ");
         insta::assert_snapshot!(told(Some(86400), Some(81000), None), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m, stopped in 22h 30m

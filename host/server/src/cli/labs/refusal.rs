@@ -37,7 +37,7 @@ impl fmt::Display for Refusal {
         if self.details.is_empty() {
             return write!(
                 f,
-                "the answer is {} and says no more; is --url that of the service?",
+                "the answer is {} without an explanation; is --url that of the service?",
                 self.status
             );
         }
@@ -86,7 +86,7 @@ mod tests {
         for body in ["", "<html>", "{\"detail\": \"no\"}", "{\"detail\": []}"] {
             assert_eq!(
                 told(502, body),
-                "the answer is 502 Bad Gateway and says no more; is --url that of the service?"
+                "the answer is 502 Bad Gateway without an explanation; is --url that of the service?"
             );
         }
     }

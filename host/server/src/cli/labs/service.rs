@@ -10,7 +10,7 @@ use wasmspawner_core::names::Username;
 use super::refusal::Refusal;
 
 /// How long the service may take to answer. It answers a spawn only after it has asked the policies.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The API of a running service.
 pub(super) struct Service {
@@ -106,12 +106,12 @@ impl Service {
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        self.http.request(method, url).bearer_auth(&self.token).timeout(PATIENCE)
+        self.http.request(method, url).bearer_auth(&self.token).timeout(TIMEOUT)
     }
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let response =
-            request.send().await.map_err(|error| anyhow!("{}", told(&error))).with_context(|| {
+            request.send().await.map_err(|error| anyhow!("{}", root_cause(&error))).with_context(|| {
                 format!("the service at {} cannot be asked; does it run there?", self.base)
             })?;
         let status = response.status();
@@ -123,7 +123,7 @@ impl Service {
 }
 
 /// The innermost cause. It says what happened; the errors around it only say that the request failed.
-fn told(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

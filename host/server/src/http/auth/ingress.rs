@@ -73,10 +73,10 @@ impl Ingress {
         if !trusted {
             return Err(AuthError::UntrustedPeer);
         }
-        let username = one(headers, "x-auth-request-user")?.ok_or(AuthError::Missing)?;
+        let username = single_header(headers, "x-auth-request-user")?.ok_or(AuthError::Missing)?;
         let username =
             Username::parse(username).map_err(|error| AuthError::BadIngressHeader(error.to_string()))?;
-        let token = SecretString::new(one(headers, "x-auth-request-token")?.unwrap_or_default());
+        let token = SecretString::new(single_header(headers, "x-auth-request-token")?.unwrap_or_default());
         let known = if token.expose().is_empty() { None } else { Some(self.known(&username, &token).await?) };
         let scopes = self.scopes(headers, &username, known.as_ref())?;
         let identity = self.identity(headers, &username, known.map(|known| known.user))?;
@@ -122,8 +122,9 @@ impl Ingress {
         known: Option<&KnownUser>,
     ) -> Result<ScopeSet, AuthError> {
         let of_token = known.map(|known| known.scopes.clone()).unwrap_or_default();
-        let told =
-            self.believed(headers, IngressHeader::Scopes, "x-auth-request-token-scopes")?.unwrap_or_default();
+        let told = self
+            .trusted_header(headers, IngressHeader::Scopes, "x-auth-request-token-scopes")?
+            .unwrap_or_default();
         let told = told.split(' ').filter_map(|scope| scope.parse().ok());
         Ok(self.config.scopes(user, of_token.into_iter().chain(told)))
     }
@@ -134,9 +135,10 @@ impl Ingress {
         user: &Username,
         info: Option<UserInfo>,
     ) -> Result<Option<Identity>, AuthError> {
-        let email = self.believed(headers, IngressHeader::Email, "x-auth-request-email")?.map(str::to_owned);
+        let email =
+            self.trusted_header(headers, IngressHeader::Email, "x-auth-request-email")?.map(str::to_owned);
         let groups =
-            self.believed(headers, IngressHeader::Groups, "x-auth-request-groups")?.unwrap_or_default();
+            self.trusted_header(headers, IngressHeader::Groups, "x-auth-request-groups")?.unwrap_or_default();
         let mut identity = match info {
             Some(UserInfo { uid: Some(uid), gid, groups, email, name, .. }) => Identity {
                 username: user.clone(),
@@ -166,18 +168,18 @@ impl Ingress {
         Ok(Some(identity))
     }
 
-    fn believed<'h>(
+    fn trusted_header<'h>(
         &self,
         headers: &'h HeaderMap,
         header: IngressHeader,
         name: &str,
     ) -> Result<Option<&'h str>, AuthError> {
-        if self.config.believes(header) { one(headers, name) } else { Ok(None) }
+        if self.config.believes(header) { single_header(headers, name) } else { Ok(None) }
     }
 }
 
 /// The value of a header that the ingress sends once. A second one would come from somebody else, so it is an error.
-fn one<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, AuthError> {
+fn single_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, AuthError> {
     let mut values = headers.get_all(name).iter();
     match (values.next().map(HeaderValue::to_str), values.next()) {
         (None, _) => Ok(None),

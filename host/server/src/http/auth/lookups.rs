@@ -21,7 +21,7 @@ pub(super) struct Lookups<V> {
 type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
 
 /// When a look-up is added and there are at least this many, those that are too old are removed.
-const MANY: usize = 1024;
+const PRUNE_ABOVE: usize = 1024;
 
 impl<V: Clone> Lookups<V> {
     /// Answers are kept for the duration `believed`.
@@ -48,7 +48,7 @@ impl<V: Clone> Lookups<V> {
         if let Some(lookup) = entries.get(&token).filter(|lookup| self.is_current(lookup)) {
             return Arc::clone(lookup);
         }
-        if entries.len() >= MANY {
+        if entries.len() >= PRUNE_ABOVE {
             entries.retain(|_, lookup| self.is_current(lookup));
         }
         let lookup = Arc::<Lookup<V>>::default();

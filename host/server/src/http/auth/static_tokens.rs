@@ -96,7 +96,7 @@ impl StaticTokens {
         let version = match tokio::fs::metadata(&self.path).await {
             Ok(metadata) => Version::of(&metadata),
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "cannot look at the token file");
+                tracing::warn!(path = %self.path.display(), %error, "cannot read the metadata of the token file");
                 return;
             }
         };

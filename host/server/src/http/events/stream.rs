@@ -16,7 +16,7 @@ use crate::telemetry::SseReader;
 /// The first bytes of every stream: after how many milliseconds a client reconnects when the connection breaks.
 const FIRST: &str = "retry: 1000\n\n";
 /// A comment that is sent every 15 s without an event, so that no proxy closes the connection as idle.
-const STILL_THERE: &str = ": still there\n\n";
+const KEEP_ALIVE: &str = ": still there\n\n";
 const PAUSE: Duration = Duration::from_secs(15);
 
 struct Follower {
@@ -57,7 +57,7 @@ impl Follower {
                 Some(frames.into())
             }
             Ok(_) => greeting.map(Bytes::from),
-            Err(_) => Some(Bytes::from_static(greeting.unwrap_or(STILL_THERE).as_bytes())),
+            Err(_) => Some(Bytes::from_static(greeting.unwrap_or(KEEP_ALIVE).as_bytes())),
         }
     }
 }

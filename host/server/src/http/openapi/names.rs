@@ -23,7 +23,7 @@ impl Modify for Names {
     fn modify(&self, document: &mut OpenApi) {
         for (path, item) in &mut document.paths.paths {
             if path.contains("{username}") {
-                let parameter = name("username", "ada", "Whose lab, as the Hub writes it");
+                let parameter = name("username", "ada", "The user's name at the Hub");
                 item.parameters.get_or_insert_default().push(parameter.into());
             }
         }

@@ -4,8 +4,8 @@
 //! carried out and published, and the next requests are planned from the new state.
 
 mod accept;
-mod ask;
 mod publish;
+mod tasks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl Driver {
                 () = changed(self.observer.as_ref()) => self.observe(),
                 () = tokio::time::sleep(wake) => self.wake(),
             }
-            if self.has_lingered() && self.labs.retire(&self.key, &self.inbox) {
+            if self.may_retire() && self.labs.retire(&self.key, &self.inbox) {
                 return;
             }
         }
@@ -153,18 +153,18 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(stored).await,
-            Message::ClusterAway(away) => self.tell_cluster_away(away),
+            Message::ClusterAway(away) => self.publish_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
         self.follow_record().await;
-        self.ask_for_next();
+        self.start_planned_requests();
     }
 
     /// Takes a step for an event and plans the next requests.
     pub(super) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, self.context.restart_policy(), self.context.now());
         self.carry_out(effects);
-        self.ask_for_next();
+        self.start_planned_requests();
     }
 
     pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -213,7 +213,7 @@ impl Driver {
             self.record_findings(&observed.analysis.findings);
             self.on_event(Event::Observed(Box::new(observed)));
         } else {
-            self.ask_for_next();
+            self.start_planned_requests();
         }
     }
 
@@ -240,7 +240,7 @@ impl Driver {
     }
 
     /// Tells the readers of an operation under way that the cluster cannot be reached, or that it can again.
-    fn tell_cluster_away(&mut self, away: bool) {
+    fn publish_cluster_away(&mut self, away: bool) {
         if matches!(self.lab.phase, Phase::Starting(_) | Phase::Stopping(_)) {
             self.publish_entry(if away {
                 Entry::Error("The cluster cannot be reached; this goes on as soon as it can".into())
@@ -271,7 +271,7 @@ impl Driver {
     }
 
     /// True when the lab has been gone for `LINGER`.
-    fn has_lingered(&mut self) -> bool {
+    fn may_retire(&mut self) -> bool {
         if self.lab.phase == Phase::Absent && self.record.is_none() && self.asked.is_empty() {
             self.over_since.get_or_insert_with(Instant::now).elapsed() >= LINGER
         } else {

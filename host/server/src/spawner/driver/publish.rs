@@ -26,7 +26,7 @@ impl Driver {
     }
 
     /// Takes over the log of the driver that panicked, if it is of the same operation; otherwise closes it.
-    pub(in crate::spawner) fn go_on_with(&mut self, log: Option<Arc<LiveLog>>) {
+    pub(in crate::spawner) fn adopt_log(&mut self, log: Option<Arc<LiveLog>>) {
         let same = |log: &Arc<LiveLog>| self.log.as_ref().is_some_and(|ours| ours.job_id() == log.job_id());
         match log {
             Some(log) if same(&log) => {

@@ -18,7 +18,7 @@ use crate::spawner::requests::{self, RestToDelete, TaskResult};
 
 impl Driver {
     /// Makes the requests that the lab needs now, and cancels those that it does not need any more.
-    pub(super) fn ask_for_next(&mut self) {
+    pub(super) fn start_planned_requests(&mut self) {
         let plan = plan(&self.lab, self.record_state(), self.context.now());
         for request in plan.cancel {
             self.cancel(request);
@@ -54,7 +54,7 @@ impl Driver {
                     (&self.preparation, self.lab.operation, &self.observer)
                 {
                     let (approved, spawn) = (Arc::clone(approved), observer.spawn().to_owned());
-                    self.ask(request, requests::evaluate(context, approved, operation, spawn));
+                    self.spawn_task(request, requests::evaluate(context, approved, operation, spawn));
                 }
             }
             Request::Create => {
@@ -65,13 +65,13 @@ impl Driver {
                 let spawn = observer.spawn().to_owned();
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.ask(request, requests::create(context, decided, spawn, within, cancel));
+                self.spawn_task(request, requests::create(context, decided, spawn, within, cancel));
             }
             Request::DeletePod => {
                 let Some(observer) = &self.observer else { return };
                 let own = requests::own(observer, observer.pod().and_then(|pod| pod.uid.clone()));
                 let force = self.is_long_overdue();
-                self.ask(
+                self.spawn_task(
                     request,
                     requests::delete_pod(context, observer.place().clone(), own, force, within),
                 );
@@ -83,7 +83,7 @@ impl Driver {
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
                 };
-                self.ask(request, requests::delete_rest(context, rest, within));
+                self.spawn_task(request, requests::delete_rest(context, rest, within));
             }
             Request::Read => {
                 let Some(observer) = &self.observer else { return };
@@ -92,22 +92,22 @@ impl Driver {
                     observer.namespace().map(|namespace| namespace.uid),
                 );
                 let (place, spawn) = (observer.place().clone(), observer.spawn().to_owned());
-                self.ask(request, requests::read(context, place, spawn, known, within));
+                self.spawn_task(request, requests::read(context, place, spawn, known, within));
             }
             Request::SaveRecord => {
                 let (Some(record), Some(observer)) = (&self.record, &self.observer) else { return };
                 let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
                 let (record, status) = (record.clone(), SpawnStatus::of(&self.lab));
-                self.ask(request, requests::save_record(context, record, spec, status));
+                self.spawn_task(request, requests::save_record(context, record, spec, status));
             }
             Request::DeleteRecord => {
                 let Some(record) = &self.record else { return };
-                self.ask(request, requests::delete_record(context, record.clone()));
+                self.spawn_task(request, requests::delete_record(context, record.clone()));
             }
         }
     }
 
-    fn ask(&mut self, request: Request, task: impl Future<Output = TaskResult> + Send + 'static) {
+    fn spawn_task(&mut self, request: Request, task: impl Future<Output = TaskResult> + Send + 'static) {
         let job_id = self.job_id().map(|job_id| job_id.to_string());
         let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
         let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task.instrument(span)));
@@ -145,7 +145,7 @@ impl Driver {
                 self.context.metrics.panicked();
                 let effects = self.lab.lost(request, self.context.restart_policy(), now);
                 self.carry_out(effects);
-                self.ask_for_next();
+                self.start_planned_requests();
             }
         }
     }
@@ -165,8 +165,8 @@ impl Driver {
             TaskResult::Created(result) => {
                 if let Some(observer) = &mut self.observer {
                     if let Ok(created) = &result {
-                        self.context.store.learn_namespace(&created.namespace);
-                        self.context.store.learn_pod(&created.pod);
+                        self.context.store.put_namespace(&created.namespace);
+                        self.context.store.put_pod(&created.pod);
                         observer.created();
                     } else {
                         // A read that was made meanwhile does not count, because objects may have been created after
@@ -182,7 +182,7 @@ impl Driver {
                     observer.pod_is_gone();
                     if observer.pod().is_some() {
                         let uid = observer.pod().and_then(|pod| pod.uid.clone());
-                        self.context.store.learn_pod_gone(observer.place(), uid.as_deref());
+                        self.context.store.remove_pod(observer.place(), uid.as_deref());
                     }
                 }
                 self.observe();
@@ -195,7 +195,7 @@ impl Driver {
                         if observer.namespace().is_some() {
                             let uid = observer.namespace().map(|namespace| namespace.uid);
                             let name = observer.place().namespace.as_str();
-                            self.context.store.learn_namespace_gone(name, uid.as_deref());
+                            self.context.store.remove_namespace(name, uid.as_deref());
                         }
                     }
                 }
@@ -226,7 +226,7 @@ impl Driver {
             }
             TaskResult::RecordDeleted(Err(_)) => {}
         }
-        self.ask_for_next();
+        self.start_planned_requests();
     }
 
     fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {
@@ -237,15 +237,15 @@ impl Driver {
                 self.lab.in_flight.forget(Request::SaveRecord);
                 if deleting {
                     // The deletion of the record is handled after the next message, by `follow_record`.
-                    self.labs.nudge(&self.key);
+                    self.labs.request_check(&self.key);
                 }
             }
             Err(RecordError::Changed(current)) => {
                 // The changed record also arrives as a message, and is handled there.
-                self.labs.tell_record(&self.key, *current);
+                self.labs.send_record(&self.key, *current);
             }
             Err(RecordError::Gone) => {
-                tracing::error!(user = %self.key.user, server = %self.key.server, "the record of a lab was taken away; its next stop cleans what it left");
+                tracing::error!(user = %self.key.user, server = %self.key.server, "the record of a lab was deleted by somebody else; the lab's next stop deletes what is left");
                 self.record = None;
             }
             Err(error) => tracing::warn!(%error, "the record of a lab cannot be written; it is tried again"),
