@@ -1,12 +1,12 @@
-//! Is a form one that can be filled in?
+//! Validates the form of a policy.
 
 use std::collections::BTreeSet;
 
 use super::{ChoiceInput, Field, FieldKind, Form};
 use crate::policy::FieldError;
 
-/// Checks a policy's form before anybody sees it. Every name is submitted once, every choice can be told from the
-/// others, and every condition is about another field.
+/// Validates a policy's form before it is shown. Names of fields and values of choices must be unique, and a condition
+/// must refer to another field.
 pub fn check(form: &Form) -> Result<(), Vec<FieldError>> {
     let Form::Fields(fields) = form else { return Ok(()) };
     let mut errors = Vec::new();
