@@ -1,4 +1,4 @@
-//! Labels and annotations: how an object says whose it is.
+//! Labels and annotations that show which lab and which installation an object belongs to.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use crate::lab::LabKey;
 use crate::names::{LabelValue, ObjectName, ServerName, Username};
 use crate::policy::{MANAGED_BY_KEY, ValidatedSpawn};
 
-/// Label: the program that made the object.
+/// Label: the program that created the object.
 pub const MANAGED_BY_LABEL: &str = MANAGED_BY_KEY;
 /// The value of [`MANAGED_BY_LABEL`].
 pub const MANAGED_BY_VALUE: &str = "wasmspawner";
-/// Label: which installation of the service made it.
+/// Label: the installation of the service that created the object.
 pub const INSTANCE_LABEL: &str = "wasmspawner.io/instance";
 /// Label: the user's slug.
 pub const USER_LABEL: &str = "wasmspawner.io/user";
 /// Label: the server's slug; empty for the default server.
 pub const SERVER_LABEL: &str = "wasmspawner.io/server";
-/// Label: the spawn that made it.
+/// Label: the spawn that created the object.
 pub const JOB_ID_LABEL: &str = "wasmspawner.io/job-id";
-/// Label: the uid of the record that the object belongs to. The service believes an object to be a lab's when it stands
-/// where the lab's record says, and carries this.
+/// Label: the uid of the record that the object belongs to. The service treats an object as a lab's only if the object
+/// is at the place that the lab's record names and carries this label.
 pub const SPAWN_LABEL: &str = "wasmspawner.io/spawn";
-/// Label: what an object is for.
+/// Label: the purpose of an object.
 pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 /// The value of [`COMPONENT_LABEL`] of the `ConfigMap` that holds a lab's environment.
 pub const ENVIRONMENT: &str = "environment";
@@ -31,11 +31,11 @@ pub const ENVIRONMENT: &str = "environment";
 pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 /// Annotation: the raw server name.
 pub const SERVERNAME_ANNOTATION: &str = "wasmspawner.io/servername";
-/// Annotation of the namespace: what was last begun in it.
+/// Annotation of the namespace: the operation that began in it last.
 pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
 /// The value of [`OPERATION_ANNOTATION`] after a spawn began.
 pub const OPERATION_SPAWN: &str = "spawn";
-/// Annotation of the namespace: `sha256:` of what the lab was to be.
+/// Annotation of the namespace: digest (`sha256:...`) of the requested lab.
 pub const SPEC_DIGEST_ANNOTATION: &str = "wasmspawner.io/spec-digest";
 
 const ARGO_CD_INSTANCE: &str = "argocd.argoproj.io/instance";
@@ -47,17 +47,17 @@ pub fn service_selector(instance: &LabelValue) -> String {
     format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
 }
 
-/// Selects the objects that belong to the spawn of one record: not what its user keeps, such as volume claims.
+/// Selects the objects that belong to the spawn of one record, which excludes what its user keeps (volume claims).
 pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
     format!("{},{SPAWN_LABEL}={spawn}", service_selector(instance))
 }
 
-/// Selects the environments of all labs.
+/// Selects the environment `ConfigMap`s of all labs.
 pub fn environment_selector(instance: &LabelValue) -> String {
     format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
 }
 
-/// Whose lab an object belongs to, by its annotations.
+/// The lab that an object belongs to, according to its annotations.
 pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     let annotations = metadata.annotations.as_ref()?;
     let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
@@ -65,7 +65,7 @@ pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     Some(LabKey::new(user, server))
 }
 
-/// Metadata of something that belongs to one lab.
+/// Metadata of an object that belongs to one lab.
 pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     let mut meta = of_user(spawn, name);
     let labels = meta.labels.get_or_insert_default();
@@ -77,7 +77,7 @@ pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     meta
 }
 
-/// Metadata of something that the user's labs share, or that outlives them.
+/// Metadata of an object that the user's labs share, or that outlives them.
 pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_string()),
@@ -88,7 +88,7 @@ pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     }
 }
 
-/// What says which installation made something.
+/// The labels of the installation.
 pub(super) fn service_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     BTreeMap::from([
         (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),

@@ -2,18 +2,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing wrong with one field: a key of the form, or a path into a configuration or an answer.
+/// An error in one field: a key of the form, or a path into a configuration or an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldError {
-    /// Which field. For options the bare key (`size`), for anything deeper a path (`env[3].name`).
+    /// The field: for options the key (`size`), for anything nested a path (`env[3].name`).
     pub field: String,
-    /// What is wrong and what would be right.
+    /// What is wrong and what would be accepted.
     pub message: String,
 }
 
 impl FieldError {
-    /// An error of `field`.
+    /// An error in `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
@@ -25,20 +25,20 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Why a hook gives no answer.
+/// Why a hook returned no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum HookError {
-    /// The user may not do this. The message is the policy's own and is shown to them.
+    /// The user may not do this. The policy's message is shown to them.
     #[error("denied: {0}")]
     Denied(String),
-    /// The request is at fault, field by field.
+    /// The request is invalid, field by field.
     #[error("the request is invalid in {} field(s)", .0.len())]
     Invalid(Vec<FieldError>),
-    /// Not now; try again after so many seconds.
+    /// Try again after this number of seconds.
     #[error("try again in {0} s")]
     RetryLater(u32),
-    /// The policy is at fault. For the log, never for the user.
+    /// The policy itself failed. The message is logged and never shown to the user.
     #[error("the policy failed: {0}")]
     Internal(String),
 }

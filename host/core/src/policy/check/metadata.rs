@@ -2,13 +2,13 @@ use super::Findings;
 use crate::names::{LabelKey, LabelValue};
 use crate::policy::Pair;
 
-/// Prefix of the labels and annotations by which the service finds its objects again.
+/// Prefix of the labels and annotations by which the service recognizes its own objects.
 const OWN_PREFIX: &str = "wasmspawner.io/";
 
-/// The label that says whose objects these are.
+/// The label for the program that manages an object.
 pub(crate) const MANAGED_BY_KEY: &str = "app.kubernetes.io/managed-by";
 
-/// All annotations of an object together (Kubernetes' `TotalAnnotationSizeLimitB`).
+/// Largest size of all annotations of an object together, in bytes (Kubernetes' `TotalAnnotationSizeLimitB`).
 const ANNOTATION_BYTES: usize = 256 * 1024;
 
 pub(super) fn labels(labels: &[Pair], found: &mut Findings) {
@@ -24,7 +24,7 @@ pub(super) fn annotations(annotations: &[Pair], found: &mut Findings) {
     found.refuse_if(bytes > ANNOTATION_BYTES, "annotations", "are larger than 256 KiB together");
 }
 
-/// Labels that something else must have: of a node, of a volume.
+/// Checks labels that another object must have, such as a node or a volume.
 pub(super) fn selector(field: &str, selector: &[Pair], found: &mut Findings) {
     pairs(field, selector, found, |pair, found| {
         found.parsed("value", LabelValue::parse(pair.value.as_str()));

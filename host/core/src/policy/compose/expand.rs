@@ -1,4 +1,4 @@
-//! Template fields in what a policy says.
+//! Expands template fields in the answers of policies.
 //!
 //! The rule: only names and paths of storage are expanded (claim names, `sub_path`, the paths of NFS and node, the
 //! names of `ConfigMap`s and Secrets), and never in a spawn in which anything the user could choose contains a brace.
