@@ -63,9 +63,9 @@ pub struct Rule {
 
 impl Rule {
     /// Applies to every request whose line contains `pattern`, until the rule is removed. A line consists of verb, kind
-    /// and path; the path of a creation includes the object's name: `create pods
-    /// /api/v1/namespaces/nublado-ada/pods/nb-ada`. The verbs are `create`, `update`, `patch`, `delete`, `delete-all`,
-    /// `read`, `list` and `watch`.
+    /// and path. The path of a creation includes the object's name:
+    /// `create pods /api/v1/namespaces/nublado-ada/pods/nb-ada`. The verbs are `create`, `update`, `patch`, `delete`,
+    /// `delete-all`, `read`, `list` and `watch`.
     pub fn new(pattern: &str, fault: Fault) -> Self {
         let (left, hits) = (AtomicUsize::new(usize::MAX), AtomicUsize::default());
         Self { pattern: pattern.to_owned(), fault, left, hits }

@@ -90,7 +90,7 @@ impl Running {
 /// A deletion under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// The time limit, counted from the last progress.
+    /// When the time limit ends, which is counted from the last progress.
     pub deadline: Timestamp,
     /// The time limit has passed. The cluster is read once more before the deletion fails.
     pub overdue: bool,
@@ -198,7 +198,7 @@ impl Lab {
         self.limits
     }
 
-    /// The time limit of the operation under way.
+    /// When the time limit of the operation under way ends.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.phase {
             Phase::Starting(Starting { overdue: false, .. }) => {

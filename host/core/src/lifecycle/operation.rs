@@ -15,7 +15,7 @@ pub struct Operation {
     pub kind: OperationKind,
     /// When it began.
     pub started_at: Timestamp,
-    /// The time limit.
+    /// When the time limit of the operation ends.
     pub deadline: Timestamp,
 }
 

@@ -75,7 +75,7 @@ pub struct OperationSpec {
     /// When it began, RFC 3339.
     #[schemars(with = "String")]
     pub started_at: Timestamp,
-    /// The time limit, RFC 3339.
+    /// When the time limit of the operation ends, RFC 3339.
     #[schemars(with = "String")]
     pub deadline: Timestamp,
 }

@@ -20,7 +20,7 @@ class LabState:
     reason: str = ""
     message: str = ""
     age: float | None = None
-    """Seconds since its spawn began, by the service's own clock; None where it does not say."""
+    """Seconds since the lab's spawn began, by the clock of the service; None if the service does not report it."""
 
     @property
     def alive(self) -> bool | None:
