@@ -1,4 +1,4 @@
-"""JupyterHub on one machine, for trying things out: any name logs in. `make run` starts it."""
+"""JupyterHub on one machine, for trying it out: any username can log in. `make run` starts it."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ c.JupyterHub.spawner_class = "wasmspawner.WasmSpawner"
 c.WasmSpawner.api_url = os.environ["WASMSPAWNER_API_URL"]
 c.WasmSpawner.token_file = os.environ["WASMSPAWNER_TOKEN_FILE"]
 
-# The service asks this Hub which servers it knows (`wasmspawner labs forgotten`).
+# The service reads the list of servers from this Hub (`wasmspawner labs forgotten`).
 c.JupyterHub.services = [
     {"name": "wasmspawner", "api_token": Path(os.environ["SERVICE_TOKEN_FILE"]).read_text().strip()}
 ]

@@ -1,9 +1,9 @@
-"""JupyterHub's proxy for one machine: PyPI's `configurable-http-proxy` (no Node needed) with answers passed on as they come.
+"""JupyterHub's proxy for one machine: PyPI's `configurable-http-proxy` (which needs no Node), with streamed answers.
 
-Version 0.4.0 reads an answer to its end before it sends the first byte, so a spawn's progress would show when it is
-over; it allows ten requests at a time for all users; it sends `/user/ada@example.org/` on as `/user/ada%40...`, which
-the lab does not know; and it does not pass on a web socket's subprotocol. Here the request's own path is used, and
-aiohttp carries it.
+Version 0.4.0 of that package reads the whole answer before it sends the first byte, so that the progress of a spawn
+would only appear at its end. It allows ten requests at a time for all users, forwards `/user/ada@example.org/` as
+`/user/ada%40...`, which the lab does not know, and does not forward the subprotocol of a web socket. This handler uses
+the request's own path, and aiohttp as its client.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 from yarl import URL
 
-# RFC 9110, section 7.6.1: these concern one connection only.
+# RFC 9110, section 7.6.1: these headers apply to one connection only.
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding")
 )
 
 
 class StreamingProxyHandler(ProxyHandler):
-    """One request, from the browser to the Hub or a lab."""
+    """A request of the browser that is forwarded to the Hub or a lab."""
 
     _upstream: aiohttp.ClientSession | None = None
     _forwarding: asyncio.Task | None = None
@@ -47,18 +47,18 @@ class StreamingProxyHandler(ProxyHandler):
         return url and urlsplit(url)._replace(path=self.request.path).geturl()
 
     def select_subprotocol(self, subprotocols):
-        """What the lab chose: JupyterLab speaks to kernels in the subprotocol it is told."""
+        """Select the subprotocol that the lab chose; JupyterLab's messages to kernels depend on it."""
         return self.ws_client.selected_subprotocol if self.ws_client else None
 
     def on_message(self, message):
-        """From the browser to the lab; what came as bytes stays bytes."""
+        """Forward a message from the browser to the lab; binary messages stay binary."""
         if self.ws_client:
             self.proxy.update_last_activity(self.target["prefix"])
             with suppress(WebSocketClosedError):
                 self.ws_client.write_message(message, binary=isinstance(message, bytes))
 
     async def call_proxy(self, path=None):
-        """Send the request on and the answer back, piece by piece."""
+        """Forward the request, and stream the answer back."""
         url = await self.get_target_url(path)
         if url is None:
             return
@@ -66,10 +66,10 @@ class StreamingProxyHandler(ProxyHandler):
         try:
             await self._forwarding
         except (asyncio.CancelledError, StreamClosedError):
-            pass  # the browser left
+            pass  # the browser closed the connection
         except (aiohttp.ClientError, OSError) as error:
             if self._headers_written:
-                # The answer broke off; let the browser see that it did.
+                # The answer ended early; close the connection so that the browser notices.
                 self.request.connection.stream.close()
             else:
                 await self.handle_proxy_error(503, error)
@@ -83,13 +83,13 @@ class StreamingProxyHandler(ProxyHandler):
             allow_redirects=False,
         ) as answer:
             self.clear()
-            self._headers.clear()  # tornado's own Server and Date
+            self._headers.clear()  # the headers Server and Date of tornado itself
             self.set_status(answer.status, answer.reason)
             for name, value in answer.headers.items():
                 if name.lower() not in _HOP_BY_HOP:
                     self.add_header(name, value)
             if "Content-Length" not in answer.headers:
-                await self.flush()  # a stream: its reader waits for the headers
+                await self.flush()  # in a stream the client waits for the headers
             async for piece in answer.content.iter_any():
                 self.write(piece)
                 await self.flush()
@@ -112,7 +112,7 @@ class StreamingProxyHandler(ProxyHandler):
         return headers
 
     def on_connection_close(self):
-        """The browser left: leave the lab's answer too."""
+        """Stop reading the lab's answer when the browser closes the connection."""
         super().on_connection_close()
         if self._forwarding is not None:
             self._forwarding.cancel()

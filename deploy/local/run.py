@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`make run` and `make serve`: everything on one machine, and nothing left behind.
+"""Run everything on one machine, for `make run` and `make serve`, and stop all of it at the end.
 
-Environment: HUB_PORT, SPAWNER_PORT, STATE_DIR, RUNTIME (see the Makefile).
+Environment variables: HUB_PORT, SPAWNER_PORT, STATE_DIR, RUNTIME (see the README).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 import stack
 import toolchain
 
-LINGER = 20  # seconds for labs to stop
+LINGER = 20  # seconds that labs have to stop
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def settings() -> stack.Settings:
-    """The environment's wishes, checked before anything takes time."""
+    """The settings from the environment, checked before anything slow begins."""
     home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
     state = Path(os.environ.get("STATE_DIR") or home / "wasmspawner").absolute()
     chosen = stack.Settings(state=state, program=Path(), venv=Path())
@@ -40,7 +40,7 @@ def settings() -> stack.Settings:
 
 
 def claim(chosen: stack.Settings, ports: dict[str, int]):
-    """The state folder, for this run alone, and free ports."""
+    """Lock the state folder for this run, and find free ports."""
     chosen.state.mkdir(parents=True, mode=0o700, exist_ok=True)
     chosen.state.chmod(0o700)
     lock = open(chosen.state / "run.lock", "w")  # noqa: SIM115 - held until the end
@@ -55,13 +55,13 @@ def claim(chosen: stack.Settings, ports: dict[str, int]):
 
 
 def become_reaper() -> None:
-    """Orphans of our children become our own children, so that none escapes `end_descendants`."""
+    """Adopt orphaned descendants, so that `end_descendants` finds all of them."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def descendants() -> list[int]:
-    """All processes below this one, by /proc."""
+    """All descendants of this process, according to /proc."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -78,7 +78,7 @@ def descendants() -> list[int]:
 
 
 def end_descendants() -> None:
-    """Whatever is still there: ask, then insist."""
+    """End all remaining descendants: first with SIGTERM, then with SIGKILL."""
     for how, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
         give_up = time.monotonic() + patience
         for pid in descendants():
@@ -89,7 +89,7 @@ def end_descendants() -> None:
 
 
 def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
-    """The text shown when everything is up."""
+    """The text that is shown when everything is ready."""
     program = chosen.program
     token = f"$({program} token --state-dir {chosen.state} --admin)"
     lines = [
@@ -108,7 +108,7 @@ def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
 
 
 def prepare(chosen: stack.Settings, *, jupyter: bool) -> None:
-    """Install and build side by side: the one waits for the network, the other for the processors."""
+    """Install and build in parallel: installing waits for the network, and building needs the processors."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         environment = beside.submit(toolchain.environment) if jupyter else None
         chosen.program = toolchain.build() / "wasmspawner"
@@ -162,7 +162,7 @@ def main(what: str) -> None:
 
 
 def end(chosen: stack.Settings, running: list[stack.Process]) -> None:
-    """The Hub first (it stops its labs), then labs of others, then the service."""
+    """End the Hub first (it stops its labs), then labs that the Hub does not know, then the service."""
     print("\nEnding: labs are stopped first (Ctrl-C again to hurry).", flush=True)
     for process in reversed(running[1:]):
         process.stop(LINGER)

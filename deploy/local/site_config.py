@@ -1,4 +1,4 @@
-"""The site that `make run` shows: its images, sizes and policies, as the service's configuration."""
+"""The example site of `make run`: its images, sizes and policies, as a configuration of the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from toolchain import policy
 
-# The same JupyterLab, whatever the image is called: one machine has one.
+# All images are the same JupyterLab, because the machine has only one.
 IMAGES = [
     {
         "name": "minimal",
@@ -59,10 +59,10 @@ def service_config(
         "auth": {
             "mode": "static",
             "static": {"tokens_file": str(state / "tokens.yaml")},
-            # Labs run as whoever called `make`; the objects of the cluster never say root.
+            # Labs run as the user who called `make`; the objects in the cluster never have uid 0.
             "identities": {"default": {"uid": os.getuid() or 1000, "gid": os.getgid() or 1000}},
         },
-        # For `wasmspawner labs forgotten`: labs that this Hub does not know.
+        # For `wasmspawner labs forgotten`: how the service calls this Hub.
         "hub": {
             "api_url": f"http://127.0.0.1:{hub_port}/hub/api",
             "token_file": str(service_token_file),
@@ -88,7 +88,7 @@ def service_config(
                     "images": IMAGES,
                     "sizes": SIZES,
                     "options": OPTIONS,
-                    # Files stay: the home is a folder of this machine, one for each user.
+                    # Homes are folders of this machine, one for each user, and stay when labs are stopped.
                     "volumes": [{"name": "home", "host_path": str(homes)}],
                     "mounts": [{"volume": "home", "path": "/home/{username}", "sub_path": "{username}"}],
                 },
@@ -104,8 +104,9 @@ def service_config(
 
 
 def jupyterlab(venv: Path) -> dict[str, Any]:
-    """What an image means here: any is the JupyterLab of the virtual environment, at the pod's address."""
-    # Jupyter refuses root without being told; here everything runs as whoever called `make`.
+    """The command for images: every image is the JupyterLab of the virtual environment, listening on the pod's
+    address."""
+    # Jupyter refuses to run as root without this option. All processes run as the user who called `make`.
     root = ["--allow-root"] if os.geteuid() == 0 else []
     return {
         "match": "*",
@@ -118,6 +119,6 @@ def jupyterlab(venv: Path) -> dict[str, Any]:
 
 
 def write(config: dict[str, Any], file: Path) -> Path:
-    """The configuration as a file; JSON is YAML."""
+    """Write the configuration to a file; JSON is YAML."""
     file.write_text(json.dumps(config, indent=2) + "\n")
     return file

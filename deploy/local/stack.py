@@ -1,4 +1,4 @@
-"""The processes of the one-machine setup: the service and the Hub (which starts the proxy)."""
+"""The processes of the one-machine setup: the service, and the Hub (which starts the proxy)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from toolchain import LOCAL, ROOT
 
 
 class NotReady(Exception):
-    """A process ended, or did not answer in time; with the end of its log."""
+    """A process ended or was not ready in time. The message contains the end of its log."""
 
 
 @dataclass
 class Settings:
-    """Where everything is. `adapt` may change the service's configuration before it is written."""
+    """Paths and ports of the setup. `adapt` may change the service's configuration before it is written."""
 
     state: Path
     program: Path
@@ -42,27 +42,28 @@ class Settings:
 
     @property
     def api_url(self) -> str:
-        """The service's API, without its version."""
+        """The URL of the service's API, without its version."""
         return f"http://127.0.0.1:{self.spawner_port}/spawner/v1"
 
     @property
     def hub_url(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser."""
         return f"http://127.0.0.1:{self.hub_port}"
 
     @property
     def hub_token_file(self) -> Path:
-        """The Hub's token for the service."""
+        """The file with the token that the Hub presents to the service."""
         return self.state / "hub.token"
 
     @property
     def service_token_file(self) -> Path:
-        """The service's token for the Hub."""
+        """The file with the token that the service presents to the Hub."""
         return self.state / "service-at-hub.token"
 
 
 class Process:
-    """A child in a session of its own (Ctrl-C is ours to pass on), its output in a log file."""
+    """A child process in a session of its own, so that Ctrl-C does not reach it directly. Its output goes to a log
+    file."""
 
     def __init__(self, name: str, log: Path, command: list[str | Path], cwd: Path, env: dict[str, str]) -> None:
         self.name, self.log = name, log
@@ -97,7 +98,7 @@ class Process:
         return "\n".join("    " + line for line in self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self, seconds: float, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it to end, and make it end when it does not."""
+        """Ask the process to end, and kill it if it does not."""
         if self.child.poll() is None:
             self.child.send_signal(how)
             try:
@@ -108,7 +109,7 @@ class Process:
 
 
 def answers(url: str, token: str = "") -> bool:
-    """True when the URL is answered with success."""
+    """True if a request for the URL succeeds."""
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
         with urllib.request.urlopen(request, timeout=2) as response:
@@ -118,7 +119,7 @@ def answers(url: str, token: str = "") -> bool:
 
 
 def serve_command(settings: Settings) -> list[str | Path]:
-    """The service's command line, and its configuration where it says."""
+    """The service's command line. Also writes its configuration."""
     near = settings.spawner_port
     config = site_config.service_config(
         state=settings.state,
@@ -134,13 +135,13 @@ def serve_command(settings: Settings) -> list[str | Path]:
     settings.adapt(config)
     (settings.state / "homes").mkdir(mode=0o700, exist_ok=True)
     file = site_config.write(config, settings.state / "wasmspawner.yaml")
-    # `--local` adds the one-machine cluster where the configuration names none.
+    # `--local` adds the one-machine cluster unless the configuration has that section.
     local = ["--local"] if "embedded" in config else []
     return [settings.program, "serve", *local, "--state-dir", settings.state, "--config", file]
 
 
 def token(settings: Settings, *who: str) -> str:
-    """A token the service accepts: `--hub`, `--admin`, `--user NAME`. Each is asked for once."""
+    """A token that the service accepts: `--hub`, `--admin` or `--user NAME`. Each is created only once."""
     if who not in settings.tokens:
         command = [settings.program, "token", "--state-dir", settings.state, *who]
         settings.tokens[who] = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -148,23 +149,23 @@ def token(settings: Settings, *who: str) -> str:
 
 
 def start_service(settings: Settings) -> Process:
-    """Start the service and wait until it knows its labs."""
+    """Start the service and wait until it is ready."""
     service = launch_service(settings)
     await_service(settings, service)
     return service
 
 
 def launch_service(settings: Settings) -> Process:
-    """Start the service, which wants to see at least one token."""
+    """Start the service, which needs at least one token."""
     command = serve_command(settings)
     _write_hub_token(settings, "")
-    # glibc keeps free memory for each thread; with one arena for all, the service is 40 MiB smaller at a thousand labs.
+    # glibc keeps free memory for each thread. With a single arena the service needs 40 MiB less with a thousand labs.
     env = {"MALLOC_ARENA_MAX": "1"} | os.environ
     return Process("wasmspawner", settings.state / "logs/service.log", command, ROOT, env)
 
 
 def await_service(settings: Settings, service: Process) -> None:
-    """Wait until the service knows its labs."""
+    """Wait until the service is ready."""
     health_port = (settings.state / "health.port").read_text()
     try:
         service.wait_until(lambda: answers(f"http://127.0.0.1:{health_port}/readyz"), 60)
@@ -181,7 +182,7 @@ def start_hub(settings: Settings, hub_token: str = "") -> Process:
 
 
 def launch_hub(settings: Settings, hub_token: str = "") -> Process:
-    """Start JupyterHub. It need not wait for the service: what it asks too early it asks again."""
+    """Start JupyterHub. It need not wait for the service, because it repeats requests that fail."""
     home = settings.state / "hub"
     home.mkdir(mode=0o700, exist_ok=True)
     _write_hub_token(settings, hub_token)
@@ -205,7 +206,7 @@ def await_hub(settings: Settings, hub: Process) -> None:
     """Wait until JupyterHub answers through its proxy."""
     internal_port = (settings.state / "hub/internal.port").read_text()
     try:
-        # The Hub itself first: the proxy answers earlier, and logs an error for each question about the Hub.
+        # Wait for the Hub itself first: the proxy answers earlier, and logs an error for each request to the Hub.
         hub.wait_until(lambda: answers(f"http://127.0.0.1:{internal_port}/hub/health"), 60)
         hub.wait_until(lambda: answers(f"{settings.hub_url}/hub/health"), 60)
     except BaseException:
@@ -216,13 +217,13 @@ def await_hub(settings: Settings, hub: Process) -> None:
 def _write_hub_token(settings: Settings, given: str) -> None:
     file = settings.hub_token_file
     if not given and file.exists() and (settings.state / "tokens.yaml").exists():
-        return  # that of the last time is as good
+        return  # the one of the last run
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
         output.write((given or token(settings, "--hub")) + "\n")
 
 
 def _service_token(settings: Settings) -> Path:
-    """The file with the service's token for the Hub, which both read; made once."""
+    """The file with the service's token for the Hub, which both read; created once."""
     file = settings.service_token_file
     if not file.exists():
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
@@ -231,16 +232,16 @@ def _service_token(settings: Settings) -> Path:
 
 
 def _hub_internal_port(settings: Settings) -> int:
-    """The Hub's own port, which the service has to know before there is a Hub."""
+    """The Hub's own port, which the service has to know before the Hub is started."""
     file = settings.state / "hub/internal.port"
     file.parent.mkdir(mode=0o700, exist_ok=True)
     if file.exists() and answers(f"http://127.0.0.1:{file.read_text()}/hub/health"):
-        return int(file.read_text())  # the service is started again beside a Hub that runs
+        return int(file.read_text())  # the service is restarted while the Hub runs
     return _remembered_port(file)
 
 
 def _remembered_port(file: Path, preferred: int = 0) -> int:
-    """A free port, the same as last time where possible: labs that outlive the Hub know it."""
+    """A free port, the same as in the last run if possible, because labs that outlive the Hub have its address."""
     known = int(file.read_text()) if file.exists() else preferred
     if known and is_free(known):
         port = known
@@ -253,7 +254,7 @@ def _remembered_port(file: Path, preferred: int = 0) -> int:
 
 
 def is_free(port: int) -> bool:
-    """True when nothing listens on the loopback port."""
+    """True if no process listens on the loopback port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -264,7 +265,8 @@ def is_free(port: int) -> bool:
 
 
 def stop_all_labs(settings: Settings, seconds: float) -> None:
-    """Stop what runs beside the Hub's labs (started by curl, say), so that the next start begins clean."""
+    """Stop labs that the Hub does not know (started with curl, for example), so that the next run starts without
+    labs."""
     headers = {"Authorization": f"Bearer {token(settings, '--admin')}"}
 
     def ask(method: str, path: str):
@@ -274,7 +276,7 @@ def stop_all_labs(settings: Settings, seconds: float) -> None:
 
     stopping = set()
     for user in ask("GET", "/labs?status=running&status=starting"):
-        with suppress(urllib.error.HTTPError):  # on its way out, or named servers only
+        with suppress(urllib.error.HTTPError):  # being stopped already, or named servers only
             ask("DELETE", f"/labs/{urllib.parse.quote(user, safe='')}")
             stopping.add(user)
     give_up = time.monotonic() + seconds

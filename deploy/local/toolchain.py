@@ -1,4 +1,4 @@
-"""What has to be there before anything can run: tools, a virtual environment, the built programs."""
+"""Prerequisites of a run: tools, a virtual environment, the built programs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ POLICIES = ("policy-default", "policy-deny-group")
 
 
 class Missing(Exception):
-    """Something the user has to install, one line each."""
+    """Tools that the user has to install; the message has one line for each."""
 
 
 @contextmanager
 def step(what: str):
-    """Say what is going on, and how long it took."""
+    """Print what is being done, and how long it took."""
     print(f"==> {what}", flush=True)
     begun = time.monotonic()
     yield
@@ -41,7 +41,7 @@ def _run(*command: str | Path, **options) -> None:
 
 
 def check_tools() -> None:
-    """Raise `Missing` with a line for each tool that is not there."""
+    """Raise `Missing` with a line for each missing tool."""
     missing = []
     if sys.version_info < (3, 11):
         missing.append(f"Python 3.11 or later: this is {sys.version.split()[0]}; name another with `make PYTHON=...`")
@@ -58,7 +58,7 @@ def check_tools() -> None:
 
 
 def add_guest_target() -> None:
-    """The compile target of the policies, installed where rustup can."""
+    """Install the compile target of the policies, if rustup is available."""
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True)
     if sysroot.returncode == 0 and (Path(sysroot.stdout.strip()) / "lib/rustlib" / GUEST_TARGET).is_dir():
         return
@@ -69,9 +69,9 @@ def add_guest_target() -> None:
 
 
 def build() -> Path:
-    """Build the service and its policies; the folder with the program."""
+    """Build the service and its policies. Returns the folder with the program."""
     with step("Building the service (the first time takes minutes)"):
-        # Of the whole workspace, as the tests build it: the same features, so that nothing is built twice.
+        # Build the whole workspace, as the tests do: with the same features nothing is built twice.
         _run("cargo", "build", "--locked", "--workspace", "--bin", "wasmspawner")
     with step("Building the policies"):
         packages = [argument for policy in POLICIES for argument in ("-p", policy)]
@@ -80,20 +80,20 @@ def build() -> Path:
 
 
 def target_dir() -> Path:
-    """Where cargo builds."""
+    """The folder in which cargo builds."""
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 
 
 def policy(name: str) -> Path:
-    """The component of a policy of this repository, `policy-default` say."""
+    """The component of a policy of this repository, such as `policy-default`."""
     return target_dir() / GUEST_TARGET / "guest" / f"{name.replace('-', '_')}.wasm"
 
 
 def environment(*, tests: bool = False, hub: str = "") -> Path:
-    """A virtual environment with the pinned requirements, outside the clone; its `bin` folder.
+    """A virtual environment with the pinned requirements, outside the clone. Returns its `bin` folder.
 
-    `hub` is another release of JupyterHub than the pinned one. The environment's name is the requirements' hash: clones
-    share it, and changed pins give a new one.
+    `hub` selects another release of JupyterHub than the pinned one. The environment is named after a hash of the
+    requirements, so that clones share it and changed pins give a new one.
     """
     files = [LOCAL / "constraints.txt", LOCAL / "requirements.txt"]
     if tests:
@@ -115,7 +115,8 @@ def environment(*, tests: bool = False, hub: str = "") -> Path:
 
 
 def cached(name: str, pins: bytes, fill: Callable[[Path], None]) -> Path:
-    """A folder outside the clone that `fill` has filled, once for these pins, whoever asks at the same time."""
+    """A folder outside the clone that `fill` fills once for these pins, even if several processes request it at
+    once."""
     digest = hashlib.sha256(pins).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
     home = cache / f"{name}-{digest}"

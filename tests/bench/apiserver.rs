@@ -1,4 +1,4 @@
-//! How fast the embedded API server is: pods made, read, changed and watched by many at once, in process.
+//! Benchmark of the embedded API server: many clients create, read, change and watch pods in the same process.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and ends where it fails")]
 
@@ -37,7 +37,7 @@ async fn measure(title: &str, options: Options) {
     let pods: Api<Pod> = Api::namespaced(server.client(), "default");
     let watchers: Vec<_> = (0..WATCHERS)
         .map(|_| {
-            // Connections of their own, as other clients have.
+            // A separate connection, as another client has.
             let pods: Api<Pod> = Api::namespaced(server.client(), "default");
             tokio::spawn(async move {
                 let mut events = pin!(pods.watch(&WatchParams::default(), "0").await.unwrap());

@@ -2,11 +2,11 @@
 
     python tests/bench/hub_load.py [--users 100] [--rounds 3] [--progress] [--program FILE] [sleeper] [stub] [service]
 
-`sleeper` is a spawner that only sleeps, the reference; `stub` is WasmSpawner against a stand-in that only sleeps, so
-what is left is the spawner's own cost; `service` is the real thing with simulated pods, on the control plane of
-TEST_KUBECONFIG where that is set (`make scale`), else on the one-machine cluster. Each runs in a Hub of its own, with
-the same proxy. Reported are the wall times from the first request to the last lab ready and to the last lab stopped,
-the Hub's CPU time for each lab, and the memory of the service. Needs the environment of `make test`.
+`sleeper` is the reference: a spawner that only sleeps. `stub` is WasmSpawner with a fake service that only sleeps,
+which measures the spawner's own cost. `service` is the real service with simulated pods, on the control plane of
+TEST_KUBECONFIG if that is set (`make scale`), and otherwise on the one-machine cluster. Each runs in a separate Hub
+with the same proxy. The benchmark prints the wall time from the first request to the last ready lab and to the last
+stopped lab, the Hub's CPU time per lab, and the memory of the service. It needs the environment of `make test`.
 """
 
 import argparse
@@ -33,16 +33,16 @@ TOKEN = "bench-token"
 POD_SECONDS = 1.0
 
 
-# The stand-ins; run as `hub_load.py serve-stub PORT`.
+# Fake servers; started as `hub_load.py serve-stub PORT`.
 
 
 async def a_lab(request):
-    """Every lab there is: JupyterHub asks it once whether it is up."""
+    """Answers for all labs: JupyterHub asks each lab once whether it is ready."""
     return web.json_response({"version": "0"}, headers={"X-JupyterHub-Version": "6.1.1"})
 
 
 async def an_event_stream(request):
-    """The stream of a spawn as the service writes it: about a dozen events over a second."""
+    """The event stream of a spawn as the service writes it: about a dozen events within a second."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
@@ -58,7 +58,7 @@ async def an_event_stream(request):
 
 
 def serve_stub(port):
-    """The stub of the service, and of every lab."""
+    """The fake service, which also answers for every lab."""
 
     async def state(request):
         return web.json_response({"status": "running", "url": f"http://127.0.0.1:{port}"})
@@ -122,7 +122,7 @@ c.JupyterHub.load_roles = [{{"name": "bench", "services": ["bench"], "scopes": [
 
 
 class Node:
-    """The node of the control plane that TEST_KUBECONFIG leads to, and a namespace there for the service."""
+    """The node of the control plane in TEST_KUBECONFIG, and a namespace there for the service."""
 
     def __init__(self, folder):
         command = ["cargo", "bench", "--locked", "--quiet", "--workspace", "--bench", "scale", "--", "kubelet"]
@@ -135,7 +135,7 @@ class Node:
         return (self.log.read_text().splitlines() or [""])[-1]
 
     def adapt(self, config):
-        """The service works on that cluster. Its own limit of requests is not what is measured."""
+        """Configure the service for that cluster, without its limit on requests, which is not measured."""
         del config["embedded"]
         config["kubernetes"] = {
             "kubeconfig": os.environ["TEST_KUBECONFIG"],
@@ -144,13 +144,13 @@ class Node:
             "requests_per_second": None,
         }
         config["names"] = {"namespace": self.namespace + "-{user_server}"}
-        # What the Hub has forgotten is not what is measured.
+        # Looking for forgotten labs is not measured.
         del config["hub"]
 
 
 @contextmanager
 def running(kind, venv, folder, program):
-    """A Hub of that kind; its settings and process, and that of the service."""
+    """A running Hub of that kind: its settings and process, and the process of the service."""
     port, hub_port = (free_port() for _ in range(2))
     stub = stack.Process(
         "stub", folder / "stub.log", [sys.executable, __file__, "serve-stub", str(port)], folder, dict(os.environ)
@@ -195,8 +195,8 @@ def free_port():
 
 
 async def measure(settings, hub, users, rounds, progress):
-    """(start seconds, stop seconds, Hub CPU milliseconds a lab to start, to stop); a round more goes first, to warm up."""
-    # Straight to the Hub: the proxy is the same for all and not what is measured.
+    """(start seconds, stop seconds, Hub CPU milliseconds per lab to start, to stop), after one round to warm up."""
+    # Call the Hub directly: the proxy is the same for all kinds and is not measured.
     api = f"http://127.0.0.1:{(settings.state / 'hub/internal.port').read_text()}/hub/api"
     process = psutil.Process(hub.child.pid)
     results = []
@@ -215,8 +215,8 @@ async def measure(settings, hub, users, rounds, progress):
                 await answer.read()
 
         for number in range(rounds + 1):
-            # Others in each round: a namespace that was deleted stays for five seconds more, because Kubernetes'
-            # namespace controller waits for that long, and a spawn of the same user waits for it.
+            # Each round has other users: Kubernetes' namespace controller keeps a deleted namespace for five seconds,
+            # and a spawn of the same user waits for that.
             names = [f"user{number}-{n:04}" for n in range(users)]
             await ask("POST", "/users", json={"usernames": names})
             before, begun = process.cpu_times(), time.perf_counter()
@@ -245,7 +245,7 @@ def milliseconds(before, after):
 
 
 async def active(session, api):
-    """Whether any server runs, or is on its way."""
+    """Whether any server runs or is pending."""
     async with session.get(f"{api}/users?state=active&limit=1") as answer:
         return bool(await answer.json())
 

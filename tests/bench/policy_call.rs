@@ -1,4 +1,4 @@
-//! What a policy call costs: a fresh instance, the call, and conversion both ways.
+//! Benchmark of a policy call: creating a fresh instance, the call, and conversion in both directions.
 //!
 //! `cargo bench -p wasmspawner-tests --bench policy_call [calls]`
 
@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A user with as many groups as a large site gives one.
+/// A user with as many groups as users of a large site have.
 fn ada() -> User {
     let group = |number: u32| Group { name: format!("group-{number}"), gid: Some(3000 + number) };
     User {

@@ -1,5 +1,5 @@
-//! 2,000 readers of one lab's events: what they cost the service, and how much later than a lone reader the last of
-//! them hears that the lab is ready.
+//! Benchmark of 2,000 readers of one lab's events: what they cost the service, and how much later than a single reader
+//! the last of them receives the event that the lab is ready.
 //!
 //! `cargo bench -p wasmspawner-tests --bench readers`
 
@@ -14,7 +14,7 @@ use wasmspawner_tests::service::Service;
 const READERS: usize = 2000;
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
-/// Long enough for everybody to be there before anything happens.
+/// Long enough for all readers to connect before the first event.
 const LAB: &str = "ready.8s";
 
 #[tokio::main]
@@ -40,7 +40,7 @@ struct Cost {
     rss_kib: i64,
 }
 
-/// One spawn with so many readers, and its stop.
+/// One spawn with this number of readers, and its stop.
 async fn run(service: &Service, user: &Client, readers: usize) -> anyhow::Result<Cost> {
     let before = service.usage()?;
     anyhow::ensure!(user.spawn(LAB).await?.status == 303, "the spawn was refused");

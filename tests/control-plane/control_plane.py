@@ -1,4 +1,4 @@
-"""A running control plane: etcd, kube-apiserver, kube-controller-manager; on loopback, gone at the end."""
+"""Starts a Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager."""
 
 import base64
 import ctypes
@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-START = 90.0  # seconds; four on an idle machine
+START = 90.0  # seconds; an idle machine needs four
 PR_SET_PDEATHSIG = 1
 CONTROLLERS = (
     "namespace",
@@ -23,17 +23,17 @@ CONTROLLERS = (
     "serviceaccount-token",
     "garbagecollector",
     "resourcequota",
-    "persistentvolumeclaim-protection-controller",  # else claims would never go, nor their namespaces
+    "persistentvolumeclaim-protection-controller",  # without it claims, and so their namespaces, would never be deleted
 )
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class NotReady(Exception):
-    """A program ended, or did not answer in time; with the end of its log."""
+    """A program ended or was not ready in time. The message contains the end of its log."""
 
 
 class ControlPlane:
-    """Use it in a `with`: ready inside, nothing left behind it."""
+    """A control plane for a `with` statement: ready inside it, and removed at its end."""
 
     def __init__(self, programs: Path) -> None:
         self.programs = programs
@@ -52,7 +52,7 @@ class ControlPlane:
         return self
 
     def __exit__(self, *_) -> None:
-        # None of them has anything worth keeping.
+        # Killed, because none of them has data to keep.
         for child in self.children.values():
             child.kill()
         for child in self.children.values():
@@ -61,12 +61,12 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """The API server."""
+        """The URL of the API server."""
         return f"https://{self.address}:6443"
 
     @property
     def kubeconfig(self) -> Path:
-        """Leads there, as somebody who may do everything."""
+        """A kubeconfig with all permissions."""
         return self.home / "kubeconfig"
 
     def _start(self) -> None:
@@ -94,10 +94,10 @@ class ControlPlane:
             service_account_signing_key_file=self.home / "accounts.key",
             service_account_key_file=self.home / "accounts.key",
             service_cluster_ip_range="10.0.0.0/24",
-            allow_privileged="true",  # as wherever a network plugin runs
-            endpoint_reconciler_type="none",  # it would not publish an address on loopback
+            allow_privileged="true",  # required by most network plugins, so usual on real clusters
+            endpoint_reconciler_type="none",  # a loopback address is not accepted as an endpoint
         )
-        # The server signs a certificate for its address itself.
+        # The server creates a self-signed certificate for its address.
         certificate = self.home / "certificates/apiserver.crt"
         self._wait("kube-apiserver", certificate.exists)
         self._write("kubeconfig", self._configuration(certificate))
@@ -109,12 +109,12 @@ class ControlPlane:
             service_account_private_key_file=self.home / "accounts.key",
             leader_elect="false",
             secure_port=0,
-            # A suite makes namespaces by the dozen; a site does not.
+            # The tests create namespaces by the dozen, unlike ordinary sites.
             kube_api_qps=1000,
             kube_api_burst=1000,
             concurrent_namespace_syncs=20,
         )
-        # Pods are admitted where an account is: the controllers are at work.
+        # When a pod is admitted, its service account exists, so the controllers are running.
         self._wait(
             "kube-controller-manager",
             lambda: self._get("/api/v1/namespaces/default/serviceaccounts/default", certificate),
@@ -167,7 +167,7 @@ class ControlPlane:
         )
 
     def _write(self, name: str, text: str) -> None:
-        (self.home / name).write_text(text)  # in a folder that only its owner can enter
+        (self.home / name).write_text(text)  # in a folder that only its owner can access
 
     def _log(self, name: str) -> Path:
         return self.home / f"{name}.log"
@@ -178,19 +178,19 @@ class ControlPlane:
 
 
 def own_address() -> str:
-    """For this process alone: Linux answers on all of 127/8, so that no two runs want the same port."""
+    """An address for this process alone: Linux answers on all of 127/8, so parallel runs never need the same port."""
     process = os.getpid()
     return f"127.{16 + (process >> 16) % 32}.{process >> 8 & 255}.{process & 255}"
 
 
 def end_with_parent() -> None:
-    """In the child: the kernel kills it when this program ends in whatever way."""
+    """Runs in the child: the kernel kills it when this program ends for any reason."""
     if LIBC is not None:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def private_key() -> str:
-    """A key on P-256 in PEM (RFC 5915), for the tokens of service accounts: any number is one."""
+    """A private key on P-256 in PEM (RFC 5915), for tokens of service accounts; any number is a valid key."""
     der = bytes.fromhex("30310201010420") + secrets.token_bytes(32) + bytes.fromhex("a00a06082a8648ce3d030107")
     lines = ["-----BEGIN EC PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END EC PRIVATE KEY-----"]
     return "\n".join([*lines, ""])

@@ -1,4 +1,4 @@
-"""The programs of the control plane, built from the pins in go.mod and kept outside the clone."""
+"""Builds the programs of the control plane from the versions in go.mod, and keeps them outside the clone."""
 
 import os
 import re
@@ -19,11 +19,11 @@ PACKAGES = {
 }
 PINS = ("go.mod", "go.sum", "tools.go")
 FLAGS = ("-trimpath", "-mod=readonly")
-OLDEST_GO = (1, 21)  # older ones do not fetch the version that go.mod wants
+OLDEST_GO = (1, 21)  # older versions do not download the version that go.mod requires
 
 
 def folder() -> Path:
-    """The folder with the programs, built when it is not there. Raises `toolchain.Missing` where it cannot be."""
+    """The folder with the programs, built if it does not exist. Raises `toolchain.Missing` if that is not possible."""
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return _given(Path(given))
     pins = b"".join((HERE / pin).read_bytes() for pin in PINS)
@@ -51,7 +51,7 @@ def _check_go() -> None:
 
 
 def _build(home: Path) -> None:
-    """Builds with a cache of its own: 3 GB that nothing else would use, gone when all is well."""
+    """Build with a separate cache of 3 GB, which is removed after success because nothing else would use it."""
     _check_go()
     objects = home.with_suffix(".build")
     environment = os.environ | {"CGO_ENABLED": "0", "GOCACHE": str(objects), "GOFLAGS": "", "GOWORK": "off"}
@@ -64,7 +64,7 @@ def _build(home: Path) -> None:
 
 
 def _stamps() -> str:
-    """What the programs say they are: kubectl refuses servers without a version."""
+    """The version that the programs report: kubectl refuses servers without a version."""
     version = re.search(r"k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)", (HERE / "go.mod").read_text())
     major, minor, patch = version.groups()
     stamps = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor}

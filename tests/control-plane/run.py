@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """A Kubernetes control plane for tests.
 
-    run.py programs             build it when it is not there, and print the folder
-    run.py with COMMAND...      run the command with TEST_KUBECONFIG leading to a new control plane, which ends with it
+    run.py programs             build it if necessary, and print the folder
+    run.py with COMMAND...      run the command with TEST_KUBECONFIG set to a new control plane, which ends with it
 
-KUBEBUILDER_ASSETS is a folder with other programs (etcd, kube-apiserver, kube-controller-manager). With
-TEST_KUBECONFIG set, `with` starts nothing: the tests use that cluster. KUBECONFIG does not count: it may lead to a
-cluster that somebody needs. Where there is no Go either, the command runs without a cluster, and its tests that need
-one skip.
+KUBEBUILDER_ASSETS may name a folder with other programs (etcd, kube-apiserver, kube-controller-manager). If
+TEST_KUBECONFIG is set, `with` starts nothing, and the tests use that cluster. KUBECONFIG is ignored, because it may
+refer to a production cluster. If there is no Go either, the command runs without a cluster, and tests that need one are
+skipped.
 """
 
 import os
@@ -25,7 +25,7 @@ import toolchain
 
 
 def run_with(command: list[str]) -> int:
-    """The command's exit code."""
+    """Run the command and return its exit code."""
     if config := os.environ.get("TEST_KUBECONFIG"):
         print(f"==> The tests use the cluster of TEST_KUBECONFIG={config}", flush=True)
         return subprocess.call(command)
@@ -41,7 +41,7 @@ def run_with(command: list[str]) -> int:
 
 
 def end(number, _) -> None:
-    """Leaves every `with`: the control plane ends, and its folder is removed."""
+    """Leave all `with` statements: the control plane ends, and its folder is removed."""
     raise SystemExit(128 + number)
 
 

@@ -4,7 +4,7 @@ from world import World
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory):
-    """Service and Hub, for all tests of the session: they differ by the users they use."""
+    """Service and Hub, shared by all tests of the session; each test has its own users."""
     world = World.at(tmp_path_factory.mktemp("state"))
     try:
         world.start_service()

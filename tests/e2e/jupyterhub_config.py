@@ -1,4 +1,4 @@
-"""The Hub of `make run`, with a key for the tests and impatient polling."""
+"""The Hub of `make run`, with an API token for the tests and frequent polls."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What schemathesis is to know beyond the API's description; it loads this by name."""
+"""Hooks that schemathesis loads by name, for rules that the API's description cannot express."""
 
 import os
 
@@ -9,7 +9,8 @@ LONGEST_NAME = 255
 
 @schemathesis.hook
 def filter_path_parameters(context, path_parameters):
-    """Leave out names that only their bytes make too long: a schema counts characters, the service bytes of UTF-8."""
+    """Leave out names that are too long in bytes only: a schema counts characters, the service counts bytes of
+    UTF-8."""
     too_long = [
         name
         for name in (path_parameters or {}).values()
@@ -20,6 +21,6 @@ def filter_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Write down which operation was answered with what, for the test to look at."""
+    """Record the status that each operation was answered with, for the test to check."""
     with open(os.environ["OPENAPI_ANSWERS"], "a") as answers:
         answers.write(f"{case.operation.label}\t{response.status_code}\n")

@@ -1,4 +1,4 @@
-"""The same in a browser: the form is usable, the bar moves, the lab opens and runs code. Screenshots stay."""
+"""The same in a browser: the form works, the progress bar moves, the lab opens and runs code. Keeps screenshots."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")
 def screenshots():
-    """Where the screenshots go: outside the clone."""
+    """The folder for screenshots, outside the clone."""
     folder = Path(os.environ.get("SCREENSHOTS") or Path(tempfile.gettempdir()) / "wasmspawner-screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -32,7 +32,7 @@ def screenshots():
 def browser(request, screenshots):
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    # No sandbox: root in a container, and only pages of this machine.
+    # No sandbox, because the tests may run as root in a container and open only local pages.
     for argument in (
         "--headless=new",
         "--no-sandbox",
@@ -62,7 +62,7 @@ def log_in(driver, world, name):
 
 
 def start(driver):
-    """Press the button; the page scrolls smoothly, which a driver does not wait for."""
+    """Press the button; the page scrolls smoothly, and a driver does not wait for that."""
     button = driver.find_element(By.CSS_SELECTOR, "#spawn_form button[type=submit]")
     driver.execute_script("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", button)
     button.click()
@@ -72,7 +72,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     log_in(browser, world, "ada.byron@example.org")
     form = browser.find_element(By.ID, "spawn_form")
     browser.save_screenshot(str(screenshots / "form.png"))
-    # Every field has a label a reader can hear, and a label's text can be clicked.
+    # Every field has a label for screen readers, and a click on the label's text works.
     for control in form.find_elements(By.CSS_SELECTOR, "input:not([type=hidden]), select, textarea"):
         assert browser.execute_script("return arguments[0].labels.length", control) > 0, control.get_attribute("name")
     medium = form.find_element(By.CSS_SELECTOR, "input[name=size][value=medium]")
@@ -105,7 +105,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     card = wait(browser, 30, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard[data-category=Notebook]"))[0]
     card.click()
     wait(browser, 60, lambda d: "| Idle" in d.find_element(By.CSS_SELECTOR, "#jp-main-statusbar").text)
-    # The cell's element is replaced while the notebook settles: focus it, then type at the focus.
+    # The cell's element is replaced while the notebook loads: click it, then type into the focused element.
     browser.execute_script("document.querySelector('.jp-Notebook .cm-content').focus()")
     ActionChains(browser).send_keys("6 * 7").key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
     wait(
@@ -123,7 +123,7 @@ def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
     )
     log_in(browser, world, "lise")
     browser.execute_script("document.documentElement.setAttribute('data-bs-theme', 'dark')")
-    # Colours fade in.
+    # Colours change gradually.
     faded = "return document.getAnimations().every(animation => animation.playState !== 'running')"
     wait(browser, 5, lambda page: page.execute_script(faded))
     browser.save_screenshot(str(screenshots / "form-dark.png"))

@@ -1,4 +1,4 @@
-"""A user's way through JupyterHub to a real JupyterLab, by HTTP alone."""
+"""A user's way through JupyterHub to a real JupyterLab, over HTTP only."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -49,7 +49,7 @@ def test_two_users_at_once(world):
     urls = {world.lab(name)["url"] for name in names}
     assert len(urls) == 2
     assert all(world.lab_status(name) for name in names)
-    # Nobody reaches the other's lab.
+    # No user can reach the lab of another.
     answer = visitors[0].session.get(f"{world.url}/user/hedy/api/status", timeout=30)
     assert answer.status_code in (403, 404)
     assert "kernels" not in answer.text
@@ -96,13 +96,13 @@ def test_a_lab_that_fails_tells_its_user(world):
         ending = visitor.progress()[-1][1]
         assert ending["failed"] is True
         said = ending["message"]
-    else:  # it failed within the second the Hub waits
+    else:  # the spawn failed within the second that the Hub waits
         said = answer.text
     assert "exit" in said.lower() or "crash" in said.lower(), said
     lab = world.lab("margaret")
     assert lab["status"] == "failed"
     assert lab["reason"]
-    # And a failed lab is no obstacle to the next.
+    # A failed lab does not prevent the next spawn.
     visitor.submit()
     assert visitor.progress()[-1][1].get("ready") is True
 
@@ -145,14 +145,14 @@ def test_labs_outlive_the_service(world):
     before = world.lab_status(name)["started"]
     log = world.hub.log
     world.stop_service()
-    # The Hub polls every second; what it must not do is believe that silence is death.
+    # The Hub polls every second, and must not treat an unreachable service as the end of labs.
     eventually(lambda: "unknown, the last answers stand" in log.read_text(), what="the Hub polled in vain")
     assert world.lab_status(name)["started"] == before
     world.start_service()
     assert world.lab(name)["status"] == "running"
     assert world.servers(name)[""]["ready"] is True
     assert world.lab_status(name)["started"] == before
-    # And the service still rules it.
+    # The service still controls the lab.
     world.hub_api("DELETE", f"/users/{name}/server")
     eventually(lambda: world.lab(name) is None, what="the lab is gone")
 

@@ -1,4 +1,4 @@
-"""`make run` as a person meets it: ready soon, usable, and gone without a trace after Ctrl-C."""
+"""`make run` as a user runs it: ready soon, usable, and removed completely after Ctrl-C."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from world import ROOT, Visitor, eventually, free_port
 
 
 class Run:
-    """A `make run` of the test's own."""
+    """A separate `make run` for one test."""
 
     def __init__(self, state, *target, **environment):
         self.ports = {"HUB_PORT": str(free_port()), "SPAWNER_PORT": str(free_port())}
@@ -34,13 +34,13 @@ class Run:
         return self.output.read_text()
 
     def ready(self):
-        """Wait for the invitation; the seconds it took."""
+        """Wait until the instructions are printed. Returns the seconds that took."""
         eventually(lambda: "Ctrl-C ends everything" in self.text() or self.child.poll() is not None, 900, self.text())
         assert self.child.poll() is None, self.text()
         return time.monotonic() - self.begun
 
     def interrupt(self):
-        """Ctrl-C, as a terminal sends it: to the whole foreground group."""
+        """Send Ctrl-C as a terminal does: to the whole foreground group."""
         os.killpg(self.child.pid, signal.SIGINT)
         self.child.wait(60)
 
@@ -50,7 +50,7 @@ class Run:
 
 
 def of_state(state):
-    """Processes that know the state folder."""
+    """Processes with the state folder in their command line."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -72,7 +72,7 @@ def test_run_use_interrupt_and_run_again(tmp_path):
         visitor = Visitor(run, "ada")
         visitor.submit()
         assert visitor.progress()[-1][1].get("ready") is True
-        # As printed: curl with a token.
+        # The printed command: curl with a token.
         program = re.search(r"\$\((\S+) token", run.text())[1]
         token = subprocess.check_output([program, "token", "--state-dir", state, "--admin"], text=True).strip()
         labs = requests.get(
@@ -84,7 +84,7 @@ def test_run_use_interrupt_and_run_again(tmp_path):
     finally:
         run.interrupt()
     assert of_state(state) == []
-    assert run.child.returncode in (0, 2, -signal.SIGINT), run.text()  # make itself says 2 when interrupted
+    assert run.child.returncode in (0, 2, -signal.SIGINT), run.text()  # make itself returns 2 when interrupted
     assert "error" not in run.text().lower(), run.text()
 
     run = Run(state, "run")

@@ -1,5 +1,5 @@
-"""The API does what its own description says: schemathesis asks every route, as every kind of caller, for what the
-description allows and for what it does not."""
+"""Checks the API against its own description: schemathesis sends requests to every route as every kind of caller,
+some that the description allows and some that it does not."""
 
 import hashlib
 import json
@@ -17,15 +17,15 @@ import stack
 import toolchain
 
 HERE = Path(__file__).parent
-# The labs that the examples in the description name.
+# The labs in the examples of the description.
 LABS = ("ada", "ada/servers/second")
-# Cases of each operation. With few of them it takes less than a minute; OPENAPI_CASES=500 looks longer, in every way.
+# Number of cases for each operation. A few take less than a minute; OPENAPI_CASES=500 tests much more.
 CASES = os.environ.get("OPENAPI_CASES", "3")
 ALL = "examples,coverage,fuzzing,stateful"
-# Who may do less than an administrator is asked for less, unless somebody wants to look longer.
+# Callers with fewer permissions than an administrator get fewer cases, unless OPENAPI_CASES is set.
 PHASES = {"owner": "examples,coverage,fuzzing", "hub": "coverage,fuzzing", "administrator": ALL, "nobody": "coverage"}
 SEED = os.environ.get("OPENAPI_SEED", "1")
-# What must be among the answers, or little was asked.
+# Statuses that must be among the answers; otherwise too little was tested.
 EXPECTED = {
     "owner": {
         ("GET /labs/{username}", "200"),
@@ -57,21 +57,21 @@ EXPECTED = {
 
 
 def operations(settings):
-    """Every operation of the description: `GET /labs`."""
+    """All operations of the description, such as `GET /labs`."""
     paths = requests.get(f"{settings.api_url}/openapi.json", timeout=10).json()["paths"]
     return {f"{method.upper()} {path}" for path, item in paths.items() for method in item if method != "parameters"}
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """A service of its own, whose pods only look so: the Hub's tests have labs that must not be stopped."""
+    """A separate service with simulated pods, because the labs of the Hub's tests must not be stopped."""
     settings = stack.Settings(
         state=tmp_path_factory.mktemp("openapi"),
         program=toolchain.target_dir() / "debug/wasmspawner",
         venv=Path(sys.executable).parent,
         spawner_port=free_port(),
         runtime="simulated",
-        # There is no Hub here that could be asked which labs it has forgotten.
+        # There is no Hub here that the service could call.
         adapt=lambda config: config.pop("hub"),
     )
     process = stack.start_service(settings)
@@ -80,7 +80,7 @@ def service(tmp_path_factory):
 
 
 def start_labs(settings):
-    """See that there are the labs that the examples in the description name."""
+    """Start the labs in the examples of the description, if they do not run."""
     headers = {"Authorization": f"Bearer {stack.token(settings, '--admin')}"}
 
     def spawned(lab):
@@ -93,12 +93,12 @@ def start_labs(settings):
 
 
 def credential(settings, caller):
-    """The caller's token, as arguments."""
+    """The caller's token, as command line arguments."""
     match caller:
         case "nobody":
             return []
         case "hub":
-            # What a Hub needs and no more; `wasmspawner token --hub` makes it an administrator besides.
+            # The scopes that a Hub needs and no more; `wasmspawner token --hub` adds those of an administrator.
             token = secrets.token_hex(16)
             digest = hashlib.sha256(token.encode()).hexdigest()
             entry = {"sha256": digest, "user": "hub", "scopes": ["admin:jupyterhub"]}
@@ -135,7 +135,7 @@ def test_the_service_keeps_to_its_description(service, tmp_path, caller):
     )
     assert run.returncode == 0, run.stdout
     answered = {tuple(line.split("\t")) for line in answers.read_text().splitlines()}
-    # Where it has the description from, it asks nothing more.
+    # schemathesis does not test the operation from which it reads the description.
     assert {operation for operation, _ in answered} == operations(service) - {"GET /openapi.json"}
     assert answered >= EXPECTED[caller], run.stdout
     if caller == "nobody":

@@ -1,4 +1,4 @@
-"""The one-machine setup as the tests see it: its processes, its Hub's API, and a user at a browser without one."""
+"""The one-machine setup for the tests: its processes, its Hub's API, and a user with a simple HTTP client."""
 
 import base64
 import json
@@ -44,14 +44,14 @@ def free_port():
 
 
 def adapt(config):
-    """An image that ends at once, a volume claim for each server, and a user without access."""
+    """Add an image that ends at once, a volume claim for each server, and a user without access."""
     config["embedded"]["images"].insert(
         0, {"match": BROKEN_IMAGE, "command": ["/bin/sh", "-c", "exit 3"], "pod_command": "ignored"}
     )
     default = config["policies"][0]["config"]
     default["images"] = [*default["images"], {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE}]
     config["hub"]["forgotten"] = {"min_age": "1s"}
-    # A claim for each server, which goes with it.
+    # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}
     claim = {"name": "{pvc_name}", "create": {"storage": "1Gi", "on_server_deletion": "delete"}}
     default["volumes"] = [*default["volumes"], {"name": "data", "claim": claim}]
@@ -104,7 +104,7 @@ class World:
             self.stop_service()
 
     def forgotten(self):
-        """What `wasmspawner labs forgotten` answers: its exit code, what it lists, and what it complains about."""
+        """The result of `wasmspawner labs forgotten`: its exit code, its list, and its standard error."""
         command = [self.settings.program, "labs", "forgotten", "--json", "--state-dir", self.settings.state]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
         report = json.loads(ended.stdout) if ended.returncode == 0 else None
@@ -112,7 +112,7 @@ class World:
         return ended.returncode, names, ended.stderr
 
     def delete_from_hub_database(self, user, server):
-        """Take a server out of the Hub's database, as a restored backup would. The Hub must not run."""
+        """Delete a server from the Hub's database, as a restored backup would. The Hub must not be running."""
         database = sqlite3.connect(self.settings.state / "hub/jupyterhub.sqlite")
         with database:
             found = database.execute(
@@ -131,7 +131,7 @@ class World:
         requests.delete(self.settings.api_url + path, headers=headers, timeout=30).raise_for_status()
 
     def claims(self, user):
-        """The names of a user's volume claims in the cluster, as its API server has them."""
+        """The names of a user's volume claims in the cluster."""
         kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
         answer = requests.get(
             f"{kubeconfig['clusters'][0]['cluster']['server']}/api/v1/persistentvolumeclaims",
@@ -153,14 +153,14 @@ class World:
         return self.settings.hub_url
 
     def hub_api(self, method, path, **options):
-        """The Hub's REST API, as the tests' own service."""
+        """Call the Hub's REST API as the service of the tests."""
         headers = {"Authorization": f"token {self.hub_token}"}
         answer = requests.request(method, f"{self.url}/hub/api{path}", headers=headers, timeout=60, **options)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
     def lab(self, user, server=""):
-        """The service's own word on a lab, None when there is none."""
+        """The lab as the service reports it; None if there is none."""
         path = f"/labs/{quote(user, safe='')}" + (f"/servers/{quote(server, safe='')}" if server else "")
         headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
         answer = requests.get(self.settings.api_url + path, headers=headers, timeout=10)
@@ -170,11 +170,11 @@ class World:
         return answer.json()
 
     def servers(self, user):
-        """The Hub's word on a user's servers."""
+        """The user's servers as the Hub reports them."""
         return self.hub_api("GET", f"/users/{quote(user, safe='')}")["servers"]
 
     def lab_status(self, user, server=""):
-        """`/api/status` of the real lab, through the Hub's proxy; None while it does not answer."""
+        """`/api/status` of the real lab, through the Hub's proxy; None if it does not answer."""
         path = f"/user/{quote(user, safe='@')}/" + (f"{server}/" if server else "")
         answer = requests.get(
             f"{self.url}{path}api/status", headers={"Authorization": f"token {self.hub_token}"}, timeout=10
@@ -183,7 +183,7 @@ class World:
 
 
 class _Fields(HTMLParser):
-    """What a browser would submit of a form that nobody touches."""
+    """The fields that a browser would submit for an unchanged form."""
 
     def __init__(self):
         super().__init__()
@@ -233,14 +233,14 @@ class Visitor:
         return f"{self.world.url}/hub/spawn/{quote(self.name, safe='@')}"
 
     def form(self, server=""):
-        """The spawn page, and what it would submit."""
+        """Open the spawn page. Returns it and the fields that it would submit."""
         page = self.session.get(self._spawn_url + (f"/{server}" if server else ""), timeout=30)
         fields = _Fields()
         fields.feed(page.text[page.text.index("spawn_form") :] if page.ok else "")
         return page, fields
 
     def submit(self, server="", **choices):
-        """Submit the form with these choices; the page that follows."""
+        """Submit the form with these choices. Returns the page that follows."""
         page, fields = self.form(server)
         page.raise_for_status()
         start = page.text.index("action=", page.text.index("spawn_form")) + len('action="')
@@ -248,7 +248,7 @@ class Visitor:
         return self.session.post(urljoin(page.url, action), data=fields.values | choices, timeout=60)
 
     def progress(self, server=""):
-        """The progress events of a pending spawn, as the page receives them, with the time of each."""
+        """The progress events of a pending spawn as the page receives them, each with its time."""
         path = f"/hub/api/users/{quote(self.name, safe='@')}/server" + (f"s/{server}" if server else "") + "/progress"
         headers = {"Accept": "text/event-stream", "Referer": f"{self.world.url}/hub/"}
         events = []

@@ -1,4 +1,4 @@
-//! A client of the REST API that hides nothing: every answer comes back as it is.
+//! A client of the REST API that returns every answer unchanged.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use tokio::net::TcpStream;
 
 use crate::events::Events;
 
-/// Where the API is below its address.
+/// The path prefix of the API.
 pub const PREFIX: &str = "/spawner/v1";
 
-/// How long something may take that must come.
+/// Time limit of requests and events that a test waits for.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Somebody who calls the service.
+/// A caller of the service.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -25,23 +25,24 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer as it came.
+/// An answer of the service.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// The HTTP status.
     pub status: u16,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body as text.
     pub body: String,
 }
 
 impl Client {
-    /// Calls the service there, without a token.
+    /// A client for the service at this address, without a token.
     pub fn new(address: SocketAddr) -> Self {
-        // The process has one provider of cryptography; whoever comes second finds it there.
+        // Rustls has one provider of cryptography per process; a second installation returns an error that does not
+        // matter.
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-        // The builder fails only where no TLS can be set up; without redirects, a 303 is seen as it is.
+        // The builder fails only if TLS cannot be set up. Redirects are not followed, so that tests see a 303.
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         Self { http: client.unwrap_or_default(), base: format!("http://{address}"), token: None }
     }
@@ -53,12 +54,12 @@ impl Client {
         self
     }
 
-    /// `GET path`; the path is whole.
+    /// Requests `GET path`; `path` is the complete path.
     pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// A lab of the user, or of one of their servers: `ada`, `ada/servers/x`.
+    /// Reads a lab: `ada`, or `ada/servers/x` for a named server.
     pub async fn lab(&self, lab: &str) -> anyhow::Result<Answer> {
         self.get(&format!("{PREFIX}/labs/{lab}")).await
     }
@@ -92,14 +93,14 @@ impl Client {
         Ok(Events::of(request.send().await?.error_for_status()?))
     }
 
-    /// Starts a lab, and waits for the end of that; answers the events.
+    /// Starts a lab and waits until the operation ends. Returns its events.
     pub async fn spawn_to_end(&self, lab: &str) -> anyhow::Result<Vec<crate::events::Event>> {
         let answer = self.spawn(lab).await?;
         anyhow::ensure!(answer.status == 303, "the spawn was refused: {answer:?}");
         self.events(lab).await?.to_end().await
     }
 
-    /// Waits for the operation after the one of `events`, and for its end; answers its events.
+    /// Waits for the operation after the one of `events`, and for its end. Returns its events.
     pub async fn next_operation(
         &self,
         lab: &str,
@@ -121,7 +122,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, next).await.context("no other operation has begun")?
     }
 
-    /// Sends the head of a request as it is, with the token, and answers what comes back until the connection closes.
+    /// Sends the head of a request unchanged, with the token. Returns all bytes until the connection closes.
     pub async fn raw(&self, head: &str) -> anyhow::Result<String> {
         let address = self.base.trim_start_matches("http://");
         let token =
@@ -133,7 +134,7 @@ impl Client {
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
-    /// A request to be completed; the path is whole.
+    /// Builds a request; `path` is the complete path.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         match &self.token {
@@ -156,12 +157,12 @@ impl Answer {
         serde_json::from_str(&self.body).with_context(|| format!("no JSON: {self:?}"))
     }
 
-    /// A header as text; empty when it is not there.
+    /// A header as text; empty if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// Status and first problem, `404 unknown_lab`, after checking that the error has its documented shape.
+    /// Status and first error type, `404 unknown_lab`. Fails if the error does not have its documented form.
     pub fn problem(&self) -> anyhow::Result<String> {
         let body = self.json()?;
         let problems = body["detail"].as_array().context("no detail")?;

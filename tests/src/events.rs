@@ -1,21 +1,21 @@
-//! A reader of server-sent events, as the WHATWG HTML standard describes one.
+//! A reader of server-sent events, as the WHATWG HTML standard defines them.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// How long a test waits for what must come.
+/// How long a test waits for an event.
 const BOUND: Duration = Duration::from_mins(1);
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its id.
+    /// The event's id.
     pub id: String,
-    /// Its type.
+    /// The event's type.
     pub kind: String,
-    /// Its data, lines joined by `\n`.
+    /// The event's data, with lines joined by `\n`.
     pub data: String,
 }
 
@@ -32,24 +32,24 @@ impl Events {
         Self { response, buffer: String::new(), transcript: String::new() }
     }
 
-    /// The answer's headers.
+    /// The headers of the answer.
     pub fn headers(&self) -> &http::HeaderMap {
         self.response.headers()
     }
 
-    /// Everything that came so far, byte for byte.
+    /// All bytes received so far.
     pub fn transcript(&self) -> &str {
         &self.transcript
     }
 
-    /// The next event; nothing when the stream is closed.
+    /// The next event; `None` when the stream is closed.
     pub async fn next(&mut self) -> anyhow::Result<Option<Event>> {
         tokio::time::timeout(BOUND, self.read())
             .await
             .with_context(|| format!("nothing came after {}", self.transcript))?
     }
 
-    /// Reads until `text` has come, as an event or otherwise.
+    /// Reads until `text` has been received, in an event or a comment.
     pub async fn until(&mut self, text: &str) -> anyhow::Result<()> {
         let read = async {
             while !self.transcript.contains(text) {
@@ -62,7 +62,7 @@ impl Events {
         tokio::time::timeout(BOUND, read).await.with_context(|| format!("{text:?} did not come"))?
     }
 
-    /// The next event of a type.
+    /// The next event of this type.
     pub async fn next_of(&mut self, kind: &str) -> anyhow::Result<Event> {
         while let Some(event) = self.next().await? {
             if event.kind == kind {
@@ -98,7 +98,7 @@ impl Events {
     }
 }
 
-/// An event; nothing for a frame without data, such as a comment.
+/// Parses an event; `None` for a frame without data, such as a comment.
 fn parse(frame: &str) -> Option<Event> {
     let field = |name: &str| {
         let lines = frame.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -110,7 +110,7 @@ fn parse(frame: &str) -> Option<Event> {
 }
 
 impl Event {
-    /// A stage's report; `Null` for another event.
+    /// The data of a `stage` event as JSON; `Null` for another event.
     pub fn report(&self) -> Value {
         if self.kind == "stage" { serde_json::from_str(&self.data).unwrap_or_default() } else { Value::Null }
     }

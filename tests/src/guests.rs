@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
-/// Every package that is a component: the policies of this repository and the misbehaving ones of `tests/guests`.
+/// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
 const GUESTS: [&str; 6] = [
     "policy-default",
     "policy-deny-group",
@@ -16,10 +16,10 @@ const GUESTS: [&str; 6] = [
     "guest-foreign-import",
 ];
 
-/// The component of a package, `policy-default` say, built by this very test run.
+/// The component of a package, such as `policy-default`, built by this test run.
 ///
 /// # Panics
-/// When it cannot be built: nothing that needs it can be tested.
+/// If it cannot be built, because then no test that needs it can run.
 #[expect(clippy::panic, reason = "a test without its guest has nothing to say")]
 pub fn component(package: &str) -> PathBuf {
     static BUILT: OnceLock<Result<Vec<PathBuf>, String>> = OnceLock::new();
@@ -35,8 +35,8 @@ pub fn component(package: &str) -> PathBuf {
     }
 }
 
-/// Cargo itself knows what is up to date and takes turns with other builds, so that asking is cheap and safe
-/// from several test binaries at once.
+/// Runs cargo for every request: it rebuilds only what changed and locks the build, so this is fast, and safe from
+/// several test binaries at once.
 fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);

@@ -1,5 +1,5 @@
-//! JupyterHub's list of users as the service meets it on the wire, with the faults that a real one has only sometimes. What
-//! a real one answers, `tests/e2e` tests.
+//! A fake JupyterHub that serves the list of users, with faults that a real one has only rarely. Tests with a real Hub
+//! are in `tests/e2e`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// The token that it accepts.
+/// The token that the fake Hub accepts.
 pub const TOKEN: &str = "the-service-at-the-hub";
 
-/// A Hub that knows some users' default servers; it ends with the test's runtime.
+/// A Hub that knows the default servers of some users; it ends with the test's runtime.
 #[derive(Clone)]
 pub struct FakeHub {
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub struct FakeHub {
     passes: Arc<Semaphore>,
 }
 
-/// How it answers.
+/// How the Hub answers.
 #[derive(Debug, Clone)]
 struct Answers {
     users: BTreeSet<String>,
@@ -37,29 +37,29 @@ struct Answers {
     fault: Fault,
 }
 
-/// What is wrong with its answers.
+/// A fault in the Hub's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// It answers 503.
+    /// All requests are answered with 503.
     Away,
-    /// It answers a list with 500.
+    /// Requests for a list are answered with 500.
     ListFails,
     /// Each page lacks its last user.
     HalfAPage,
-    /// There is no second page, although one is announced by the total.
+    /// There is no second page, although the total announces one.
     NoSecondPage,
-    /// A web page of an ingress, with 200.
+    /// The answer is a web page of an ingress, with status 200.
     Html,
-    /// It never answers.
+    /// Requests are never answered.
     Silent,
-    /// A list is answered when [`FakeHub::let_pass`] says so.
+    /// A list is answered only when [`FakeHub::let_pass`] is called.
     Slow,
 }
 
 impl FakeHub {
-    /// One that knows these users, two on a page.
+    /// Starts a Hub that knows these users and lists two per page.
     pub async fn start(users: &[&str]) -> anyhow::Result<Self> {
         let answers = Answers {
             users: users.iter().map(|&user| user.to_owned()).collect(),
@@ -83,37 +83,37 @@ impl FakeHub {
         Ok(hub)
     }
 
-    /// The URL of its API.
+    /// The URL of the Hub's API.
     pub fn api_url(&self) -> String {
         format!("http://{}/hub/api", self.address)
     }
 
-    /// From now on it knows these users.
+    /// Sets the known users.
     pub fn knows(&self, users: &[&str]) {
         self.change(|answers| answers.users = users.iter().map(|&user| user.to_owned()).collect());
     }
 
-    /// From now on the token has these scopes.
+    /// Sets the scopes of the token.
     pub fn grants(&self, scopes: &[&'static str]) {
         self.change(|answers| answers.scopes = scopes.to_vec());
     }
 
-    /// From now on this is wrong.
+    /// Sets the fault.
     pub fn has(&self, fault: Fault) {
         self.change(|answers| answers.fault = fault);
     }
 
-    /// True if it was made slow.
+    /// True if the fault is [`Fault::Slow`].
     pub fn is_slow(&self) -> bool {
         self.answers().fault == Fault::Slow
     }
 
-    /// Lets one list of a slow Hub be answered.
+    /// Lets a slow Hub answer one list.
     pub fn let_pass(&self) {
         self.passes.add_permits(1);
     }
 
-    /// How often a first page was asked for.
+    /// How often a first page was requested.
     pub fn lists(&self) -> usize {
         self.lists.load(Ordering::SeqCst)
     }
@@ -146,7 +146,7 @@ async fn list(
         hub.lists.fetch_add(1, Ordering::SeqCst);
     }
     if answers.fault == Fault::Slow {
-        // A permit is used up; the semaphore is never closed.
+        // The permit is used up. The semaphore is never closed, so there is no error.
         let _ = hub.passes.acquire().await.map(SemaphorePermit::forget);
     }
     if let Some(refused) = refuse(&answers, &headers).await {

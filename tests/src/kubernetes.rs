@@ -1,4 +1,4 @@
-//! The Kubernetes that `TEST_KUBECONFIG` leads to: `make test` starts a control plane for it.
+//! The Kubernetes of `TEST_KUBECONFIG`; `make test` starts a control plane for it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use wasmspawner_core::record;
 
-/// What a test says that finds no cluster.
+/// The message of a test without a cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
 
-/// A cluster, and a namespace of the test's own in it.
+/// A cluster, and the test's own namespace in it.
 pub struct Cluster {
-    /// May do everything.
+    /// A client with all permissions.
     pub client: Client,
-    /// Nobody else uses it.
+    /// A namespace that no other test uses.
     pub namespace: String,
 }
 
 impl Cluster {
-    /// Makes a namespace that is called `purpose` and something. None where `TEST_KUBECONFIG` is not set.
+    /// Creates a namespace whose name begins with `purpose`. `None` if `TEST_KUBECONFIG` is not set.
     pub async fn enter(purpose: &str) -> anyhow::Result<Option<Self>> {
         let Some(kubeconfig) = kubeconfig()? else { return Ok(None) };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
@@ -37,13 +37,13 @@ impl Cluster {
         Ok(Some(Self { client, namespace: made.metadata.name.context("no name")? }))
     }
 
-    /// True when pods run there without the test's doing.
+    /// True if the cluster already has a node, so that its pods run.
     pub async fn has_nodes(&self) -> anyhow::Result<bool> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         Ok(!nodes.list(&ListParams::default().limit(1)).await?.items.is_empty())
     }
 
-    /// A kubeconfig for somebody else with this token.
+    /// A kubeconfig for the account with this token.
     pub fn kubeconfig(&self, token: &str) -> anyhow::Result<String> {
         let mut config = kubeconfig()?.context("TEST_KUBECONFIG is not set")?;
         for user in &mut config.auth_infos {
@@ -52,7 +52,7 @@ impl Cluster {
         Ok(serde_json::to_string(&config)?)
     }
 
-    /// Installs the kind `Spawn`, and waits until it is served.
+    /// Installs the definition of `Spawn`, and waits until it is served.
     pub async fn install_definition(&self) -> anyhow::Result<()> {
         let definition = record::definition();
         let name = definition["metadata"]["name"].as_str().context("a kind without a name")?;
@@ -82,8 +82,8 @@ impl Cluster {
     }
 }
 
-/// Removes the kind `Spawn` and all records, and waits until both are gone. A record whose service has ended would wait
-/// for it for ever.
+/// Removes the definition of `Spawn` and all records, and waits until both are gone. Finalizers are removed, because a
+/// record whose service has ended would otherwise never be deleted.
 pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
     let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND);
     let spawns: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
@@ -98,7 +98,7 @@ pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
     let going = async {
         while definitions.get_opt(&name).await?.is_some() {
             again.tick().await;
-            // The kind is served as long as there are records.
+            // The definition is served as long as there are records.
             let left = spawns.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
             for record in left {
                 let namespace = record.namespace().unwrap_or_default();
@@ -115,7 +115,7 @@ pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
     tokio::time::timeout(Duration::from_mins(1), going).await.context("the kind Spawn does not go")?
 }
 
-/// The file that `TEST_KUBECONFIG` names.
+/// The file in `TEST_KUBECONFIG`.
 pub fn kubeconfig_file() -> Option<PathBuf> {
     std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from)
 }

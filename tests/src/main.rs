@@ -1,4 +1,4 @@
-//! The service and its tools, as a process that the tests of this package can start.
+//! The service as a binary of this package, so that its tests can start it.
 
 fn main() -> std::process::ExitCode {
     wasmspawner::cli::main()

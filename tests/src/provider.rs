@@ -1,4 +1,4 @@
-//! An identity provider as the service meets one on the wire: it knows some tokens, counts who asks, and can be away.
+//! A fake identity provider that knows some tokens and counts requests, and can be made to fail.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -22,14 +22,14 @@ pub struct Provider {
 }
 
 struct Known {
-    /// By path and token.
+    /// Answers by path and token.
     answers: HashMap<(String, String), Value>,
     asked: AtomicUsize,
     away: AtomicBool,
 }
 
 impl Provider {
-    /// One that answers `(path, token)` with JSON, and everything else with 403.
+    /// Starts a provider that answers `(path, token)` with JSON, and all other requests with 403.
     pub async fn start(answers: &[(&str, &str, Value)]) -> anyhow::Result<Self> {
         let entry = |(path, token, answer): &(&str, &str, Value)| {
             ((path.to_string(), token.to_string()), answer.clone())
@@ -46,17 +46,17 @@ impl Provider {
         Ok(Self { address, state })
     }
 
-    /// Its base URL.
+    /// The provider's base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// How often it was asked.
+    /// The number of requests.
     pub fn asked(&self) -> usize {
         self.state.asked.load(Ordering::SeqCst)
     }
 
-    /// From now on, it fails.
+    /// Makes all further requests fail.
     pub fn go_away(&self) {
         self.state.away.store(true, Ordering::SeqCst);
     }
@@ -67,7 +67,7 @@ async fn answer(State(known): State<Arc<Known>>, request: Request) -> Response {
     if known.away.load(Ordering::SeqCst) {
         return StatusCode::BAD_GATEWAY.into_response();
     }
-    // Long enough for requests at the same time to meet.
+    // Long enough that simultaneous requests overlap.
     let mut thinking = tokio::time::interval(Duration::from_millis(50));
     thinking.tick().await;
     thinking.tick().await;

@@ -1,4 +1,4 @@
-//! The service as a process of its own, on the one-machine cluster with simulated pods.
+//! The service as a separate process, on the one-machine cluster with simulated pods.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,10 +19,10 @@ use wasmspawner_core::token::{TokenDigest, TokenEntry};
 use crate::api::Client;
 use crate::guests;
 
-/// How long the service may take to be ready, the compilation of its policies included.
+/// Time limit for the service to become ready, which includes the compilation of its policies.
 const START: Duration = Duration::from_mins(2);
 
-/// A running service; it ends with this value.
+/// A running service; it ends when this value is dropped.
 pub struct Service {
     process: Option<Child>,
     folder: TempDir,
@@ -31,30 +31,30 @@ pub struct Service {
     fault: Option<String>,
 }
 
-/// What a process has used.
+/// CPU time and memory of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
-    /// Computing time, in user and system mode.
+    /// CPU time, in user and system mode.
     pub cpu: Duration,
-    /// The most memory it was resident with, in KiB.
+    /// Largest resident memory so far, in KiB.
     pub peak_kib: i64,
 }
 
 impl Service {
-    /// Starts `binary` with the site that most tests use: the policy `stagehand`, and users without numbers of their
-    /// own run as 1000.
+    /// Starts `binary` with the configuration of most tests: the policy `stagehand`, and uid 1000 for users without
+    /// numbers.
     pub async fn start(binary: &str) -> anyhow::Result<Self> {
         Self::start_with(binary, |_| {}).await
     }
 
-    /// The same, with changes to the configuration.
+    /// Like [`Self::start`], with changes to the configuration.
     pub async fn start_with(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let mut service = Self::prepare(binary, change)?;
         service.run().await?;
         Ok(service)
     }
 
-    /// Writes the configuration, and starts nothing.
+    /// Writes the configuration without starting the service.
     pub fn prepare(binary: &str, change: impl FnOnce(&mut Value)) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let service =
@@ -64,19 +64,19 @@ impl Service {
         Ok(service)
     }
 
-    /// Writes another configuration, for its next start.
+    /// Writes another configuration, for the next start.
     pub fn reconfigure(&self, change: impl FnOnce(&mut Value)) -> anyhow::Result<()> {
         let mut config = self.config();
         change(&mut config);
         Ok(std::fs::write(self.config_file(), serde_json::to_vec_pretty(&config)?)?)
     }
 
-    /// The next process meets a fault at a named point, such as `abort before delete Pod`; the one after does not.
+    /// Lets the next process fail at a named point, such as `abort before delete Pod`, but not the process after it.
     pub fn meets(&mut self, fault: &str) {
         self.fault = Some(fault.to_owned());
     }
 
-    /// Waits until the process has died by itself.
+    /// Waits until the process has ended by itself.
     pub async fn death(&mut self) -> anyhow::Result<()> {
         let process = self.process.as_mut().context("it does not run")?;
         let mut again = tokio::time::interval(Duration::from_millis(20));
@@ -91,7 +91,7 @@ impl Service {
         Ok(())
     }
 
-    /// Starts it, and waits until it is ready.
+    /// Starts the service, and waits until it is ready.
     pub async fn run(&mut self) -> anyhow::Result<()> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_file())?;
         let mut command = self.command();
@@ -108,23 +108,23 @@ impl Service {
             .with_context(|| format!("not ready; its log:\n{}", self.log()))
     }
 
-    /// Runs it to its end, for configurations that it refuses.
+    /// Runs the service until it ends by itself, for configurations that it refuses.
     pub fn run_to_end(&self) -> anyhow::Result<Output> {
         let mut process = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut stderr = process.stderr.take().context("no stderr")?;
-        // Its end of the pipe closes when it ends.
+        // The pipe is closed when the process ends.
         let mut said = Vec::new();
         stderr.read_to_end(&mut said)?;
         Ok(Output { status: process.wait()?, stdout: Vec::new(), stderr: said })
     }
 
-    /// Kills it without warning, and starts it again.
+    /// Kills the service without warning, and starts it again.
     pub async fn crash_and_restart(&mut self) -> anyhow::Result<()> {
         self.kill();
         self.run().await
     }
 
-    /// What its process has used so far.
+    /// CPU time and memory of the process so far.
     pub fn usage(&self) -> anyhow::Result<Usage> {
         let id = self.process.as_ref().context("it does not run")?.id();
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
@@ -141,14 +141,14 @@ impl Service {
         })
     }
 
-    /// Asks it to end, as a cluster does, and waits for that.
+    /// Asks the service to end with SIGTERM, as a cluster does, and waits until it has ended.
     pub fn end(&mut self) -> anyhow::Result<std::process::ExitStatus> {
         let mut process = self.process.take().context("it does not run")?;
         Command::new("kill").args(["-TERM", &process.id().to_string()]).status()?;
         Ok(process.wait()?)
     }
 
-    /// A client for a user with the scope of ordinary users.
+    /// A client for a user, with the scope of ordinary users.
     pub fn user(&self, name: &str) -> anyhow::Result<Client> {
         self.client(name, &[Scope::ExecNotebook])
     }
@@ -163,7 +163,7 @@ impl Service {
         self.client("admin", &[Scope::AdminNotebook])
     }
 
-    /// A client for anyone.
+    /// A client for any user, with these scopes.
     pub fn client(&self, name: &str, scopes: &[Scope]) -> anyhow::Result<Client> {
         let token = format!("{name}-{scopes:?}").replace([' ', ',', '[', ']'], "");
         let entry = TokenEntry {
@@ -183,34 +183,34 @@ impl Service {
         Client::new(self.api())
     }
 
-    /// A client of the probes.
+    /// A client of the address for health and metrics.
     pub fn probes(&self) -> Client {
         Client::new(self.health())
     }
 
-    /// A client of its cluster as any other, over the network.
+    /// A client of the service's cluster, over the network.
     pub async fn cluster(&self) -> anyhow::Result<kube::Client> {
         let kubeconfig = Kubeconfig::read_from(self.folder().join("state/kubeconfig"))?;
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         Ok(kube::Client::try_from(config)?)
     }
 
-    /// Where the API listens.
+    /// The address of the API.
     pub fn api(&self) -> SocketAddr {
         (self.address, 8090).into()
     }
 
-    /// Where the probes are.
+    /// The address for health and metrics.
     pub fn health(&self) -> SocketAddr {
         (self.address, 8091).into()
     }
 
-    /// Its process, while it runs.
+    /// The id of the process, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
     }
 
-    /// The folder of its configuration and state.
+    /// The folder with the service's configuration and state.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -220,7 +220,7 @@ impl Service {
         self.folder().join("config.yaml")
     }
 
-    /// Everything it has logged.
+    /// The whole log of the service.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
@@ -236,7 +236,7 @@ impl Service {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("serve").arg("--config").arg(self.config_file()).env_remove("RUST_LOG");
-        // As `make run` starts it, and as `deploy/README.md` advises.
+        // Set by `make run`, too, and recommended in `deploy/README.md`.
         command.env("MALLOC_ARENA_MAX", "1");
         command
     }
@@ -255,7 +255,7 @@ impl Service {
         }
     }
 
-    /// The configuration file of most tests. JSON is YAML.
+    /// The configuration of most tests. JSON is YAML.
     fn config(&self) -> Value {
         json!({
             "http": { "listen": self.api(), "health_listen": self.health() },
@@ -275,7 +275,7 @@ impl Service {
         })
     }
 
-    /// Kills it without warning.
+    /// Kills the service without warning.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -293,7 +293,7 @@ impl Drop for Service {
     }
 }
 
-/// An address for one service alone: Linux answers on all of 127/8, so that no two tests ever want the same port.
+/// An address for one service alone: Linux answers on all of 127/8, so that parallel tests never need the same port.
 pub(crate) fn own_address() -> Ipv4Addr {
     static COUNT: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();

@@ -1,4 +1,4 @@
-//! The command line as its users meet it: a process, its answers and its exit code.
+//! The command line as users run it: a process with output and exit code.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use wasmspawner_tests::service::Service;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
-/// What a command answered.
+/// The result of a command.
 struct Ended {
     code: i32,
     stdout: String,
@@ -33,7 +33,7 @@ fn run(arguments: &[&str]) -> Ended {
     Ended { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// A site with the policy `default`, and nothing running.
+/// A site with the policy `default`; the service is not started.
 fn site(change: impl FnOnce(&mut Value)) -> Service {
     Service::prepare(BINARY, |config| {
         config["policies"] = json!([{
@@ -167,7 +167,7 @@ async fn volumes_are_shown_and_released() {
     assert_eq!(labs(&["volumes", "ada", "--release"]).ok(), "nublado-ada/claim-ada  deleted\n");
 }
 
-/// `wasmspawner labs` for a running service. The one-machine mode keeps its tokens where its configuration is.
+/// Runs `wasmspawner labs` for a running service. The one-machine mode keeps its tokens beside its configuration.
 fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Ended {
     let url = format!("http://{}/spawner/v1", service.api());
     let state_dir = service.folder().to_str().unwrap().to_owned();

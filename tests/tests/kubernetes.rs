@@ -1,5 +1,5 @@
-//! The service on a Kubernetes, with the permissions that `deploy/permissions.yaml` gives it and no more. The kubelet of
-//! the one-machine cluster is the only node there.
+//! The service on a real Kubernetes, with exactly the permissions in `deploy/permissions.yaml`. The only node is the
+//! one-machine cluster's kubelet.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "what is skipped is told")]
@@ -32,7 +32,7 @@ async fn labs_live_on_a_kubernetes() {
         return cluster.leave().await.unwrap();
     }
     let token = account(&cluster).await;
-    // Another test may have been killed here.
+    // An earlier test may have been killed and left the definition behind.
     remove_definition(cluster.client.clone()).await.unwrap();
     a_cluster_without_the_definition(&cluster, &token);
     install_definition(&cluster).await;
@@ -143,7 +143,7 @@ async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
     assert!(!service.log().contains("forbidden"), "{}", service.log());
 }
 
-/// Waits for the end of an object whose deletion was accepted.
+/// Waits until an object whose deletion was accepted is gone.
 async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
     let mut again = tokio::time::interval(Duration::from_millis(100));
     let waiting = async {
@@ -154,7 +154,7 @@ async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
     tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
 }
 
-/// A service that is not running yet. Its labs' namespaces begin with the test's, and their homes are on claims.
+/// A service that is not started yet. The names of its labs' namespaces begin with the test's; homes are volume claims.
 fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let kubeconfig = service.folder().join("kubeconfig");
@@ -176,7 +176,7 @@ fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
             });
             let name = format!("{}-{namespaces}-{{user_server}}", cluster.namespace);
             config["names"] = json!({ "namespace": name });
-            // The site has homes; the other policy says what becomes of the pod.
+            // The policy `default` defines the homes; the other policy controls the simulated pod.
             let default = guests::component("policy-default");
             let site = json!({ "name": "default", "path": default, "config": homes });
             config["policies"].as_array_mut().unwrap().insert(0, site);
@@ -185,14 +185,14 @@ fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
     service
 }
 
-/// A service that cannot keep records does not start, and says what to do.
+/// A service that cannot store records does not start, and says what to do.
 fn a_cluster_without_the_definition(cluster: &Cluster, token: &str) {
     let output = service(cluster, token, "delete").run_to_end().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("wasmspawner crds | kubectl apply -f -"), "{said}");
 }
 
-/// What `deploy/crds.yaml` has.
+/// Installs `deploy/crds.yaml`.
 async fn install_definition(cluster: &Cluster) {
     const FILE: &str = include_str!("../../deploy/crds.yaml");
     let definition: CustomResourceDefinition = serde_saphyr::from_str(FILE).unwrap();
@@ -212,7 +212,7 @@ async fn install_definition(cluster: &Cluster) {
     assert!(non_structural.is_none(), "{non_structural:?}");
 }
 
-/// The account of `deploy/permissions.yaml` in the test's namespace; a token of it.
+/// Creates the account of `deploy/permissions.yaml` in the test's namespace. Returns a token of it.
 async fn account(cluster: &Cluster) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let account = serde_json::from_value(json!({ "metadata": { "name": "wasmspawner" } })).unwrap();
@@ -232,7 +232,7 @@ async fn account(cluster: &Cluster) -> String {
     token.status.unwrap().token.unwrap()
 }
 
-/// What `deploy/permissions.yaml` has, for a namespace of another name; cluster-wide objects are called after it.
+/// The objects of `deploy/permissions.yaml` for another namespace, whose name cluster-wide objects get, too.
 fn permissions(namespace: &str) -> Vec<DynamicObject> {
     const FILE: &str = include_str!("../../deploy/permissions.yaml");
     let mut objects: Vec<Value> = serde_saphyr::from_multiple(FILE).unwrap();

@@ -1,4 +1,4 @@
-//! Which package may depend on what.
+//! The allowed dependencies of each package.
 
 use super::hold;
 use super::tree::{read, texts};
@@ -46,7 +46,7 @@ fn ours(dependencies: &[String]) -> Vec<String> {
     dependencies.iter().filter(|name| name.starts_with("wasmspawner")).cloned().collect()
 }
 
-/// The names in `[dependencies]` and `[target....dependencies]`, but not those of tests.
+/// The names in `[dependencies]` and `[target....dependencies]`, without dependencies of tests.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut inside = false;
     let mut names = Vec::new();

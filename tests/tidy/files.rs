@@ -1,9 +1,9 @@
-//! What files are called, how long they are, and what stands in their first line.
+//! Rules for names, lengths and first lines of files.
 
 use super::hold;
 use super::tree::{Text, read, texts};
 
-/// Longer files, each with its reason.
+/// Files that may be longer, each with its reason.
 pub(crate) const LONG: [(&str, &str); 0] = [];
 
 const LONGEST: usize = 400;
@@ -88,7 +88,7 @@ fn the_top_level_is_the_owners() {
     );
 }
 
-/// Sources in Rust and Python.
+/// All sources in Rust and Python.
 fn code() -> Vec<Text> {
     texts().into_iter().filter(|file| file.is(".rs") || file.is(".py")).collect()
 }

@@ -1,4 +1,4 @@
-//! Rules of this repository that no compiler knows. Each is a test, and says why it is there when it fails.
+//! Rules of this repository that the compiler does not check. Each is a test whose message gives the reason.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ mod tests;
 mod tree;
 mod words;
 
-/// Fails with the rule's reason and every offence.
+/// Fails with the rule's reason and all offences, unless there are none.
 fn hold(reason: &str, offences: &[String]) {
     assert!(offences.is_empty(), "\n{reason}\n  {}\n", offences.join("\n  "));
 }

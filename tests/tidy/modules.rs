@@ -1,11 +1,11 @@
-//! Which module of the server may know which.
+//! The allowed imports between the modules of the server.
 
 use super::hold;
 use super::tree::{Text, rust_in};
 
 const SERVER: &str = "host/server/src/";
 
-/// Each module and the modules it may name. `run` puts everything together, and only `cli` starts it.
+/// Each module, and the modules it may import. `run` connects all modules, and only `cli` may import it.
 const KNOWS: [(&str, &[&str]); 14] = [
     ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
     ("http", &["outgoing", "spawner", "telemetry"]),
@@ -87,14 +87,14 @@ fn wire_types_stay_in_http() {
     hold("What goes over the wire is described where it is sent, in http/:", &offences);
 }
 
-/// The module of a file: a folder, or a file of its own. The crate's roots belong to none.
+/// The module of a file: its folder, or the file itself. The crate's roots belong to no module.
 fn module(file: &Text) -> Option<String> {
     let path = file.path.strip_prefix(SERVER)?;
     let module = path.split('/').next()?.trim_end_matches(".rs");
     (!matches!(module, "lib" | "main")).then(|| module.to_owned())
 }
 
-/// What follows `crate::`, each name of `crate::{a, b::c}` included.
+/// The names that follow `crate::`, including each name of `crate::{a, b::c}`.
 fn modules_named(text: &str) -> Vec<String> {
     let ident =
         |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };

@@ -1,10 +1,10 @@
-//! How tests wait.
+//! Rules for how tests wait.
 
 use super::files::LONG;
 use super::hold;
 use super::tree::{Text, texts};
 
-/// Files that may sleep, each with its reason.
+/// Files whose tests may sleep, each with its reason.
 const MAY_SLEEP: [(&str, &str); 7] = [
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
     ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
@@ -29,7 +29,7 @@ fn tests_wait_for_what_they_need() {
         if file.path.starts_with("tests/tidy/") || MAY_SLEEP.iter().any(|(path, _)| *path == file.path) {
             continue;
         }
-        // On a paused clock a sleep takes no time, and says in which order things happen.
+        // With a paused clock a sleep takes no time, and only determines the order of events.
         if file.text.contains("start_paused = true") || file.text.contains("time::pause()") {
             continue;
         }
@@ -53,7 +53,7 @@ fn nobody_is_excused_who_is_gone() {
     hold("An exception for a file that is no more hides the next one of its name:", &offences);
 }
 
-/// The lines of a file that belong to tests: all of it in a folder of tests, else the modules for tests inside it.
+/// The lines of a file that are tests: all lines in a folder of tests, and otherwise those in its modules for tests.
 fn test_lines(file: &Text) -> Vec<(usize, &str)> {
     let whole = file.path.starts_with("tests/") || file.path.contains("/tests/") || file.stem() == "tests";
     let lines: Vec<(usize, &str)> =

@@ -1,16 +1,16 @@
-//! The repository's own files.
+//! The files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A text file, with its path from the repository's root.
+/// A text file, with its path relative to the root of the repository.
 pub(crate) struct Text {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
 impl Text {
-    /// The file's name without its ending; for `mod.rs` the folder's.
+    /// The file's name without its extension; for `mod.rs` the name of the folder.
     pub(crate) fn stem(&self) -> &str {
         let path = self.path.trim_end_matches("/mod.rs");
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -22,7 +22,7 @@ impl Text {
     }
 }
 
-/// All text files, sorted; nothing that was built, installed or is git's own.
+/// All text files, sorted, without built or installed files and those of git.
 pub(crate) fn texts() -> Vec<Text> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let mut found = Vec::new();
@@ -32,12 +32,12 @@ pub(crate) fn texts() -> Vec<Text> {
     found
 }
 
-/// The Rust sources under a folder.
+/// The Rust sources in a folder.
 pub(crate) fn rust_in(folder: &str) -> Vec<Text> {
     texts().into_iter().filter(|file| file.is(".rs") && file.path.starts_with(folder)).collect()
 }
 
-/// The text of one file, which must be there.
+/// The text of a file. Panics if the file does not exist.
 pub(crate) fn read(path: &str) -> String {
     let found = texts().into_iter().find(|file| file.path == path);
     found.unwrap_or_else(|| panic!("{path} is missing")).text

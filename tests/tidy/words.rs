@@ -1,11 +1,11 @@
-//! Words that must not stand in the repository, and those that need a reason beside them.
+//! Words that must not occur in the repository, and words that need a reason beside them.
 
 use super::hold;
 use super::tree::texts;
 
 #[test]
 fn the_repository_stands_alone() {
-    // Written in pieces, so that this file has none of them.
+    // Written in parts, so that this file does not contain the words.
     let foreign = [
         concat!("../", "shared"),
         concat!("/work", "/"),
@@ -23,7 +23,7 @@ fn the_repository_stands_alone() {
     hold("Paths of one machine mean nothing to whoever clones this:", &offences);
 }
 
-/// True if `word` stands in the line and is not the rest of a longer path, such as a home's own `work` folder.
+/// True if `word` occurs in the line and is not the end of a longer path, such as a home's own `work` folder.
 fn starts_a_path(line: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '}' | '~');
     line.match_indices(word).any(|(at, _)| !line[..at].ends_with(inside))

@@ -1,4 +1,5 @@
-//! Who may do what: scopes, and what each action needs (seed 000, "Credential scopes required").
+//! Access rules: the scopes of a credential, and the scope that each action needs (SQR-066, "Credential scopes
+//! required").
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::Username;
 
-/// What a credential is good for.
+/// A permission that a credential carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Scope {
-    /// A user, on their own labs.
+    /// A user, for their own labs only.
     #[serde(rename = "exec:notebook")]
     ExecNotebook,
-    /// The Hub: sees and stops every lab. Seed 000 writes it `admin:jupyterlab` in places.
+    /// The Hub: may read and stop every lab. Some texts of SQR-066 call this scope `admin:jupyterlab`.
     #[serde(rename = "admin:jupyterhub", alias = "admin:jupyterlab")]
     AdminJupyterhub,
-    /// An administrator: may do everything, for everyone.
+    /// An administrator: may do everything for every user.
     #[serde(rename = "admin:notebook")]
     AdminNotebook,
 }
@@ -26,13 +27,13 @@ pub enum Scope {
 /// The scopes of one credential.
 pub type ScopeSet = BTreeSet<Scope>;
 
-/// The text names no scope of this service.
+/// The text is not a scope of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a scope is `exec:notebook`, `admin:jupyterhub` or `admin:notebook`")]
 pub struct NotAScope;
 
 impl Scope {
-    /// The scope as it is written everywhere.
+    /// The scope as it is written in configuration files and tokens.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ExecNotebook => "exec:notebook",
@@ -61,7 +62,7 @@ impl FromStr for Scope {
     }
 }
 
-/// What someone wants to do.
+/// An action that a caller wants to perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access<'a> {
     /// List everyone's labs.
@@ -74,26 +75,26 @@ pub enum Access<'a> {
     ReleaseVolumes,
     /// Read or reload the site's policies.
     ManagePolicies,
-    /// See and delete what belongs to no lab.
+    /// List and delete objects that belong to no lab.
     ManageOrphans,
 }
 
-/// By what right something may be done.
+/// The reason why an action is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
-    /// It is the caller's own lab.
+    /// The lab is the caller's own.
     Owner,
-    /// The caller may do it to everyone's.
+    /// The caller may perform the action for every user.
     Administrator,
 }
 
-/// The action is not allowed, and what would allow it.
+/// The action is not allowed. The error lists the scopes that would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// The credential is good for nobody's lab, or for nothing of this kind.
+    /// The credential has none of the scopes that this action needs.
     #[error("this needs one of the scopes {}", listed(.0))]
     Scope(&'static [Scope]),
-    /// The credential is good for the caller's own lab only.
+    /// The credential is valid for the caller's own lab only.
     #[error("this is another user's lab; it needs one of the scopes {}", listed(.0))]
     AnotherUser(&'static [Scope]),
 }
@@ -101,7 +102,7 @@ pub enum Forbidden {
 const ADMINS: &[Scope] = &[Scope::AdminJupyterhub, Scope::AdminNotebook];
 const ADMIN: &[Scope] = &[Scope::AdminNotebook];
 
-/// May `caller`, holding `scopes`, do this, and by what right?
+/// Decides whether `caller`, holding `scopes`, may perform `action`, and why.
 pub fn permit(caller: &Username, scopes: &ScopeSet, action: Access<'_>) -> Result<Permit, Forbidden> {
     let (owner, admins) = match action {
         Access::ListLabs | Access::ReleaseVolumes => (None, ADMINS),
@@ -128,8 +129,8 @@ fn listed(scopes: &[Scope]) -> String {
 mod tests {
     use super::*;
 
-    /// Rows: action; then, for the owner and for somebody else, whether no scope, `exec:notebook`,
-    /// `admin:jupyterhub` and `admin:notebook` each suffice. Transcribed from the routes of seed 000.
+    /// Columns: the action; then, first for the owner and then for another user, whether each of these is enough: no
+    /// scope, `exec:notebook`, `admin:jupyterhub`, `admin:notebook`. The rows follow the routes of SQR-066.
     #[test]
     fn the_table_of_routes() {
         let owner = Username::parse("rra").unwrap();

@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing wrong with one field: a key of the form, or a path into a configuration or an answer.
+/// An error in one field: a key of the form, or a path into a configuration or an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldError {
-    /// Which field. For options the bare key (`size`), for anything deeper a path (`env[3].name`).
+    /// The field: for options the key (`size`), for anything nested a path (`env[3].name`).
     pub field: String,
-    /// What is wrong and what would be right.
+    /// What is wrong and what would be accepted.
     pub message: String,
 }
 
 impl FieldError {
-    /// An error of `field`.
+    /// An error in `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }

@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::path;
 
-/// What the operator allows one policy beyond the ordinary. Part of the operator's configuration, never of the
-/// policy's own.
+/// Privileged settings that the operator allows one policy to use. They are part of the operator's configuration, and
+/// never of the policy's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[expect(clippy::struct_excessive_bools, reason = "independent grants, each named in the configuration")]
 pub struct Grants {
-    /// Init containers with the profile `privileged`.
+    /// Allows init containers with the profile `privileged`.
     pub privileged_init: bool,
-    /// Init containers with the profile `baseline`, which may run as root.
+    /// Allows init containers with the profile `baseline`, which may run as root.
     pub run_as_root_init: bool,
-    /// Paths of the node; what lies below them is allowed too. May contain template fields.
+    /// Paths of the node that may be mounted, with everything below them. May contain template fields.
     pub host_path: Vec<String>,
-    /// A form in the policy's own HTML.
+    /// Allows a form that is the policy's own HTML.
     pub raw_html: bool,
-    /// Paths of the Pod that a patch may set, dotted and without list positions: `spec.hostAliases`,
-    /// `spec.containers.lifecycle`. What lies below them is allowed too.
+    /// Paths of the Pod that a patch may set, with everything below them; dotted and without list positions:
+    /// `spec.hostAliases`, `spec.containers.lifecycle`.
     pub pod_patch: Vec<String>,
-    /// Secrets of the lab's namespace, by name. May contain template fields.
+    /// Names of Secrets in the lab's namespace that may be used. May contain template fields.
     pub secrets: Vec<String>,
-    /// Environment variables that are reserved for the Hub.
+    /// Allows to set environment variables that are reserved for the Hub.
     pub env_prefixes_reserved_override: bool,
 }
 
@@ -64,17 +64,17 @@ impl fmt::Display for Grant {
     }
 }
 
-/// Something a policy asks for that nobody granted it.
+/// A setting in a policy's answer that its grants do not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("policy `{policy}`: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
 pub struct GrantViolation {
     /// The policy's name.
     pub policy: String,
-    /// Where in its answer.
+    /// The path of the field in the policy's answer.
     pub field: String,
     /// The grant that would allow it.
     pub grant: Grant,
-    /// What the grant would have to list, when it is a list.
+    /// The value that a grant with a list would have to contain.
     pub wanted: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Wanted<'_> {
     }
 }
 
-/// Something in an answer that needs a grant.
+/// A setting in an answer that needs a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) field: String,
@@ -106,7 +106,7 @@ impl Need {
 }
 
 impl Grants {
-    /// The kinds of grant that are given.
+    /// The kinds of grants that are given.
     pub fn given(&self) -> Vec<Grant> {
         let given = [
             (Grant::PrivilegedInit, self.privileged_init),

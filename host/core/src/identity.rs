@@ -1,26 +1,26 @@
-//! Who a request acts for, as the identity provider describes them.
+//! The user for whom a request is made, as the identity provider describes them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::Username;
 
-/// A user with the numbers that file systems know them by (seed "UID and GIDs").
+/// A user with their POSIX user and group numbers (SQR-066, "UID and GIDs").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// The Hub's name for the user, raw.
+    /// The username as JupyterHub has it.
     pub username: Username,
-    /// The user the lab's processes run as.
+    /// The user number that the lab's processes run as.
     pub uid: u32,
     /// The primary group of the lab's processes.
     pub gid: u32,
     /// Every group of the user; the primary one may be among them.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// For policies; never needed by the service.
+    /// The mail address. Only policies use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// For policies and the form's greeting.
+    /// The name shown in the form's greeting. Policies get it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
@@ -30,13 +30,13 @@ pub struct Identity {
 pub struct Group {
     /// The group's name.
     pub name: String,
-    /// The group's number; seed 000 writes it `id`.
+    /// The group's number. SQR-066 calls it `id`.
     #[serde(default, rename = "id", alias = "gid", skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
 }
 
 impl Identity {
-    /// The groups that a process can be in besides its primary one, in the order given, each once.
+    /// The group numbers of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut gids = Vec::new();
         for gid in self.groups.iter().filter_map(|group| group.gid) {

@@ -1,4 +1,4 @@
-//! Which lab, and which operation on it.
+//! Identifies a lab and an operation on it.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::names::{ServerName, Username};
 /// One lab: a user's server. The default server has the empty name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct LabKey {
-    /// Whose lab.
+    /// The lab's user.
     pub user: Username,
-    /// Which of their servers.
+    /// The user's server.
     pub server: ServerName,
 }
 
@@ -39,19 +39,19 @@ impl fmt::Display for LabKey {
     }
 }
 
-/// Names one operation on a lab: `UUIDv7`, so that ids sort by the time the operation began. It is a label of the
-/// lab's pod and the first part of every event id.
+/// Identifies one operation on a lab. It is a `UUIDv7`, so that ids sort by the time the operation began. It is a label
+/// of the lab's pod and the first part of every event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct JobId(#[schemars(with = "String")] Uuid);
 
 impl JobId {
-    /// Wraps an id that the caller made; the core has neither clock nor randomness.
+    /// Wraps an id that the caller generated; this crate has neither clock nor randomness.
     pub fn new(id: Uuid) -> Self {
         Self(id)
     }
 
-    /// No operation's id.
+    /// The nil id, which belongs to no operation.
     pub fn nil() -> Self {
         Self(Uuid::nil())
     }

@@ -1,7 +1,7 @@
 //! The pure core of wasmspawner: decisions as data.
 //!
-//! Nothing here performs IO, spawns a task or reads a clock: the time is an argument (`now`), observations come in as
-//! values, and what should happen goes out as values. The crate's dependency list is the guard of that rule.
+//! No code here performs IO, spawns a task or reads a clock: the time (`now`) and all observations are arguments, and
+//! actions are returned as values. The crate depends on no library for IO or async tasks.
 
 pub mod access;
 pub mod config;

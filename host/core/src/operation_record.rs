@@ -9,45 +9,45 @@ use crate::lifecycle::{Operation, OperationKind, Outcome};
 use crate::progress::{Entry, LoggedEntry, StageReport};
 use crate::stage::{Finding, Stage};
 
-/// What happened in one operation.
+/// The history of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRecord {
     /// The operation.
     pub job_id: JobId,
-    /// On which lab.
+    /// The lab.
     #[serde(flatten)]
     pub key: LabKey,
-    /// What it was to do.
+    /// The kind of operation.
     pub kind: OperationKind,
     /// When it began.
     #[schemars(with = "String")]
     pub started_at: Timestamp,
-    /// When it ended; absent while it goes on.
+    /// When it ended; absent while it is under way.
     #[schemars(with = "Option<String>")]
     pub ended_at: Option<Timestamp>,
-    /// How it ended; absent while it goes on.
+    /// How it ended; absent while it is under way.
     pub outcome: Option<Outcome>,
-    /// The stages it went through, in order.
+    /// The stages that it passed through, in order.
     pub stages: Vec<StageSpan>,
-    /// Everything that was said.
+    /// All entries of its log.
     pub events: Vec<LoggedEntry>,
-    /// What the cluster said about the lab's pod and volumes, oldest first; not more than [`MOST_FINDINGS`].
+    /// The cluster's events about the lab's pod and volumes, oldest first; at most [`MOST_FINDINGS`].
     #[serde(default)]
     pub cluster_events: Vec<NotedFinding>,
 }
 
-/// Something that the cluster said, and since when.
+/// A finding of the cluster, and when it was first observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotedFinding {
-    /// When it was first seen here.
+    /// When the service first observed it.
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// What it is.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
 }
 
-/// Findings that are kept of one operation. Kubernetes folds repeats, so that a lab rarely has twenty.
+/// Largest number of findings kept for one operation. Kubernetes combines repeats, so a lab rarely has twenty.
 pub const MOST_FINDINGS: usize = 100;
 
 /// The time spent in one stage.
@@ -55,12 +55,12 @@ pub const MOST_FINDINGS: usize = 100;
 pub struct StageSpan {
     /// The stage.
     pub stage: Stage,
-    /// Why, in `CamelCase`, as of its beginning.
+    /// The reason when the stage was entered, in `CamelCase`.
     pub reason: String,
     /// When it was entered.
     #[schemars(with = "String")]
     pub entered_at: Timestamp,
-    /// How long it took in milliseconds; absent while it lasts.
+    /// How long the stage took in milliseconds; absent while it lasts.
     pub duration_ms: Option<i64>,
 }
 
@@ -80,7 +80,7 @@ impl OperationRecord {
         }
     }
 
-    /// Notes what the cluster says now; answers whether that is more, or worse, than what was noted before.
+    /// Records the current findings. Returns true if one of them is new or more severe than before.
     pub fn note_findings(&mut self, findings: &[Finding], now: Timestamp) -> bool {
         let mut changed = false;
         let full = self.cluster_events.len() >= MOST_FINDINGS;
@@ -92,7 +92,7 @@ impl OperationRecord {
             };
             match self.cluster_events.iter_mut().find(same) {
                 Some(noted) if noted.finding == *finding => {}
-                // Trouble that is over is told as information; it was trouble all the same.
+                // A problem that has passed is reported as information; the history keeps its highest severity.
                 Some(noted) => {
                     let worse = noted.finding.severity.max(finding.severity);
                     let more = noted.finding.count.max(finding.count);
@@ -109,7 +109,7 @@ impl OperationRecord {
         changed
     }
 
-    /// Notes what was said.
+    /// Adds an entry of the log.
     pub fn note(&mut self, logged: &LoggedEntry) {
         if let Entry::Stage(report) = &logged.entry {
             self.enter(report);
@@ -117,7 +117,7 @@ impl OperationRecord {
         self.events.push(logged.clone());
     }
 
-    /// Notes how the operation ended.
+    /// Records how the operation ended.
     pub fn end(&mut self, outcome: Outcome, now: Timestamp) {
         self.leave(now);
         self.ended_at = Some(now);

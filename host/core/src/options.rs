@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The options of a lab: what the spawn form's submission became, one value a key.
+/// The options of a lab: the submitted spawn form, with one value for each key.
 pub type Options = BTreeMap<String, Value>;
 
 /// One value of the spawn form.
 ///
-/// As JSON and YAML it is the bare scalar; whole numbers that fit are integers.
+/// In JSON and YAML it is a plain scalar; whole numbers that fit are integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -18,7 +18,7 @@ pub enum Value {
     Boolean(bool),
     /// A whole number.
     Integer(i64),
-    /// Any other number; never NaN or infinite once it passed through JSON.
+    /// Any other number. A value that was read from JSON is never NaN or infinite.
     Number(f64),
     /// Text.
     Text(String),

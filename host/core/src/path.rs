@@ -1,11 +1,11 @@
-//! Shapes of strings that Kubernetes checks but has no name for.
+//! Rules for strings that Kubernetes validates without defining a type for them.
 
-/// An absolute path without `..` and without what Kubernetes refuses in mounts.
+/// True for an absolute path without `..` and without characters that Kubernetes refuses in mounts.
 pub(crate) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') && is_plain(path)
 }
 
-/// A relative path that stays below where it starts.
+/// True for a relative path that stays below its starting point.
 pub(crate) fn is_relative(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && is_plain(path)
 }
@@ -21,7 +21,7 @@ pub(crate) fn is_field_at_or_below(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A key of a ConfigMap or Secret.
+/// True for a valid key of a `ConfigMap` or Secret.
 pub(crate) fn is_key(key: &str) -> bool {
     let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     !key.is_empty() && key.len() <= 253 && key.bytes().all(inside) && key != "." && !key.starts_with("..")

@@ -1,19 +1,19 @@
-//! Text that must not be seen.
+//! Credentials that must not be shown.
 
 use std::fmt;
 
-/// A credential. It has no `Display` and no `Serialize`, and its `Debug` says only that it is there, so that it
-/// reaches a log or an answer by no accident.
+/// A credential. It has no `Display` and no `Serialize`, and its `Debug` does not show the value, so that the value
+/// cannot reach a log or an answer of the API by accident.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct SecretString(String);
 
 impl SecretString {
-    /// Takes the credential in.
+    /// Wraps the credential.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The credential itself: for building a Secret or a request, nothing else.
+    /// The credential itself. Use it only to build a Secret or a request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -25,17 +25,17 @@ impl fmt::Debug for SecretString {
     }
 }
 
-/// [`SecretString`] for values that need not be text, such as a keytab.
+/// Like [`SecretString`], for values that need not be text, such as a keytab.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct SecretBytes(Vec<u8>);
 
 impl SecretBytes {
-    /// Takes the credential in.
+    /// Wraps the credential.
     pub fn new(value: impl Into<Vec<u8>>) -> Self {
         Self(value.into())
     }
 
-    /// The credential itself: for building a Secret, nothing else.
+    /// The credential itself. Use it only to build a Secret.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

@@ -8,19 +8,19 @@ use crate::names::EnvName;
 use crate::options::Options;
 use crate::secret::SecretString;
 
-/// What somebody wants to start: parsed, not yet decided.
+/// A parsed request to start a lab, before policies have decided about it.
 #[derive(Debug, Clone)]
 pub struct SpawnRequest {
-    /// Which lab.
+    /// The lab to start.
     pub key: LabKey,
-    /// Whose it is; the name is `key.user`.
+    /// The lab's user; the username is `key.user`.
     pub identity: Identity,
-    /// The submission of the spawn form.
+    /// The options that were submitted with the spawn form.
     pub options: Options,
-    /// Environment from the Hub. Credentials in it end up in the lab's Secret.
+    /// Environment variables from the Hub. Credentials among them go into the lab's Secret.
     pub env: BTreeMap<EnvName, String>,
     /// The user's notebook token, mounted into the lab.
     pub token: SecretString,
-    /// The name of who asks: the user, the Hub or an administrator.
+    /// Name of the caller: the user, the Hub or an administrator.
     pub requested_by: String,
 }

@@ -1,4 +1,4 @@
-//! Entries of the file of static tokens: one a line, so that a new token is an appended line.
+//! Entries of the file of static tokens. Each entry is one line, so that a token is added by appending a line.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use crate::access::ScopeSet;
 use crate::identity::{Group, Identity};
 use crate::names::Username;
 
-/// The SHA-256 of a token: what is kept instead of the token.
+/// The SHA-256 of a token. The token itself is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenDigest([u8; 32]);
 
 impl TokenDigest {
-    /// The digest of a presented token.
+    /// The digest of `token`.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
@@ -24,7 +24,7 @@ impl TokenDigest {
         &self.0
     }
 
-    /// 64 lower-case hexadecimal digits.
+    /// The digest as 64 lower-case hexadecimal digits.
     pub fn to_hex(&self) -> String {
         self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
@@ -46,7 +46,7 @@ impl TokenDigest {
     }
 }
 
-/// A digest may be shown, but nobody is helped by all of it.
+/// Shows only the beginning of the digest, which is enough to find it in the file.
 impl std::fmt::Debug for TokenDigest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "sha256:{}..", &self.to_hex()[..8])
@@ -79,29 +79,29 @@ impl<'de> Deserialize<'de> for TokenDigest {
     }
 }
 
-/// What one static token is good for. The file is a YAML list of these.
+/// One static token and its permissions. The token file is a YAML list of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenEntry {
     /// The SHA-256 of the token, in hexadecimal: `printf %s TOKEN | sha256sum`.
     pub sha256: TokenDigest,
-    /// Whose it is.
+    /// The user who owns the token.
     pub user: Username,
-    /// What it is good for.
+    /// The scopes that the token carries.
     pub scopes: ScopeSet,
-    /// With `gid`: the user's numbers, in place of the configured ones.
+    /// The user's number. Together with `gid` it overrides the configured identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// With `uid`: the primary group's number.
+    /// The number of the user's primary group, together with `uid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// The user's groups.
+    /// All groups of the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
 }
 
 impl TokenEntry {
-    /// The user, when the entry has their numbers.
+    /// The user's identity, if the entry has `uid` and `gid`.
     pub fn identity(&self) -> Option<Identity> {
         Some(Identity {
             username: self.user.clone(),
@@ -113,7 +113,7 @@ impl TokenEntry {
         })
     }
 
-    /// The line that adds this entry to a token file.
+    /// The line of the token file for this entry.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         Ok(format!("- {}\n", serde_json::to_string(self)?))
     }

@@ -1,5 +1,5 @@
-//! Forms and the HTML they become: `tests/golden/form/NAME.case.yaml` gives exactly `NAME.html`. `UPDATE_GOLDEN=1`
-//! writes it anew.
+//! Forms and the HTML that they render to: `tests/golden/form/NAME.case.yaml` must render to exactly `NAME.html`.
+//! `UPDATE_GOLDEN=1` rewrites the HTML files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -63,7 +63,7 @@ fn everything_referred_to_exists_once() {
     }
 }
 
-/// What a browser submits of an untouched form: one value a key.
+/// A browser submits one value for each key of an untouched form.
 #[test]
 fn every_key_is_submitted_once() {
     let html = every_kind();

@@ -1,4 +1,4 @@
-//! What a lab is after a restart, from its record and what the cluster shows.
+//! The state of a lab after a restart, from its record and the observed cluster.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -80,7 +80,7 @@ fn recovered(
     recover(spec, Some(status), deleted, observed, seen, LIMITS, job(2), at(now))
 }
 
-/// The recovered lab after it was shown what the cluster has, as a driver does at once.
+/// The recovered lab after its first observation, which a driver makes immediately.
 fn shown(mut recovered: Recovered, observed: &Observed, now: i64) -> Recovered {
     let policy = RestartPolicy::default();
     recovered.lab.step(Event::Tick, policy, at(now));
@@ -93,7 +93,7 @@ fn shown(mut recovered: Recovered, observed: &Observed, now: i64) -> Recovered {
     recovered
 }
 
-/// What the record says, what the cluster shows (pod, rest, stage), and the status right after the restart.
+/// Columns: the record; the cluster (pod, rest, stage); the status immediately after the restart.
 const CASES: &str = "
 a running lab                          | ready            | Present     Present     Running    | running
 a running lab that is restarting       | ready            | Present     Present     Starting   | running
@@ -181,7 +181,7 @@ proptest! {
         match &after.phase {
             Phase::Running(_) => prop_assert!(!stopped && !deleted && !failed && pod == Presence::Present),
             Phase::Starting(_) => prop_assert!(!stopped && !deleted && !ready && !pod.is_missing()),
-            // A lab that was ready and whose pod is gone has ended by itself.
+            // A lab that was ready and whose pod no longer exists has ended by itself.
             Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
             Phase::Leaving(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
             Phase::Stopping(_) | Phase::Failed(_) => {}

@@ -1,4 +1,4 @@
-//! What holds for any pod and any events, also such as no cluster would write.
+//! Properties of the analysis for every pod and all events, including ones that no cluster produces.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{
@@ -189,7 +189,7 @@ proptest! {
         );
         prop_assert!(!(critical && goes_on), "{analysis:#?}");
         prop_assert_eq!(pod.metadata.deletion_timestamp.is_some(), analysis.stage == Stage::Terminating);
-        // The same twice is the same, and the order in which events come means nothing for the stage.
+        // The analysis is deterministic, and the order of events does not affect the stage.
         let mut reversed = events.clone();
         reversed.reverse();
         prop_assert_eq!(analyze(Some(&ObservedPod::from(&pod)), &events, &policy, NOW), analysis.clone());

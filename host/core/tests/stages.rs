@@ -1,4 +1,4 @@
-//! Pods and events as clusters write them, and what is to be made of them: `tests/stages/*.yaml`.
+//! Pods and events as clusters produce them, and the expected stages: `tests/stages/*.yaml`.
 
 use std::path::PathBuf;
 

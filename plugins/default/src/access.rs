@@ -2,7 +2,7 @@ use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Section, User, Verdict, h
 
 use crate::DefaultPolicy;
 
-/// Who may start labs. Without lists, everybody.
+/// The users who may start labs. Without lists, every user may.
 #[derive(Default)]
 pub(crate) struct Access {
     allow_users: Vec<String>,
@@ -24,7 +24,7 @@ impl Access {
         read.unwrap_or_default()
     }
 
-    /// A denial wins over an allowance.
+    /// True if the user is allowed. A denial overrides an allowance.
     fn lets_in(&self, user: &User) -> bool {
         let everybody = self.allow_users.is_empty() && self.allow_groups.is_empty();
         let allowed =
@@ -35,7 +35,7 @@ impl Access {
 }
 
 impl hooks::Authorize for DefaultPolicy {
-    /// Stopping is never refused: who may not start a lab must still be able to end theirs.
+    /// A stop is never refused: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         if request.action == Action::Stop || self.access.lets_in(&request.user) {
             return Ok(Verdict::Allow);

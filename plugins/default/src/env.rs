@@ -4,7 +4,7 @@ use wasmspawner_sdk::pod::{EnvValue, EnvVar};
 /// A variable of the lab's environment.
 pub(crate) type Variable = EnvVar;
 
-/// Variables by name: a text, or an object that says where the value comes from.
+/// Reads variables by name. The value is a text, or an object that says where the value comes from.
 pub(crate) fn read(config: &mut Section<'_>, key: &'static str) -> Vec<Variable> {
     let entries: std::collections::BTreeMap<String, serde_json::Value> = config.or_default(key);
     let mut variables = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn read(config: &mut Section<'_>, key: &'static str) -> Vec<Variable>
     variables
 }
 
-/// Sets a variable, whatever it was before.
+/// Sets a variable, replacing an earlier value.
 pub(crate) fn set(env: &mut Vec<Variable>, variable: Variable) {
     env.retain(|before| before.name != variable.name);
     env.push(variable);

@@ -5,10 +5,10 @@ use wasmspawner_sdk::{Error, Options, Section, User, Value};
 use crate::profile::PROFILE;
 use crate::{env, template};
 
-/// Names the form has already.
+/// Names that fields of the form already have.
 const TAKEN: [&str; 3] = ["image", "size", PROFILE];
 
-/// A further field of the form, and what it does to the lab's environment.
+/// An additional field of the form, and the environment variables that it sets.
 pub(crate) struct Extra {
     field: Field,
     groups: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Extra {
 enum Effect {
     /// Variables that are set while a checkbox is on.
     WhenOn(Vec<(String, String)>),
-    /// A variable that gets the value.
+    /// The variable that gets the field's value.
     Value(Option<String>),
 }
 
@@ -87,7 +87,7 @@ impl Extra {
         open.then(|| self.field.clone())
     }
 
-    /// What the chosen value adds to the environment: templates of the operator's, or a text of the user's as it is.
+    /// Adds the variables of the chosen value. Texts of the operator are templates; text of the user is used unchanged.
     pub(crate) fn set(&self, options: &Options, env: &mut Vec<EnvVar>) -> Result<(), Error> {
         match (&self.effect, options.get(&self.field.name)) {
             (Effect::WhenOn(variables), Some(Value::Boolean(true))) => {

@@ -3,7 +3,7 @@ use wasmspawner_sdk::{Error, FieldError, Options, hooks, submission};
 
 use crate::DefaultPolicy;
 
-/// Up to so many images stand side by side as cards; more become a list.
+/// Up to this number images are shown as cards, and more of them as a list.
 const CARDS: usize = 4;
 
 impl hooks::Form for DefaultPolicy {

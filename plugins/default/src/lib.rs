@@ -1,8 +1,8 @@
-//! The policy for sites that need no code: sizes and images or KubeSpawner's profiles, environment, volumes, init containers, quotas and
-//! who may come in, all from its configuration (`schema.json`).
+//! The policy for sites that want no code of their own. Its configuration (`schema.json`) defines sizes and images or
+//! KubeSpawner's profiles, environment, volumes, init containers, quotas, and who may start labs.
 //!
-//! Strings of the configuration may contain the service's template fields. The service fills in the names and paths of
-//! storage, this policy the rest (`template`), before it puts anything of the user's beside them.
+//! Strings of the configuration may contain the service's template fields. The service expands them in names and paths
+//! of storage. This policy expands all others (`template`), before it adds values of users.
 
 mod access;
 mod env;
@@ -34,7 +34,7 @@ use quota::Quotas;
 use size::Size;
 use storage::Storage;
 
-/// A site, as its configuration describes it.
+/// The policy with its configuration.
 pub struct DefaultPolicy {
     images: Menu<ImageChoice>,
     sizes: Menu<Size>,

@@ -1,12 +1,12 @@
 use wasmspawner_sdk::form::Choice;
 use wasmspawner_sdk::{Error, Options, Section, User};
 
-/// One thing of several that a user may choose.
+/// One of several choices.
 pub(crate) struct Entry<T> {
     pub(crate) name: String,
     label: String,
     description: Option<String>,
-    /// Only members of these groups see it; everybody when empty.
+    /// Only members of these groups see the choice; if empty, every user does.
     groups: Vec<String>,
     pub(crate) value: T,
 }
@@ -17,14 +17,14 @@ impl<T> Entry<T> {
     }
 }
 
-/// What users choose from, and what is chosen at first.
+/// The choices, and the default among them.
 pub(crate) struct Menu<T> {
     key: &'static str,
     entries: Vec<Entry<T>>,
     default: Option<String>,
 }
 
-/// What reads the entry of a menu: its value, and its description when the configuration gives none.
+/// Reads an entry of a menu: its value, and a description for an entry whose configuration has none.
 type ReadEntry<T> = fn(&mut Section<'_>) -> (T, Option<String>);
 
 impl<T> Menu<T> {
@@ -72,14 +72,14 @@ impl<T> Menu<T> {
         if choices.is_empty() { Err(self.nothing_open()) } else { Ok(choices) }
     }
 
-    /// What is chosen at first: the configured default where this user may have it, else the first they may.
+    /// The initial choice: the configured default if this user may choose it, or else the first that they may choose.
     pub(crate) fn default(&self, user: &User) -> Option<&Entry<T>> {
         let mut open = self.entries.iter().filter(|entry| entry.open_to(user)).peekable();
         let first = open.peek().copied();
         open.find(|entry| Some(&entry.name) == self.default.as_ref()).or(first)
     }
 
-    /// What the options choose; `None` when the site has no such menu.
+    /// The choice according to the options; `None` if the site has no such menu.
     pub(crate) fn chosen(
         &self,
         user: &User,

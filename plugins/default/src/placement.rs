@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use wasmspawner_sdk::Section;
 use wasmspawner_sdk::pod::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
-/// Which nodes labs run on.
+/// The nodes on which labs may run.
 pub(crate) struct Placement {
     pub(crate) node_selector: Vec<(String, String)>,
     pub(crate) tolerations: Vec<Toleration>,
@@ -29,13 +29,13 @@ pub(crate) fn pairs(config: &mut Section<'_>, key: &'static str) -> Vec<(String,
     config.or_default::<BTreeMap<String, String>>(key).into_iter().collect()
 }
 
-/// In Kubernetes' own words: `{key, operator, value, effect, seconds}`.
+/// Reads a toleration with the field names of this policy: `{key, operator, value, effect, seconds}`.
 pub(crate) fn toleration(entry: &mut Section<'_>) -> Toleration {
     let effect = entry.parsed("effect", taint_effect);
     toleration_of(entry, effect, "seconds")
 }
 
-/// What every spelling of a toleration has in common: all but how the effect is read and what the seconds are called.
+/// Reads a toleration. Its two formats differ only in how the effect is written and how the seconds are called.
 pub(crate) fn toleration_of(
     entry: &mut Section<'_>,
     effect: Option<TaintEffect>,

@@ -5,7 +5,7 @@ use wasmspawner_sdk::{Error, Section, User, hooks, quantity};
 
 use crate::DefaultPolicy;
 
-/// How much everybody may have, and how much members of some groups.
+/// The limits of every user, and of members of particular groups.
 pub(crate) struct Quotas {
     default: Quota,
     groups: BTreeMap<String, Quota>,
@@ -20,7 +20,7 @@ impl Quotas {
         read.unwrap_or_else(|| Self { default: Quota::default(), groups: BTreeMap::new() })
     }
 
-    /// For each limit the largest that one of the user's groups gives, else the default's.
+    /// The limits of a user: each is the largest that one of their groups has, or else the default.
     fn of(&self, user: &User) -> Quota {
         let groups: Vec<&Quota> =
             self.groups.iter().filter(|(group, _)| user.is_in(group)).map(|(_, quota)| quota).collect();

@@ -5,7 +5,7 @@ use wasmspawner_sdk::{Section, quantity};
 
 use crate::placement;
 
-/// How much of a machine a lab gets, and which machines have it.
+/// The resources of a lab, and the nodes that have them.
 pub(crate) struct Size {
     pub(crate) resources: Resources,
     pub(crate) node_selector: Vec<(String, String)>,
@@ -30,7 +30,7 @@ impl Size {
     }
 }
 
-/// Limits, and requests of a quarter of them unless they are given: labs idle most of the time.
+/// Reads limits and requests. Default requests are a quarter of the limits, because labs are idle most of the time.
 pub(crate) fn read_resources(entry: &mut Section<'_>) -> Resources {
     let cpu = entry.parsed("cpu", quantity::cpu_millis);
     let memory = entry.parsed("memory", quantity::bytes);
@@ -53,7 +53,7 @@ pub(crate) fn read_resources(entry: &mut Section<'_>) -> Resources {
     }
 }
 
-/// `2 CPU · 4 GiB memory · 1 gpu`
+/// A description such as `2 CPU · 4 GiB memory · 1 gpu`.
 fn describe(resources: &Resources) -> String {
     let mut parts = Vec::new();
     if let Some(millis) = resources.cpu_limit_millis {
@@ -73,7 +73,7 @@ fn memory(bytes: u64) -> String {
     format!("{} {unit} memory", decimal(bytes, size))
 }
 
-/// With at most one digit after the point.
+/// The number with at most one decimal.
 fn decimal(amount: u64, unit: u64) -> String {
     let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
     if tenths.is_multiple_of(10) {

@@ -8,7 +8,7 @@ use wasmspawner_sdk::{Pair, Section, quantity};
 
 use crate::{placement, template};
 
-/// The volumes of the pod, and where the lab sees them.
+/// The volumes of the pod, and their mounts in the lab.
 pub(crate) struct Storage {
     pub(crate) volumes: Vec<Volume>,
     pub(crate) mounts: Vec<Mount>,
@@ -37,7 +37,7 @@ impl Storage {
     }
 }
 
-/// The name or path of the source, in which the service fills in the lab's fields.
+/// The name or path in the source in which the service expands template fields.
 pub(crate) fn name(volume: &mut Volume) -> Option<&mut String> {
     match &mut volume.source {
         VolumeSource::Nfs(nfs) => Some(&mut nfs.path),
@@ -48,7 +48,7 @@ pub(crate) fn name(volume: &mut Volume) -> Option<&mut String> {
     }
 }
 
-/// A name and exactly one source.
+/// Reads a volume: a name and exactly one source.
 fn volume(entry: &mut Section<'_>) -> Volume {
     let name: String = entry.required("name");
     let sources = [

@@ -1,25 +1,25 @@
-//! Templates in what the operator wrote. The names and paths of storage are filled in by the service itself.
+//! Templates in the configuration. The service itself expands those in names and paths of storage.
 
 use wasmspawner_sdk::pod::{Customization, EnvValue, EnvVar, Mount, VolumeSource};
 use wasmspawner_sdk::{Error, Section, host};
 
 use crate::placement;
 
-/// Names and templates.
+/// Reads names with templates as values.
 pub(crate) fn pairs(config: &mut Section<'_>, key: &'static str) -> Vec<(String, String)> {
     let pairs = placement::pairs(config, key);
     check(config, key, pairs.iter().map(|(_, text)| text));
     pairs
 }
 
-/// A list of templates; absent is empty.
+/// Reads a list of templates; empty if absent.
 pub(crate) fn list(config: &mut Section<'_>, key: &'static str) -> Vec<String> {
     let texts: Vec<String> = config.or_default(key);
     check(config, key, &texts);
     texts
 }
 
-/// A template that must be there.
+/// Reads a required template.
 pub(crate) fn required(config: &mut Section<'_>, key: &'static str) -> String {
     let text: String = config.required(key);
     config.check_template(key, &text);
@@ -32,7 +32,7 @@ pub(crate) fn check<'a>(config: &Section<'_>, key: &str, texts: impl IntoIterato
     }
 }
 
-/// Fills in the lab's fields.
+/// Expands the lab's fields.
 pub(crate) fn fill(text: &mut String) -> Result<(), Error> {
     if text.contains(['{', '}']) {
         *text = host::expand(text).map_err(Error::Internal)?;
@@ -40,7 +40,7 @@ pub(crate) fn fill(text: &mut String) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fills in the lab's fields wherever the operator may write some. Nothing of a user's may be in it yet.
+/// Expands the lab's fields wherever the operator may write templates. Call it before values of users are added.
 pub(crate) fn fill_lab(lab: &mut Customization) -> Result<(), Error> {
     fill_env(&mut lab.env)?;
     fill_mounts(&mut lab.mounts)?;

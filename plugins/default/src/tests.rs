@@ -141,7 +141,7 @@ fn an_empty_configuration_is_a_site_too() {
     assert_eq!(site.customize(&ada(), &json!({})).unwrap().image, None);
 }
 
-/// The schema names exactly the keys that are read: the reader lists those it knows when it meets another.
+/// The schema has exactly the keys that are read. The error about an unknown key lists the known ones.
 #[test]
 fn the_schema_has_every_key() {
     let schema: Value = serde_json::from_str(DefaultPolicy::config_schema()).unwrap();

@@ -1,9 +1,9 @@
-//! A policy that keeps groups out, or lets only some in. It decides about nothing else, so it stands beside
-//! any other policy in a chain.
+//! A policy that denies labs to groups, or allows them only to some. It exports no other hook, so it can be combined
+//! with any other policy in a chain.
 
 use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Info, Policy, Section, Verdict, export, hooks};
 
-/// Who may start things.
+/// The groups that may or may not start labs.
 pub struct DenyGroup {
     deny: Vec<String>,
     allow: Vec<String>,
@@ -36,7 +36,7 @@ impl Policy for DenyGroup {
 }
 
 impl hooks::Authorize for DenyGroup {
-    /// Stopping is never refused: who may not start a lab must still be able to end theirs.
+    /// A stop is never refused: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         if request.action == Action::Stop {
             return Ok(Verdict::Allow);

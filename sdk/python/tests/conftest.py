@@ -1,4 +1,4 @@
-"""A stand-in for the service that says exactly what a test tells it to; the real one is met in the end-to-end tests."""
+"""A fake service that gives the answers that a test defines. The end-to-end tests use the real service."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from wasmspawner.client import ClientOptions, ServiceClient
 
 
 class Script:
-    """Answers per `METHOD path`, each used once but the last, which stays; and the requests that came."""
+    """Answers by `METHOD path`. Each is used once, except the last, which is repeated. Also records the requests."""
 
     def __init__(self):
         self.answers = {}
@@ -28,7 +28,7 @@ class Script:
         return [f"{r.method} {r.path}" for r in self.requests]
 
     async def has_been_asked(self, route, times=1):
-        """Wait until these requests have come."""
+        """Wait until these requests have arrived."""
         async with asyncio.timeout(5), self._came:
             await self._came.wait_for(lambda: self.asked().count(route) >= times)
 
@@ -49,7 +49,7 @@ class Script:
 
 
 def problem(status, msg, *loc, type_="", **headers):
-    # A function: a response object can be sent once only.
+    # A function, because a response object can be sent only once.
     type_ = type_ or ("unknown_lab" if status == 404 else "t")
     return web.json_response(
         {"detail": [{"loc": list(loc), "msg": msg, "type": type_}]}, status=status, headers=headers
@@ -78,8 +78,8 @@ def lab(status, **fields):
 
 
 class Stream:
-    """An event stream: pieces to send, with `cut` ending it without the final chunk, `wait` holding it open, `before`
-    holding it back."""
+    """An event stream: pieces to send. `cut` ends it without the final chunk, `wait` keeps it open, `before` delays
+    it."""
 
     def __init__(self, *pieces, cut=False, wait=None, before=None):
         self.pieces, self.cut, self.wait, self.before = pieces, cut, wait, before
@@ -99,7 +99,7 @@ class Stream:
 
 
 class Lost:
-    """A request that arrives and is never answered: the connection breaks. `then` happens all the same."""
+    """A request that arrives but is not answered: the connection breaks. `then` is still called."""
 
     def __init__(self, then=lambda: None):
         self.then = then

@@ -7,7 +7,7 @@ from wasmspawner.retries import Retries
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """The seconds of each pause, which takes none."""
+    """The seconds of each pause, without waiting."""
     slept = []
 
     async def sleep(seconds):

@@ -16,7 +16,7 @@ STOPPING = refuse(409, "a stop is under way", type_="stop_in_progress")
 
 
 def began(status, ago, **fields):
-    """A lab that began so long ago when it is read."""
+    """A lab that began this long before it is read."""
     return lambda: lab(status, url=URL, started_at=seconds_ago(ago), **fields)()
 
 
@@ -66,7 +66,7 @@ async def test_a_lab_from_before_the_lost_answer_is_left_over(service, spawner, 
 @pytest.mark.parametrize("conflict", [EXISTS, SPAWNING], ids=["lab_exists", "spawn_in_progress"])
 @ambiguous
 async def test_a_conflict_with_our_own_earlier_request_stops_nothing(service, spawner, answer, conflict):
-    """The service was still deciding when the proxy lost patience: at first there is no lab to be seen."""
+    """The service was still deciding when the proxy's timeout expired: at first no lab is visible."""
     service.on(SPAWN, answer, conflict)
     service.on(LAB, GONE, began("starting", 0), began("running", 0))
     service.on(EVENTS, STARTED)

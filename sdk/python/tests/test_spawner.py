@@ -321,7 +321,7 @@ async def test_a_form_that_cannot_be_had_says_so(service, spawner):
 async def test_the_token_file_is_read_again(service, spawner, tmp_path):
     file = tmp_path / "token"
     spawner.token_file = str(file)
-    assert await spawner.poll() == 0  # no file: nothing is known, nothing breaks
+    assert await spawner.poll() == 0  # without the file nothing is known, and no error is raised
     for token in ("first", "second"):
         file.write_text(token + "\n")
         await spawner.stop()

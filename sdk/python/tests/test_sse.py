@@ -40,7 +40,7 @@ def test_byte_by_byte(raw, events):
     assert [event for byte in raw for event in parser.feed(bytes([byte]))] == events
 
 
-# No line separators inside: those are the format's.
+# Without line separators, which have a meaning in the format.
 texts = st.text(st.characters(exclude_characters="\r\n\0", codec="utf-8"))
 events = st.builds(
     Event,

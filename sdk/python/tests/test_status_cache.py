@@ -31,7 +31,7 @@ def token():
 
 
 class Clock:
-    """Moves the time of the cache, which is the loop's otherwise."""
+    """Moves the time of the cache, which is normally the event loop's."""
 
     def __init__(self):
         self.ahead = 0.0
@@ -72,7 +72,7 @@ async def test_changes_are_added_to_what_is_known(service, cache, clock):
     assert [await cache.is_alive(lab, token) for lab in (ADA, BOB, GPU)] == [True] * 3
     clock.ahead += 6
     assert [await cache.is_alive(lab, token) for lab in (ADA, BOB, GPU)] == [True, False, True]
-    clock.ahead += 6  # the service restarted: it gives the whole list, in which only bob is
+    clock.ahead += 6  # the service restarted: it sends the whole list, which contains only bob
     assert [await cache.is_alive(lab, token) for lab in (BOB, ADA, GPU)] == [True, False, False]
     assert [path for path in service.asked() if "lab-status" in path][-1] == "GET /lab-status?since=r2"
 
@@ -136,7 +136,7 @@ async def test_a_service_without_the_list_is_asked_about_each_lab(service, cache
     clock.ahead += 60
     assert await cache.is_alive(ADA, token) is True
     assert service.asked() == [LIST, ADA_NOW, ADA_NOW]
-    clock.ahead += 600  # the service may have been replaced meanwhile
+    clock.ahead += 600  # the service may have been replaced in the meantime
     assert await cache.is_alive(ADA, token) is True
     assert service.asked()[3:] == [LIST]
 
@@ -232,7 +232,7 @@ async def test_who_shares_a_client_and_a_credential_shares_the_cache(client, ser
     await other.close()
 
 
-# How the spawner uses it.
+# How the spawner uses the cache.
 
 SPAWN, EVENTS, DELETE = "POST /labs/ada/spawn", "GET /labs/ada/events", "DELETE /labs/ada"
 STARTED, STOPPED = Stream("event: complete\ndata: Ready\n\n"), Stream("event: complete\ndata: Stopped\n\n")

@@ -1,7 +1,7 @@
-//! The generated side of `wit/`: the shared types once, then one world a hook.
+//! The bindings generated from `wit/`: the shared types once, and one world per hook.
 //!
-//! A world of its own for every hook is what lets a policy export only what it implements: each world has
-//! an export macro, and the linker unites the worlds whose macro was used.
+//! Each hook has its own world, so that a policy exports only the hooks that it implements: every world has an export
+//! macro, and the linker merges the worlds whose macros were used.
 
 #![allow(missing_docs, clippy::pedantic, reason = "generated; `wit/` documents it")]
 

@@ -1,4 +1,4 @@
-//! The Component Model's side of a policy: every call makes the policy from its configuration and asks it.
+//! The exports of a component: every call creates the policy from its configuration and calls its hook.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -7,10 +7,10 @@ use crate::bindings::{authorize, build_pod, config, form, metadata, quota, types
 use crate::hooks;
 use crate::options::Options;
 
-/// A policy, as the generated export macros want it.
+/// The type that the generated export macros expect.
 pub struct Component<P>(PhantomData<P>);
 
-/// Never freed, like all that a call leaves behind: the instance ends with the call.
+/// Creates the policy. It is never freed, because the instance and its memory end with the call.
 fn policy<P: hooks::Policy>() -> Result<ManuallyDrop<P>, types::Error> {
     let (policy, _) = crate::config::read(&crate::host::config(), P::from_config)
         .map_err(|problems| types::Error::Internal(format!("the configuration is wrong: {problems:?}")))?;
@@ -66,9 +66,10 @@ impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
     }
 }
 
-/// Exports a policy with the hooks it implements, and no other: `export!(MyPolicy: form, quota)`.
+/// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize` and `build_pod`; metadata and configuration come by themselves.
+/// The hooks are `form`, `quota`, `authorize` and `build_pod`. The interfaces `metadata` and `config` are always
+/// exported.
 #[macro_export]
 macro_rules! export {
     ($policy:ident $(: $($hook:ident),+ $(,)?)?) => {

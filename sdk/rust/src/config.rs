@@ -1,4 +1,4 @@
-//! Reads a configuration and finds every problem, each with the JSON pointer of what is wrong.
+//! Reads a configuration and collects all errors in it, each with its JSON pointer.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::bindings::types::FieldError;
 
-/// Reads `json` with `read`, as every call does: the result and the warnings, or every problem.
+/// Reads `json` with `read`, as in every call. Returns the result and warnings.
 ///
 /// # Errors
-/// Every problem that was found, in the order of reading.
+/// All errors in the configuration, in the order of reading.
 pub fn read<T>(
     json: &str,
     read: impl FnOnce(&mut Section<'_>) -> T,
@@ -20,10 +20,10 @@ pub fn read<T>(
     open(json, Findings::default(), read)
 }
 
-/// Reads `json` with `read`, as is done once before the policy goes live; see [`Section::is_check`].
+/// Reads `json` with `read`, as is done once before the policy is used; see [`Section::is_check`].
 ///
 /// # Errors
-/// Every problem that was found, in the order of reading.
+/// All errors in the configuration, in the order of reading.
 pub fn check<T>(
     json: &str,
     read: impl FnOnce(&mut Section<'_>) -> T,
@@ -38,7 +38,7 @@ fn open<T>(
 ) -> Result<(T, Vec<String>), Vec<FieldError>> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| vec![FieldError::new("", format!("is not JSON: {error}"))])?;
-    // Never freed: an instance lives for one call, and its memory goes with it at once.
+    // Never freed: an instance exists for one call only, and its memory ends with it.
     let value = ManuallyDrop::new(value);
     let findings = RefCell::new(findings);
     let result = Section::open(&value, &Place::Root, &findings, read);
@@ -56,8 +56,8 @@ struct Findings {
     warnings: Vec<String>,
 }
 
-/// Where a value is. Written out only when something is wrong there: a policy reads its configuration at every
-/// call.
+/// The place of a value. It is converted to a JSON pointer only for an error, because a policy reads its configuration
+/// in every call.
 enum Place<'a> {
     Root,
     Key(&'a Place<'a>, &'a str),
@@ -65,7 +65,7 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// The JSON pointer (RFC 6901).
+    /// The place as a JSON pointer (RFC 6901).
     fn pointer(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -75,7 +75,7 @@ impl Place<'_> {
     }
 }
 
-/// One object of the configuration. Keys that nobody asked for are problems.
+/// One object of the configuration. Keys that are never read are errors.
 pub struct Section<'a> {
     entries: &'a Map<String, Value>,
     place: &'a Place<'a>,
@@ -101,7 +101,7 @@ impl<'a> Section<'a> {
         Some(result)
     }
 
-    /// A value that must be there. Its default is returned when it is not, or is wrong.
+    /// A required value. Returns the type's default if the value is absent or wrong, which is an error.
     pub fn required<T: DeserializeOwned + Default>(&mut self, key: &'a str) -> T {
         if !self.entries.contains_key(key) {
             self.known.push(key);
@@ -111,7 +111,7 @@ impl<'a> Section<'a> {
         self.optional(key).unwrap_or_default()
     }
 
-    /// A value that may be absent.
+    /// An optional value.
     pub fn optional<T: DeserializeOwned>(&mut self, key: &'a str) -> Option<T> {
         let value = self.take(key)?;
         match T::deserialize(value) {
@@ -123,18 +123,18 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A value, or its default when it is absent.
+    /// A value, or the type's default if it is absent.
     pub fn or_default<T: DeserializeOwned + Default>(&mut self, key: &'a str) -> T {
         self.optional(key).unwrap_or_default()
     }
 
-    /// A text that must mean something, such as a quantity.
+    /// An optional text that is parsed, such as a quantity.
     pub fn parsed<T, E: std::fmt::Display>(
         &mut self,
         key: &'a str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        // Numbers are welcome where a text with a unit is: `cpu: 2`.
+        // Numbers are accepted in place of a text: `cpu: 2`.
         let text = match self.take(key)? {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
@@ -152,7 +152,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A text that must be there and mean something. Its default is returned when it is not, or does not.
+    /// A required text that is parsed. Returns the type's default if the text is absent or wrong, which is an error.
     pub fn required_parsed<T: Default, E: std::fmt::Display>(
         &mut self,
         key: &'a str,
@@ -164,13 +164,13 @@ impl<'a> Section<'a> {
         self.parsed(key, parse).unwrap_or_default()
     }
 
-    /// An object that may be absent.
+    /// An optional object.
     pub fn section<T>(&mut self, key: &'a str, read: impl FnOnce(&mut Section<'_>) -> T) -> Option<T> {
         let value = self.take(key)?;
         Section::open(value, &Place::Key(self.place, key), self.findings, read)
     }
 
-    /// A list of objects; absent is empty.
+    /// A list of objects; empty if absent.
     pub fn list<T>(&mut self, key: &'a str, mut read: impl FnMut(&mut Section<'_>) -> T) -> Vec<T> {
         let Some(value) = self.take(key) else { return Vec::new() };
         let Value::Array(items) = value else {
@@ -182,7 +182,7 @@ impl<'a> Section<'a> {
         items.iter().enumerate().filter_map(one).collect()
     }
 
-    /// Objects by name; absent is empty.
+    /// A map of objects by name; empty if absent.
     pub fn map<T>(
         &mut self,
         key: &'a str,
@@ -201,20 +201,21 @@ impl<'a> Section<'a> {
         entries.iter().filter_map(one).collect()
     }
 
-    /// Whether this is the check before the policy goes live. A policy reads its configuration at every call, and
-    /// what was good then need not be proved again: expensive checks, of a regular expression say, belong here.
+    /// True during the check before the policy is used. A policy reads its configuration in every call, so expensive
+    /// checks, such as of a regular expression, should only be made here.
     pub fn is_check(&self) -> bool {
         self.findings.borrow().is_check
     }
 
-    /// A text that may be absent and may contain template fields, for [`crate::host::expand`].
+    /// An optional text that may contain template fields, for [`crate::host::expand`].
     pub fn template(&mut self, key: &'a str) -> Option<String> {
         let text: String = self.optional(key)?;
         self.check_template(key, &text);
         Some(text)
     }
 
-    /// Notes what is wrong with a template in the value of `key`; once, when the configuration is checked.
+    /// Reports errors in a template in the value of `key`. Templates are checked only once, during
+    /// [`Section::is_check`].
     pub fn check_template(&self, key: &str, text: &str) {
         if !self.is_check() {
             return;
@@ -224,28 +225,28 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether the key is there.
+    /// True if the key is present.
     pub fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// Notes what is wrong with the value of `key`; `""` is the object itself.
+    /// Reports an error in the value of `key`; `""` means this object.
     pub fn problem(&self, key: &str, message: impl Into<String>) {
         let error = FieldError::new(self.pointer_to(key), message);
         self.findings.borrow_mut().problems.push(error);
     }
 
-    /// Notes what is allowed and yet suspicious.
+    /// Reports a value that is allowed but suspicious.
     pub fn warning(&self, key: &str, message: &str) {
         self.findings.borrow_mut().warnings.push(format!("{}: {message}", self.pointer_to(key)));
     }
 
-    /// The JSON pointer of `key`; of this object for `""`.
+    /// The JSON pointer of `key`; `""` means this object.
     pub fn pointer_to(&self, key: &str) -> String {
         if key.is_empty() { self.place.pointer() } else { Place::Key(self.place, key).pointer() }
     }
 
-    /// `null` is absent.
+    /// The value of a key. `null` counts as absent.
     fn take(&mut self, key: &'a str) -> Option<&'a Value> {
         self.known.push(key);
         self.entries.get(key).filter(|value| !value.is_null())
@@ -258,7 +259,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// RFC 6901.
+/// Escapes a key for a JSON pointer (RFC 6901).
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

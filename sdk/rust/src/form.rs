@@ -14,12 +14,12 @@ pub use crate::bindings::form::{
 };
 
 impl Choice {
-    /// A choice that submits `value` and reads `label`.
+    /// A choice that submits `value` and is shown as `label`.
     pub fn new(value: impl Into<String>, label: impl Into<String>) -> Self {
         Self { value: value.into(), label: label.into(), description: None }
     }
 
-    /// With a second line.
+    /// Adds a second line.
     #[must_use]
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -41,17 +41,17 @@ impl Field {
         }
     }
 
-    /// A drop-down list; the first choice is chosen unless [`Field::default_choice`] says otherwise.
+    /// A drop-down list. The first choice is selected, unless [`Field::default_choice`] selects another.
     pub fn select(name: impl Into<String>, label: impl Into<String>, choices: Vec<Choice>) -> Self {
         Self::new(name, label, FieldKind::Select(first_chosen(choices)))
     }
 
-    /// Choices that are all visible; the first is chosen unless [`Field::default_choice`] says otherwise.
+    /// Choices that are all visible. The first is selected, unless [`Field::default_choice`] selects another.
     pub fn radio(name: impl Into<String>, label: impl Into<String>, choices: Vec<Choice>) -> Self {
         Self::new(name, label, FieldKind::Radio(first_chosen(choices)))
     }
 
-    /// On or off.
+    /// A switch.
     pub fn checkbox(name: impl Into<String>, label: impl Into<String>, on: bool) -> Self {
         Self::new(name, label, FieldKind::Checkbox(on))
     }
@@ -67,7 +67,7 @@ impl Field {
         Self::new(name, label, FieldKind::Number(input))
     }
 
-    /// Chooses `value` at first. Without effect on fields without choices.
+    /// Selects `value` initially. Has no effect on fields without choices.
     #[must_use]
     pub fn default_choice(mut self, value: impl Into<String>) -> Self {
         if let FieldKind::Select(input) | FieldKind::Radio(input) = &mut self.kind {
@@ -76,28 +76,28 @@ impl Field {
         self
     }
 
-    /// With a line of help.
+    /// Adds a line of help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Below the title `group`, together with the other fields of that group.
+    /// Puts the field below the title `group`, together with the other fields of that group.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
     }
 
-    /// Must be filled in.
+    /// Requires a value.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// Shown only while `field` has one of `values`.
+    /// Shows the field only while `field` has one of `values`.
     #[must_use]
     pub fn visible_when(mut self, field: impl Into<String>, values: &[&str]) -> Self {
         let values = values.iter().map(|&value| value.into()).collect();

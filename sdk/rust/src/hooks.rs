@@ -1,4 +1,4 @@
-//! What a policy may decide: a trait for each interface of `wit/`.
+//! The hooks that a policy may implement: one trait for each interface of `wit/`.
 
 use crate::bindings::types::{Error, FieldError, User};
 use crate::config::Section;
@@ -6,7 +6,7 @@ use crate::form::{self, Field, FormContext};
 use crate::options::Options;
 use crate::{AuthorizeRequest, Info, Verdict, pod, quota, submission};
 
-/// A policy: who it is, and how it comes out of its configuration.
+/// A policy: its description, and how it is created from its configuration.
 pub trait Policy: Sized {
     /// Name, version and description.
     fn info() -> Info;
@@ -16,59 +16,59 @@ pub trait Policy: Sized {
         "true"
     }
 
-    /// Reads the configuration. Problems are noted in the section; when there are any, what is returned is
-    /// thrown away.
+    /// Reads the configuration. Errors are reported through the section; if there are any, the returned value is
+    /// discarded.
     fn from_config(config: &mut Section<'_>) -> Self;
 }
 
 /// The spawn form.
 pub trait Form: Policy {
-    /// The fields this user sees.
+    /// The fields that this user sees.
     ///
     /// # Errors
-    /// Why they see none.
+    /// The reason why there is no form.
     fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error>;
 
-    /// The form. Override it to write HTML of your own, which needs the grant `raw-html`.
+    /// The form. Override it to return your own HTML, which needs the grant `raw-html`.
     ///
     /// # Errors
-    /// Why they see none.
+    /// The reason why there is no form.
     fn render(&self, context: &FormContext) -> Result<form::Form, Error> {
         self.fields(context).map(form::Form::Fields)
     }
 
-    /// The submission as options. By default it is checked against [`Form::fields`].
+    /// Converts a submission to options. The default implementation checks it against [`Form::fields`].
     ///
     /// # Errors
-    /// Every field that is wrong.
+    /// All fields that are wrong.
     fn parse(&self, submission: &Options, context: &FormContext) -> Result<Options, Vec<FieldError>> {
         submission::check_form(self.fields(context), submission)
     }
 }
 
-/// How much a user may have.
+/// Limits the resources of a user.
 pub trait Quota: Policy {
-    /// The limits of `user`; what is absent does not limit.
+    /// The limits of `user`. An absent limit does not limit.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there are no limits.
     fn limits(&self, user: &User, usage: &quota::Usage) -> Result<quota::Quota, Error>;
 }
 
-/// May this happen at all?
+/// Decides whether a user may perform an action.
 pub trait Authorize: Policy {
-    /// The verdict.
+    /// Allows or denies the action.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no verdict.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error>;
 }
 
-/// What the lab's pod looks like.
+/// Decides the settings of the lab's pod.
 pub trait BuildPod: Policy {
-    /// What this policy says about the pod.
+    /// The settings that this policy wants for the pod.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     fn customize(&self, user: &User, server: &str, options: &Options) -> Result<pod::Customization, Error>;
 }

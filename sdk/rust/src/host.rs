@@ -1,23 +1,23 @@
-//! What the host gives a policy. Outside a component (tests) logging goes to standard error, the time
-//! stands still and random bytes are zeros.
+//! Functions of the host. Outside a component (in tests) log lines go to standard error, the time is constant and
+//! random bytes are zeros.
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
 
-/// How serious a log line is.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug)]
 pub enum Level {
     /// For the author of the policy.
     Debug,
     /// For the operator.
     Info,
-    /// Something is off.
+    /// A possible problem.
     Warn,
     /// Something failed.
     Error,
 }
 
-/// Writes to the service's log; at most 64 lines and 16 KiB a call.
+/// Writes a line to the service's log; at most 64 lines and 16 KiB per call of a hook.
 pub fn log(level: Level, message: &str) {
     #[cfg(target_arch = "wasm32")]
     {
@@ -36,27 +36,27 @@ pub fn log(level: Level, message: &str) {
     }
 }
 
-/// A line for the author of the policy.
+/// Logs a line for the author of the policy.
 pub fn debug(message: &str) {
     log(Level::Debug, message);
 }
 
-/// A line for the operator.
+/// Logs a line for the operator.
 pub fn info(message: &str) {
     log(Level::Info, message);
 }
 
-/// Something is off.
+/// Logs a possible problem.
 pub fn warn(message: &str) {
     log(Level::Warn, message);
 }
 
-/// Something failed.
+/// Logs a failure.
 pub fn error(message: &str) {
     log(Level::Error, message);
 }
 
-/// Milliseconds since the Unix epoch; constant during a call.
+/// The time in milliseconds since the Unix epoch. It is constant during one call of a hook.
 pub fn now_millis() -> u64 {
     #[cfg(target_arch = "wasm32")]
     return host::clock_now();
@@ -64,7 +64,7 @@ pub fn now_millis() -> u64 {
     return 0;
 }
 
-/// Unpredictable bytes; at most 1024 a call.
+/// Random bytes; at most 1024 per call of this function.
 pub fn random(length: u32) -> Vec<u8> {
     #[cfg(target_arch = "wasm32")]
     return host::random(length);
@@ -72,14 +72,13 @@ pub fn random(length: u32) -> Vec<u8> {
     return vec![0; length as usize];
 }
 
-/// Fills the fields of this lab into a template that the operator wrote, such as `{username}`; `{{` is a brace. Outside
-/// `BuildPod::customize` no lab is known: the template is checked and comes back as it is. Never give it what a user
-/// typed.
+/// Expands the fields of the lab in a template of the operator, such as `{username}`; `{{` stands for a brace. Outside
+/// of `BuildPod::customize` there is no lab: the template is checked and returned unchanged. Never pass text of a user.
 ///
 /// # Errors
 /// What is wrong with the template, and which fields there are.
 pub fn expand(template: &str) -> Result<String, String> {
-    // Most texts are no templates, and a call of the host is not free.
+    // Most texts contain no field, and a call of the host takes time.
     if !template.contains(['{', '}']) {
         return Ok(template.into());
     }

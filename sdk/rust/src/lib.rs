@@ -1,7 +1,7 @@
 //! Write wasmspawner policies in Rust.
 //!
-//! A policy is a struct made from its configuration ([`Policy`]) that implements a trait of [`hooks`] for
-//! everything it wants to decide. [`export!`] makes it a component:
+//! A policy is a struct that is created from its configuration ([`Policy`]). It implements a trait of [`hooks`] for
+//! each thing it decides. [`export!`] makes it a component:
 //!
 //! ```
 //! use wasmspawner_sdk::{Error, Info, Policy, Section, User, hooks, quota};
@@ -27,8 +27,8 @@
 //! wasmspawner_sdk::export!(OneLab: quota);
 //! ```
 //!
-//! Build with `crate-type = ["cdylib"]` for the target `wasm32-wasip2`; add `"rlib"` to run tests natively
-//! with [`testing`]. The host makes a fresh instance for every call: keep no state, do little work.
+//! Build with `crate-type = ["cdylib"]` for the target `wasm32-wasip2`; add `"rlib"` to run tests natively with
+//! [`testing`]. The host creates a fresh instance for every call, so keep no state and do little work.
 
 #[doc(hidden)]
 pub mod bindings;

@@ -12,7 +12,7 @@ impl Options {
         self.0.get(name)
     }
 
-    /// The text of this name.
+    /// The value of this name, if it is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name) {
             Some(Value::Text(text)) => Some(text),
@@ -20,7 +20,7 @@ impl Options {
         }
     }
 
-    /// Whether the option of this name is on.
+    /// True if the option of this name is `true`.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.0.get(name), Some(Value::Boolean(true)))
     }
@@ -30,12 +30,12 @@ impl Options {
         self.0.insert(name.into(), value);
     }
 
-    /// Takes a value out.
+    /// Removes and returns a value.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
     }
 
-    /// All of them, by name.
+    /// All options, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

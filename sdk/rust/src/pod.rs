@@ -1,4 +1,4 @@
-//! What a policy may say about the lab's pod.
+//! Settings of the lab's pod.
 
 pub use crate::bindings::build_pod::{
     AccessMode, AffinityPreset, ClaimReclaim, ClaimSource, ClaimTemplate, Customization, EmptyDirSource,
@@ -8,7 +8,7 @@ pub use crate::bindings::build_pod::{
 };
 
 impl Default for Customization {
-    /// Says nothing.
+    /// A customization without any settings.
     fn default() -> Self {
         Self {
             image: None,
@@ -33,7 +33,7 @@ impl Default for Customization {
 }
 
 impl Default for Resources {
-    /// Neither request nor limit.
+    /// Resources without requests and limits.
     fn default() -> Self {
         Self {
             cpu_limit_millis: None,
@@ -78,7 +78,7 @@ impl Volume {
         Self::new(name, VolumeSource::Nfs(source))
     }
 
-    /// A claim that exists.
+    /// An existing claim.
     pub fn claim(name: impl Into<String>, claim: impl Into<String>) -> Self {
         let source = ClaimSource { claim_name: claim.into(), read_only: false, create: None };
         Self::new(name, VolumeSource::Claim(source))
@@ -91,7 +91,7 @@ impl Volume {
 }
 
 impl ClaimTemplate {
-    /// A claim of the cluster's default class for one node at a time, which stays when its server is deleted.
+    /// A claim of the cluster's default storage class for one node at a time, which stays when its server is deleted.
     pub fn of_bytes(storage_bytes: u64) -> Self {
         Self {
             storage_bytes,
@@ -106,19 +106,19 @@ impl ClaimTemplate {
 }
 
 impl Mount {
-    /// `volume` at the absolute `path`, writable.
+    /// Mounts `volume` at the absolute `path`, writable.
     pub fn new(volume: impl Into<String>, path: impl Into<String>) -> Self {
         Self { volume: volume.into(), path: path.into(), sub_path: None, read_only: false }
     }
 
-    /// Only this path within the volume.
+    /// Mounts only this path within the volume.
     #[must_use]
     pub fn sub_path(mut self, sub_path: impl Into<String>) -> Self {
         self.sub_path = Some(sub_path.into());
         self
     }
 
-    /// Not writable.
+    /// Makes the mount read only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -127,7 +127,7 @@ impl Mount {
 }
 
 impl InitContainer {
-    /// A container that runs the image's own command at every start, as restricted as the lab.
+    /// A container that runs the image's own command at every start, with the same restrictions as the lab.
     pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
         Self {
             name: name.into(),

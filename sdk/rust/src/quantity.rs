@@ -1,6 +1,6 @@
 //! Amounts as Kubernetes writes them: `500m`, `2`, `4Gi`.
 
-/// A text that is no quantity.
+/// The text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError(String);
 
@@ -12,10 +12,10 @@ impl std::fmt::Display for QuantityError {
 
 impl std::error::Error for QuantityError {}
 
-/// Bytes of an amount of memory or storage: `512Mi`, `2Gi`, `1.5G`, `1000`.
+/// The number of bytes of an amount of memory or storage: `512Mi`, `2Gi`, `1.5G`, `1000`.
 ///
 /// # Errors
-/// When it is negative, has an unknown unit or is not a whole number of bytes below 2^63.
+/// If the amount is negative, has an unknown unit or is not a whole number of bytes below 2^63.
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     const UNITS: [(&str, u64); 12] = [
         ("Ki", 1 << 10),
@@ -35,16 +35,16 @@ pub fn bytes(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| QuantityError(format!("`{text}` is no amount of bytes, such as 512Mi, 2Gi or 1.5G")))
 }
 
-/// Thousandths of a CPU: `500m`, `2`, `0.5`.
+/// The number of thousandths of a CPU: `500m`, `2`, `0.5`.
 ///
 /// # Errors
-/// When it is negative, has an unknown unit or is not a whole number of thousandths.
+/// If the amount is negative, has an unknown unit or is not a whole number of thousandths.
 pub fn cpu_millis(text: &str) -> Result<u64, QuantityError> {
     scaled(text, &[("m", 1), ("", 1000)])
         .ok_or_else(|| QuantityError(format!("`{text}` is no amount of CPU, such as 500m, 2 or 0.5")))
 }
 
-/// A decimal number times the unit that follows it, exactly.
+/// A decimal number times its unit, computed exactly.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
     let factor = units.iter().find(|(unit, _)| *unit == &text[digits.len()..])?.1;

@@ -1,4 +1,4 @@
-//! How much a user may have.
+//! Limits on the resources of a user.
 
 pub use crate::bindings::quota::{Quota, Usage};
 

@@ -16,7 +16,7 @@ pub fn check_form(
     check(&fields.map_err(no_form)?, submission)
 }
 
-/// Why there is no form, as errors of the submission.
+/// Converts the reason why there is no form to errors of the submission.
 fn no_form(error: Error) -> Vec<FieldError> {
     match error {
         Error::Denied(message) => vec![FieldError::new("", message)],
@@ -29,11 +29,11 @@ fn no_form(error: Error) -> Vec<FieldError> {
     }
 }
 
-/// The submission as complete options: every visible field, with its default when it was not submitted.
-/// Texts become what their field wants, as browsers only submit texts.
+/// Checks a submission and returns complete options: every visible field, with its default if it was not submitted.
+/// Texts are converted to the type of their field, because browsers submit only texts.
 ///
 /// # Errors
-/// Every field that is wrong, and every key that is no field.
+/// All fields that are wrong, and all keys that are not fields.
 pub fn check(fields: &[Field], submission: &Options) -> Result<Options, Vec<FieldError>> {
     let mut options = Options::default();
     let mut errors = Vec::new();
@@ -55,7 +55,7 @@ pub fn check(fields: &[Field], submission: &Options) -> Result<Options, Vec<Fiel
     if errors.is_empty() { Ok(options) } else { Err(errors) }
 }
 
-/// A field depends on fields before it.
+/// True if the condition holds. A field may only depend on fields before it.
 fn visible(condition: Option<&Condition>, options: &Options) -> bool {
     let Some(Condition { field, values }) = condition else { return true };
     options.get(field).is_some_and(|value| values.contains(&text_of(value)))

@@ -1,4 +1,4 @@
-//! Runs the hooks of a policy natively, in tests.
+//! Runs a policy's hooks natively, for tests.
 
 use crate::bindings::types::{Error, FieldError, User, Value};
 use crate::form::{Field, FormContext};
@@ -10,24 +10,24 @@ use crate::{Action, AuthorizeRequest, Verdict, pod, quota};
 /// A policy with a configuration.
 pub struct TestKit<P> {
     policy: P,
-    /// What the policy finds suspicious in its configuration.
+    /// The warnings about the configuration.
     pub warnings: Vec<String>,
 }
 
 impl<P: hooks::Policy> TestKit<P> {
-    /// The policy, configured.
+    /// Creates the policy with a configuration.
     ///
     /// # Errors
-    /// Every problem of the configuration.
+    /// All errors in the configuration.
     pub fn new(config: &serde_json::Value) -> Result<Self, Vec<FieldError>> {
         let (policy, warnings) = crate::config::check(&config.to_string(), P::from_config)?;
         Ok(Self { policy, warnings })
     }
 
-    /// The fields `user` sees.
+    /// The fields that `user` sees.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn fields(&self, user: &User) -> Result<Vec<Field>, Error>
     where
         P: hooks::Form,
@@ -35,10 +35,10 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.fields(&FormContext { user: user.clone(), server: String::new() })
     }
 
-    /// The options a submission of `user` becomes.
+    /// The options from a submission of `user`.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn parse(&self, user: &User, submission: &serde_json::Value) -> Result<Options, Vec<FieldError>>
     where
         P: hooks::Form,
@@ -50,7 +50,7 @@ impl<P: hooks::Policy> TestKit<P> {
     /// The limits of `user`.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn limits(&self, user: &User) -> Result<quota::Quota, Error>
     where
         P: hooks::Quota,
@@ -61,7 +61,7 @@ impl<P: hooks::Policy> TestKit<P> {
     /// Whether `user` may start a lab.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn may_spawn(&self, user: &User) -> Result<Verdict, Error>
     where
         P: hooks::Authorize,
@@ -75,12 +75,12 @@ impl<P: hooks::Policy> TestKit<P> {
         self.policy.decide(&request)
     }
 
-    /// What the policy says about the pod of `user`'s lab with these options. Templates are filled in with the names
-    /// as they are, not their slugs: `{username}` is the user's name, `{pvc_name}` is `claim-` and that name, `{pod_name}`
-    /// `nb-`, `{namespace}` `ns-`. Formats (`{username:.8}`) are the service's; here they are refused.
+    /// The settings of the pod of `user`'s lab with these options. Template fields expand to unchanged names and not to
+    /// slugs: `{username}` is the username, `{pvc_name}` is `claim-` and the username; `{pod_name}` begins with `nb-`
+    /// and `{namespace}` with `ns-`. Formats such as `{username:.8}` are refused here; only the service supports them.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn customize(&self, user: &User, with: &serde_json::Value) -> Result<pod::Customization, Error>
     where
         P: hooks::BuildPod,
@@ -88,10 +88,10 @@ impl<P: hooks::Policy> TestKit<P> {
         self.customize_with(user, &options(with))
     }
 
-    /// The same for options that [`TestKit::parse`] gave.
+    /// Like [`TestKit::customize`], for options that [`TestKit::parse`] returned.
     ///
     /// # Errors
-    /// The hook's.
+    /// The error of the hook.
     pub fn customize_with(&self, user: &User, with: &Options) -> Result<pod::Customization, Error>
     where
         P: hooks::BuildPod,
@@ -100,7 +100,7 @@ impl<P: hooks::Policy> TestKit<P> {
     }
 }
 
-/// Options out of a JSON object of scalars; anything else is left out.
+/// Options from a JSON object. Values that are not scalars are left out.
 pub fn options(json: &serde_json::Value) -> Options {
     let mut options = Options::default();
     for (name, value) in json.as_object().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The reference: a client that creates the objects of labs, knows nothing of labs, and waits for their pods.
+//! The reference: a client that only creates the objects of labs and waits for their pods.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -17,19 +17,19 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Marks this client's objects, so that the service takes none of them for its own.
+/// Label of this client's objects, so that the service does not treat them as its own.
 const OURS: &str = "app.kubernetes.io/managed-by=bare-client";
 
 /// Creates copies of a lab's objects.
 pub(crate) struct BareClient {
     client: Client,
     user: String,
-    /// In the order in which the service creates them: the namespace first, the pod last.
+    /// The lab's objects in the order in which the service creates them: the namespace first, the pod last.
     shape: Vec<(ApiResource, Value)>,
 }
 
 impl BareClient {
-    /// Copies the objects of a lab that runs. Its user's name stands nowhere else in them.
+    /// Copies the objects of a running lab. The username must not occur in them for another reason.
     pub(crate) async fn like(client: Client, user: &str) -> anyhow::Result<Self> {
         let selector = format!("wasmspawner.io/user={user}");
         let mut shape = Vec::new();
@@ -53,7 +53,7 @@ impl BareClient {
         Ok(Self { client, user: user.to_owned(), shape })
     }
 
-    /// Creates so many labs' objects at once and waits for all their pods; answers how long that took.
+    /// Creates the objects of this number of labs at once and waits for all pods. Returns the time that took.
     pub(crate) async fn run(&self, labs: usize) -> anyhow::Result<Duration> {
         let copies = (0..labs).map(|number| self.copy(number)).collect::<anyhow::Result<Vec<_>>>()?;
         let pods: Api<Pod> = Api::all(self.client.clone());
@@ -69,7 +69,7 @@ impl BareClient {
         Ok(begun.elapsed())
     }
 
-    /// Deletes pods and namespaces, and waits until no pod is left; answers how long that took.
+    /// Deletes pods and namespaces, and waits until no pod is left. Returns the time that took.
     pub(crate) async fn stop(&self) -> anyhow::Result<Duration> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let pods: Api<Pod> = Api::all(self.client.clone());
@@ -107,7 +107,7 @@ impl BareClient {
     }
 }
 
-/// An object as its creator wrote it, without what the cluster added.
+/// An object as its creator wrote it, without the fields that the cluster added.
 fn as_written(kind: &ApiResource, mut object: Value) -> Value {
     let mut labels = object["metadata"]["labels"].take();
     labels[MANAGED_BY] = json!("bare-client");
@@ -131,7 +131,7 @@ fn as_written(kind: &ApiResource, mut object: Value) -> Value {
     object
 }
 
-/// The namespace, then everything else at once, then the pod.
+/// Creates the namespace, then all other objects in parallel, then the pod.
 async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> anyhow::Result<()> {
     let one = async |(kind, object): &(ApiResource, DynamicObject)| {
         let api: Api<DynamicObject> = match object.namespace() {
@@ -139,7 +139,7 @@ async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> a
             None => Api::all_with(client.clone(), kind),
         };
         match api.create(&PostParams::default(), object).await {
-            // The client repeats a request by itself whose connection broke after the API server had done it.
+            // The client itself repeats a request whose connection broke after the API server had carried it out.
             Err(kube::Error::Api(answer)) if answer.code == 409 => Ok(()),
             created => created.map(drop),
         }
@@ -150,7 +150,7 @@ async fn create(client: Client, objects: Vec<(ApiResource, DynamicObject)>) -> a
     Ok(one(pod).await?)
 }
 
-/// Watches until so many pods are ready.
+/// Watches until this number of pods is ready.
 async fn all_ready(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
     let mut ready = HashSet::new();
     watch_until(&pods, version, |event| {
@@ -164,7 +164,7 @@ async fn all_ready(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Resu
     .await
 }
 
-/// Watches until so many pods are gone.
+/// Watches until this number of pods is gone.
 async fn all_gone(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Result<()> {
     let mut left = labs;
     watch_until(&pods, version, |event| {
@@ -174,7 +174,7 @@ async fn all_gone(pods: Api<Pod>, version: String, labs: usize) -> anyhow::Resul
     .await
 }
 
-/// Watches until the events are enough. The API server may end a watch at any time; it goes on where it was.
+/// Watches until `enough` events have come. The API server may end a watch at any time; it is then resumed.
 async fn watch_until(
     pods: &Api<Pod>,
     mut version: String,

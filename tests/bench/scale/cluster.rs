@@ -1,4 +1,4 @@
-//! The real control plane, with a node whose pods take no time.
+//! A real control plane with a simulated node, whose pods start without delay.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file, remove_definition};
 
-/// A namespace of a real cluster, and a node; both go when it ends.
+/// A namespace and a node in a real cluster; both are deleted at the end.
 pub(crate) struct RealCluster {
     pub(crate) cluster: Cluster,
     node: Node,
@@ -37,7 +37,7 @@ impl RealCluster {
     }
 }
 
-/// A kubeconfig of somebody who may do everything.
+/// A kubeconfig with all permissions.
 pub(crate) fn kubeconfig() -> anyhow::Result<String> {
     Ok(std::fs::read_to_string(kubeconfig_file().context("TEST_KUBECONFIG is not set")?)?)
 }
@@ -50,8 +50,8 @@ impl Node {
     }
 }
 
-/// Runs the node alone, with pods that take a second, until this process is killed. Prints the namespace that may be
-/// used for the service.
+/// Runs only the node, with pods that take a second to start, until this process is killed. Prints the namespace for
+/// the service.
 pub(crate) async fn run_kubelet() -> anyhow::Result<()> {
     let cluster = Cluster::enter("scale").await?.context("TEST_KUBECONFIG is not set")?;
     cluster.install_definition().await?;

@@ -1,15 +1,15 @@
-//! What the service adds to what it does, measured beside a reference in the same run:
+//! Benchmarks of the service, each compared with a reference in the same run:
 //!
-//! - `spawns`: many spawns and stops at once, against a bare client that creates the same objects in the same cluster;
-//! - `shared`: the same with all labs in one namespace, against a namespace for each;
-//! - `labs`: memory, start and reconciliation with so many labs, on a simulated API server;
-//! - `readers`: one lab's events with many readers against few;
+//! - `spawns`: many spawns and stops at once, compared with a bare client that creates the same objects;
+//! - `shared`: the same with all labs in one namespace, compared with one namespace per lab;
+//! - `labs`: memory, start and reconciliation with many labs, on a simulated API server;
+//! - `readers`: one lab's events with many readers, compared with few;
 //! - `kubelet`: runs the node of the real control plane until it is killed, for other programs that measure.
 //!
-//! `cargo bench --workspace --bench scale [-- [PART] [NUMBER...]]`; `make scale` has a real control plane for it.
+//! `cargo bench --workspace --bench scale [-- [PART] [NUMBER...]]`; `make scale` provides a real control plane.
 //!
-//! The service is a process of its own. Times are told, never judged; that every lab came up and every reader read
-//! everything is.
+//! The service is a separate process. The benchmarks print times without judging them. They fail if a lab does not
+//! become ready or a reader misses an event.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to its reader")]
 

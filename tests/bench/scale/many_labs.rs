@@ -1,4 +1,4 @@
-//! What so many running labs cost the service that knows them.
+//! What many running labs cost the service.
 
 use std::time::{Duration, Instant};
 
@@ -10,24 +10,24 @@ use crate::simulated::{SimulatedCluster, Templates};
 use crate::site;
 use crate::usage::Usage;
 
-/// How often the service looks after the whole while it is measured, and for how long.
+/// The service's interval of reconciliation during the measurement, and how long it is measured.
 const RECONCILE_EVERY: Duration = Duration::from_secs(2);
 const RECONCILES: u32 = 4;
 
 struct Row {
     labs: usize,
-    /// From the start of the process, and from the last page of a list.
+    /// Time to readiness since the start of the process, and since the last page of a list.
     start: Duration,
     after_lists: Duration,
     start_cpu: u64,
     settled: Usage,
     reconcile_cpu: u64,
-    /// One request of the Hub for the state of all its labs.
+    /// Time of one request of the Hub for the status of all labs.
     status: Duration,
     status_bytes: usize,
 }
 
-/// Starts the service with so many labs, and prints what that took.
+/// Starts the service with each number of labs, and prints the costs.
 pub(crate) async fn measure(numbers: &[usize]) -> anyhow::Result<()> {
     let templates = Templates::of_a_lab().await?;
     println!("running labs on a simulated API server");
@@ -49,7 +49,7 @@ impl Row {
         let cluster = SimulatedCluster::start(templates, labs).await?;
         let mut service = site::on_cluster(&cluster.kubeconfig(), "default", "wasmspawner", |config| {
             config["limits"]["reconcile_every"] = format!("{}s", RECONCILE_EVERY.as_secs()).into();
-            // The copied lab is of the one-machine cluster.
+            // The copied lab is from the one-machine cluster.
             config.as_object_mut().map(|config| config.remove("names"));
         })?;
         let begun = Instant::now();
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// The service knows all of them, and that they run.
+/// Checks that the service knows all labs as running.
 async fn known(hub: &Client, labs: usize) -> anyhow::Result<()> {
     let running = hub.get(&format!("{PREFIX}/labs?status=running")).await?.json()?;
     let count = running.as_array().context("no list")?.len();

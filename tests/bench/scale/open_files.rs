@@ -1,11 +1,11 @@
-//! The limit of open files: a reader is a connection, which is a file here and one in the service.
+//! The limit of open files: each reader is a connection, which is a file in this process and one in the service.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the service and its tests open besides.
+/// Number of other files that the service and its tests open.
 const OTHERS: u64 = 300;
 
-/// Raises the limit as far as `connections` need it, for this process and those it starts; answers how many it allows.
+/// Raises the limit for this process and its children as far as `connections` need. Returns the number it allows.
 pub(crate) fn allow(connections: usize) -> anyhow::Result<usize> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = u64::try_from(connections)? + OTHERS;

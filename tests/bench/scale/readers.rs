@@ -12,28 +12,29 @@ use wasmspawner_tests::guests;
 use crate::site;
 use crate::usage::Usage;
 
-/// Few readers, to compare with.
+/// Number of readers in the comparison.
 const FEW: usize = 20;
 
-/// Connections that are opened at once.
+/// Number of connections that are opened in parallel.
 const AT_ONCE: usize = 64;
 
-/// What reading together took.
+/// The times of one reading.
 struct Reading {
     readers: usize,
     events: usize,
-    /// Milliseconds from the end of the operation until half of the readers had read of it.
+    /// Milliseconds from the end of the operation until half of the readers had received it.
     half: f64,
-    /// The same for the last reader.
+    /// Milliseconds until the last reader had received it.
     last: f64,
-    /// True if it was over before all were connected, because the machine was too busy: then the times say nothing.
+    /// True if the operation ended before all readers were connected, on a busy machine: then the times are
+    /// meaningless.
     late: bool,
     before: Usage,
     connected: Usage,
     after: Usage,
 }
 
-/// Lets few and then many read, and prints what that took.
+/// Measures few and then many readers, and prints the times.
 pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
     let stagehand = json!({ "name": "stagehand", "path": guests::component("guest-stagehand") });
     let service = site::one_machine(stagehand).await?;
@@ -41,7 +42,7 @@ pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
     let admin = service.admin()?;
     println!("readers of one starting lab; from `complete` until it was read, in milliseconds");
     println!("readers  events    half    last   memory a reader   CPU a reader");
-    // The first warms up. Long enough for all to connect; the names tell the simulated pods how long that is.
+    // The first run warms up. The labs' names set how long the simulated pods take, which lets all readers connect.
     read_together(&admin, pid, "ready.1s", FEW).await?;
     let few = read_together(&admin, pid, "ready.2s", FEW).await?;
     few.print();
@@ -92,7 +93,7 @@ async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> a
     Ok(Reading { readers, events: seen.len(), half, last, late, before, connected, after })
 }
 
-/// All events, and when `complete` was read.
+/// Reads all events, and the time at which `complete` was received.
 async fn read(mut stream: Events) -> anyhow::Result<(Vec<Event>, Timestamp)> {
     let (mut events, mut complete) = (Vec::new(), None);
     while let Some(event) = stream.next().await? {
@@ -104,7 +105,7 @@ async fn read(mut stream: Events) -> anyhow::Result<(Vec<Event>, Timestamp)> {
     Ok((events, complete.context("a stream without `complete`")?))
 }
 
-/// The ids count from 1 without gaps, and `complete` is the last.
+/// Checks that the ids count from 1 without gaps and that `complete` is last.
 fn in_order(events: &[Event]) -> anyhow::Result<()> {
     for (event, number) in events.iter().zip(1_usize..) {
         let (_, id) = event.id.rsplit_once('-').context("an id without a number")?;

@@ -1,4 +1,4 @@
-//! A bare client and the service in turn, in the same cluster, and what they cost.
+//! Rounds of a bare client and of the service in turn, in the same cluster, and their costs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,17 +17,17 @@ const ROUNDS: usize = 3;
 /// The user whose lab's objects the bare client copies.
 const MODEL: &str = "modeluser";
 
-/// Rounds of one kind.
+/// Results of one of the two.
 #[derive(Default)]
 struct Column {
     starts: Vec<Duration>,
     stops: Vec<Duration>,
-    /// CPU time of the service's process, in milliseconds a lab.
+    /// CPU time of the service's process, in milliseconds per lab.
     start_cpu: f64,
     stop_cpu: f64,
 }
 
-/// Alternates between the bare client and the service, and prints what they took.
+/// Alternates between the bare client and the service, and prints their times.
 pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     let real = RealCluster::enter().await?;
     let namespace = &real.cluster.namespace;
@@ -42,7 +42,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
 
     let (mut bare, mut ours) = (Column::default(), Column::default());
     let (mut requests, mut resident) = (BTreeMap::new(), 0);
-    // The first of each opens connections and warms up; it does not count.
+    // The first round of each opens connections and warms up; it is not counted.
     for round in 0..=ROUNDS {
         let (start, stop) = (bare_client.run(labs).await?, bare_client.stop().await?);
         if round > 0 {
@@ -98,7 +98,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
     real.leave().await
 }
 
-/// The service with a namespace for each lab, and with one for all of them.
+/// Measures the service with one namespace per lab, and with one namespace for all labs.
 pub(crate) async fn shared_namespace(labs: usize) -> anyhow::Result<()> {
     let real = RealCluster::enter().await?;
     println!("{labs} labs at once on the real control plane, medians of {ROUNDS} rounds");
@@ -173,7 +173,7 @@ pub(crate) fn fraction(count: u64) -> f64 {
     count as f64
 }
 
-/// What the service has asked the cluster so far, by verb.
+/// The number of the service's requests to the cluster so far, by verb.
 async fn kubernetes_requests(service: &Service) -> anyhow::Result<BTreeMap<String, u64>> {
     let metrics = service.probes().get("/metrics").await?.body;
     let mut counts = BTreeMap::new();

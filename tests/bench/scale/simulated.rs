@@ -1,6 +1,6 @@
-//! An API server that has any number of running labs, and nothing else: every list is made up while it is read.
+//! A simulated API server with any number of running labs. Lists are generated while they are read.
 //!
-//! The objects are copies of those of one lab that the service started on the one-machine cluster. Nothing ever changes.
+//! The objects are copies of those of one lab that the service started on the one-machine cluster. They never change.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ use crate::{site, spawns};
 /// The user whose lab's objects are copied.
 const MODEL: &str = "modeluser";
 
-/// The objects of one lab as text, in which the names and uids of others are put.
+/// The objects of one lab as text, in which the names and uids of other labs are inserted.
 #[derive(Clone)]
 pub(crate) struct Templates {
     spawn: Template,
@@ -37,11 +37,11 @@ struct Template {
     kind: &'static str,
     api_version: &'static str,
     text: String,
-    /// The uids in it. A copy has others.
+    /// The uids in the text. Each copy has others.
     uids: Vec<String>,
 }
 
-/// A running API server; it ends with this value.
+/// A running simulated API server; it ends when this value is dropped.
 pub(crate) struct SimulatedCluster {
     address: SocketAddr,
     contents: Arc<Contents>,
@@ -55,13 +55,13 @@ struct Contents {
 }
 
 impl Templates {
-    /// Starts one lab, and reads what it is made of.
+    /// Starts one lab, and reads its objects.
     pub(crate) async fn of_a_lab() -> anyhow::Result<Self> {
         let service = site::one_machine(site::ordinary()).await?;
         spawns::start(service.admin()?, MODEL.to_owned()).await?;
         let spawn = GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", "Spawn");
         let spawn = ApiResource::from_gvk(&spawn);
-        // That the lab is ready is written down a moment after it is told.
+        // The record says that the lab is ready a moment after the event does.
         let mut again = tokio::time::interval(Duration::from_millis(50));
         while one(&service, &spawn, "").await?.pointer("/status/readyAt").is_none() {
             again.tick().await;
@@ -75,7 +75,7 @@ impl Templates {
         let uid = |object: &Value, path: &str| -> anyhow::Result<String> {
             Ok(object.pointer(path).and_then(Value::as_str).context("no uid")?.to_owned())
         };
-        // The record's uid comes first: it is in everything.
+        // The record's uid comes first, because all other objects contain it.
         let uids = vec![
             uid(&spawn, "/metadata/uid")?,
             uid(&pod, "/metadata/uid")?,
@@ -105,7 +105,7 @@ async fn one(service: &Service, kind: &ApiResource, selector: &str) -> anyhow::R
 }
 
 impl Template {
-    /// The object of another lab.
+    /// The object of the lab with this number.
     fn copy(&self, number: usize) -> String {
         let mut text = self.text.replace(MODEL, &format!("user{number:06}"));
         for (index, uid) in self.uids.iter().enumerate() {
@@ -141,7 +141,7 @@ impl SimulatedCluster {
         .to_string()
     }
 
-    /// When the last page of a list of labs' objects was sent.
+    /// The time at which the last page of a list of labs' objects was sent.
     pub(crate) fn last_page(&self) -> Instant {
         *self.contents.last_page.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,7 +194,7 @@ fn json_answer(text: String) -> Response {
     (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// A watch on which nothing happens.
+/// A watch without any events.
 fn silent(lasts: Duration) -> Response {
     let nothing = stream::once(async move {
         tokio::time::sleep(lasts).await;

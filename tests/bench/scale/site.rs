@@ -1,4 +1,4 @@
-//! The sites that are measured.
+//! The configurations that are measured.
 
 use serde_json::{Value, json};
 use wasmspawner_tests::guests;
@@ -6,7 +6,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// A running service on the one-machine cluster, whose pods take no time unless their user's name says so.
+/// A running service on the one-machine cluster, whose pods start without delay unless the username says otherwise.
 pub(crate) async fn one_machine(policy: Value) -> anyhow::Result<Service> {
     Service::start_with(BINARY, |config| {
         config["embedded"]["simulated"] = json!({ "ready": "0s" });
@@ -18,8 +18,8 @@ pub(crate) async fn one_machine(policy: Value) -> anyhow::Result<Service> {
     .await
 }
 
-/// A service that is not running yet, for the cluster of a kubeconfig. It asks as often as it likes: what is measured
-/// is not the limit that an administrator sets.
+/// A service for the cluster of a kubeconfig, not started yet. It has no limit on requests, because that limit is not
+/// measured.
 pub(crate) fn on_cluster(
     kubeconfig: &str,
     namespace: &str,
@@ -45,7 +45,7 @@ pub(crate) fn on_cluster(
     Ok(service)
 }
 
-/// The policy of the repository, with what an ordinary site has.
+/// The policy `default` with the configuration of an ordinary site.
 pub(crate) fn ordinary() -> Value {
     json!({
         "name": "site",

@@ -7,12 +7,12 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 
-/// Starts so many labs at once and reads the events of each until it is complete; answers how long that took.
+/// Starts this number of labs at once and reads each lab's events to the end. Returns the time that took.
 pub(crate) async fn run(admin: &Client, labs: usize) -> anyhow::Result<Duration> {
     all((0..labs).map(|number| start(admin.clone(), user(number)))).await
 }
 
-/// Stops as many at once, and reads the events of each until it is complete; answers how long that took.
+/// Stops this number of labs at once and reads each lab's events to the end. Returns the time that took.
 pub(crate) async fn stop_all(admin: &Client, labs: usize) -> anyhow::Result<Duration> {
     let took = all((0..labs).map(|number| stop(admin.clone(), user(number)))).await?;
     gone(admin).await?;
@@ -30,7 +30,7 @@ async fn all(
     Ok(begun.elapsed())
 }
 
-/// Starts one lab, and waits until it is complete.
+/// Starts one lab, and waits until the spawn is complete.
 pub(crate) async fn start(admin: Client, user: String) -> anyhow::Result<()> {
     let mut answer = admin.spawn(&user).await?;
     while let Some(pause) = asked_to_come_back(&answer)? {
@@ -41,7 +41,7 @@ pub(crate) async fn start(admin: Client, user: String) -> anyhow::Result<()> {
     complete(&admin, &user).await
 }
 
-/// Stops a lab, and waits until that is complete.
+/// Stops a lab, and waits until the stop is complete.
 pub(crate) async fn stop(admin: Client, user: String) -> anyhow::Result<()> {
     let mut answer = admin.stop(&user).await?;
     while let Some(pause) = asked_to_come_back(&answer)? {
@@ -52,8 +52,8 @@ pub(crate) async fn stop(admin: Client, user: String) -> anyhow::Result<()> {
     complete(&admin, &user).await
 }
 
-/// After how long to ask again, where the service says so, as a Hub does: an API server that has a thousand labs to
-/// create may take longer for the last record than anybody is kept waiting.
+/// The pause that the service requests before another attempt (503 with `Retry-After`), which a Hub would make, too: an
+/// API server that has to create a thousand labs may take longer for the last record than the time limit of a request.
 fn asked_to_come_back(answer: &Answer) -> anyhow::Result<Option<Duration>> {
     let Some(pause) = answer.headers.get("retry-after").filter(|_| answer.status == 503) else {
         return Ok(None);
@@ -72,7 +72,7 @@ async fn complete(admin: &Client, user: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until there is no lab.
+/// Waits until there are no labs.
 pub(crate) async fn gone(admin: &Client) -> anyhow::Result<()> {
     let mut again = tokio::time::interval(Duration::from_millis(100));
     while admin.get(&format!("{PREFIX}/labs?status=all")).await?.json()? != json!([]) {

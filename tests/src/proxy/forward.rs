@@ -1,4 +1,4 @@
-//! Passing on one request.
+//! Forwards a single request.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use super::request::RequestSummary;
 use super::{Fault, Shared, watch};
 
-/// The connection is closed without an answer, or within one.
+/// Closes the connection without an answer, or within one.
 pub(super) fn broken() -> anyhow::Error {
     anyhow::anyhow!("the proxy breaks the connection")
 }
 
-/// Answers a request with what the API server says, unless a fault is in the way. An error closes the connection.
+/// Forwards a request to the API server, unless a fault applies. An error closes the connection.
 pub(super) async fn forward(
     shared: Arc<Shared>,
     request: Request<Incoming>,
@@ -64,7 +64,7 @@ fn half(body: &Bytes) -> impl Stream<Item = anyhow::Result<Bytes>> + use<> {
     futures::stream::iter([Ok(body.slice(..body.len() / 2))])
 }
 
-/// Without what is between two neighbours only.
+/// Removes the headers that apply to a single connection only.
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     for name in [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
         headers.remove(name);
@@ -80,7 +80,7 @@ fn refusal(code: u16, reason: &str, retry_after: Option<u32>) -> anyhow::Result<
     Ok(answer.body(Body::from(status(code, reason).to_string()))?)
 }
 
-/// An error, as Kubernetes writes one.
+/// An error in the form of Kubernetes.
 pub(super) fn status(code: u16, reason: &str) -> serde_json::Value {
     json!({
         "apiVersion": "v1",

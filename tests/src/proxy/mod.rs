@@ -1,8 +1,8 @@
-//! A reverse proxy between the service and its Kubernetes API server, which fails as a test wants it to.
+//! A reverse proxy between the service and its Kubernetes API server that fails as a test wants it to.
 //!
-//! It speaks plain HTTP without credentials on an address of its own, and asks the API server with those of its
-//! upstream client. A [`Fault`] hits all requests or those that a pattern selects, a number of times or until it is
-//! taken away; an outage hits everything, down to the connection.
+//! It listens for plain HTTP without credentials on its own address, and forwards requests with the credentials of its
+//! upstream client. A [`Fault`] applies to all requests or to those that match a pattern, a number of times or until it
+//! is removed. An outage closes all connections.
 
 mod fault;
 mod forward;
@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 
 use crate::service::own_address;
 
-/// The port of the proxy at its own address.
+/// The port of the proxy.
 const PORT: u16 = 6443;
 
 /// A running proxy; it ends with the test's runtime.
@@ -38,17 +38,17 @@ pub struct Proxy {
     listening: state::Receiver<bool>,
 }
 
-/// What connections and the test share.
+/// State that is shared by connections and the test.
 struct Shared {
     upstream: Client,
     rules: Mutex<Vec<Arc<Rule>>>,
-    /// Open watches look at the rules again when this changes.
+    /// Changes when the rules change, so that open watches check them again.
     changed: state::Sender<()>,
     counts: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Proxy {
-    /// Starts a proxy before `upstream`.
+    /// Starts a proxy for `upstream`.
     pub async fn start(upstream: Client) -> anyhow::Result<Self> {
         let address = SocketAddr::from((own_address(), PORT));
         let shared = Arc::new(Shared {
@@ -65,7 +65,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// A kubeconfig that leads to the proxy.
+    /// A kubeconfig for the proxy.
     pub fn kubeconfig(&self) -> String {
         let server = format!("http://{}", self.address);
         json!({
@@ -79,7 +79,8 @@ impl Proxy {
         .to_string()
     }
 
-    /// Begins or ends an outage: connections that are open are closed, and new ones are refused. Returns when that is so.
+    /// Begins or ends an outage. During an outage open connections are closed and new ones are refused. Returns when
+    /// that is done.
     pub async fn set_outage(&self, outage: bool) -> anyhow::Result<()> {
         self.outage.send_replace(outage);
         let mut listening = self.listening.clone();
@@ -87,7 +88,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Puts a rule into effect, for open watches too.
+    /// Adds a rule, which also applies to open watches.
     pub fn add(&self, rule: Rule) -> Arc<Rule> {
         let rule = Arc::new(rule);
         self.shared.rules().push(Arc::clone(&rule));
@@ -95,19 +96,19 @@ impl Proxy {
         rule
     }
 
-    /// Takes one rule away.
+    /// Removes one rule.
     pub fn remove(&self, rule: &Arc<Rule>) {
         self.shared.rules().retain(|other| !Arc::ptr_eq(other, rule));
         self.shared.changed.send_replace(());
     }
 
-    /// Takes all rules away. A watch that has fallen silent stays so: what it has missed is lost.
+    /// Removes all rules. A silenced watch stays silent, because the events that it missed are lost.
     pub fn clear(&self) {
         self.shared.rules().clear();
         self.shared.changed.send_replace(());
     }
 
-    /// How many requests there have been since the start or the last call, by verb and kind (`create pods`).
+    /// Returns the number of requests since the last call, by verb and kind (`create pods`), and resets it.
     pub fn take_counts(&self) -> BTreeMap<String, usize> {
         std::mem::take(&mut *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -118,7 +119,7 @@ impl Shared {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fault that a request meets, one of those that `wanted` accepts.
+    /// The fault that applies to a request, among those that `wanted` accepts.
     fn meet(&self, line: &str, wanted: impl Fn(&Fault) -> bool) -> Option<Fault> {
         let rules = self.rules();
         rules.iter().find(|rule| wanted(rule.fault()) && rule.hit(line)).map(|rule| rule.fault().clone())
@@ -129,7 +130,7 @@ impl Shared {
     }
 }
 
-/// Listens while there is no outage.
+/// Listens unless there is an outage.
 async fn serve(
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -155,7 +156,7 @@ async fn serve(
                     let shared = Arc::clone(&shared);
                     connections.spawn(async move {
                         let answer = service_fn(move |request| forward::forward(Arc::clone(&shared), request));
-                        // A connection that breaks is what the proxy is for.
+                        // Connections are supposed to break here, so errors are ignored.
                         let _ = hyper::server::conn::http1::Builder::new()
                             .serve_connection(TokioIo::new(stream), answer)
                             .await;

@@ -1,17 +1,17 @@
-//! What a request to a Kubernetes API server is about.
+//! Describes a request to a Kubernetes API server.
 
 use axum::body::Bytes;
 use http::{Method, Uri};
 use serde_json::Value;
 
-/// What a request is about.
+/// The description of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RequestSummary {
     /// Verb and kind, such as `create pods`.
     pub(super) what: String,
-    /// The same with the path, in which a new object has its name too.
+    /// Verb, kind and path; the path of a creation includes the object's name.
     pub(super) line: String,
-    /// It is a watch.
+    /// True for a watch.
     pub(super) is_watch: bool,
 }
 
@@ -21,7 +21,7 @@ impl RequestSummary {
             .query()
             .is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1")));
         let steps: Vec<&str> = uri.path().split('/').filter(|step| !step.is_empty()).collect();
-        // After the group and the version; objects of a namespace have it before their kind.
+        // The part after group and version. Objects of a namespace have the namespace before their kind.
         let rest = match steps.first() {
             Some(&"api") => steps.get(2..),
             Some(&"apis") => steps.get(3..),

@@ -1,4 +1,4 @@
-//! A watch on its way through the proxy.
+//! A watch that passes through the proxy.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use tokio::sync::watch::Receiver;
 use super::forward::{broken, status};
 use super::{Fault, Shared};
 
-/// A watch that is open.
+/// The state of an open watch.
 struct Open {
     shared: Arc<Shared>,
     line: String,
     upstream: BodyDataStream,
     changed: Receiver<()>,
-    /// After what was sent last it ends so.
+    /// How the watch ends after the data that was sent last.
     end: Option<End>,
 }
 
@@ -26,7 +26,7 @@ enum End {
     Broken,
 }
 
-/// The body of a watch: what the API server sends, until a fault hits it.
+/// The body of a watch: the data of the API server, until a fault applies.
 pub(super) fn body(shared: Arc<Shared>, line: String, upstream: Body) -> Body {
     let changed = shared.changed.subscribe();
     let open = Open { shared, line, upstream: upstream.into_data_stream(), changed, end: None };

@@ -1,4 +1,4 @@
-//! `auth.mode: headers`, as behind Gafaelfawr.
+//! `auth.mode: headers`, as with Gafaelfawr.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What is wrong with a request is said with its place, and changes nothing.
+//! Invalid requests: the answer says where the error is, and nothing changes.
 
 use http::Method;
 use serde_json::json;

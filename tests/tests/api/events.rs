@@ -5,7 +5,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// A transcript without what differs from run to run: the operation's id, numbers, times.
+/// A transcript without the values that differ from run to run: the operation's id, numbers, times.
 fn normalised(transcript: &str) -> String {
     let lines =
         transcript.lines().map(|line| match (line.split_once("id: "), line.split_once(r#""at":""#)) {
@@ -19,9 +19,9 @@ fn normalised(transcript: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A normalised transcript in an order that every run has. What the cluster says of a pod (`info`) and how the pod
-/// looks (`stage`) come by two watches, and how often one stage is told anew depends on both: the messages are sorted
-/// behind everything else, and a stage counts once.
+/// A normalised transcript in an order that is the same in every run. Events about a pod (`info`) and states of the pod
+/// (`stage`) come from two watches, so their order varies, and so does how often a stage is reported: messages are
+/// sorted and put at the end, and each stage is listed once.
 fn settled(transcript: &str) -> String {
     let normalised = normalised(transcript);
     let (mut messages, others): (Vec<&str>, Vec<&str>) =
@@ -40,13 +40,13 @@ fn settled(transcript: &str) -> String {
     format!("{}\n\n{}", frames.join("\n\n").trim(), messages.join("\n\n"))
 }
 
-/// The ids of an operation count from 1 without gaps.
+/// Checks that the ids of an operation count from 1 without gaps.
 fn assert_numbered(events: &[Event]) {
     let numbers = events.iter().map(|event| event.id.rsplit_once('-').unwrap().1.parse::<usize>().unwrap());
     assert!(numbers.eq(1..=events.len()), "{events:#?}");
 }
 
-/// Long enough stages that each is seen.
+/// Makes the stages long enough that each is observed.
 fn visible_stages(config: &mut serde_json::Value) {
     config["embedded"]["simulated"] =
         serde_json::json!({ "schedule": "300ms", "pull": "300ms", "ready": "500ms", "stop": "200ms" });

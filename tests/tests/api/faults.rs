@@ -1,4 +1,4 @@
-//! What goes wrong in the cluster ends a spawn soon, with a reason.
+//! A fault in the cluster ends a spawn early, with a reason.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Far below the time limit of a spawn, and above what a busy machine adds to "within 2 s of the cluster saying so".
+/// Far below the time limit of a spawn, but long enough for a busy machine (usually two seconds are enough).
 const SOON: Duration = Duration::from_secs(30);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Labs that JupyterHub does not know any more, with a Hub that fails in all ways; one that does not is in `tests/e2e`.
+//! Labs that JupyterHub no longer knows, with a fake Hub that has all kinds of faults; `tests/e2e` uses a real one.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use wasmspawner_tests::service::Service;
 use super::running::until;
 use crate::BINARY;
 
-/// A service that looks every 100 ms, and stops what was forgotten for `stop_after`.
+/// A service that checks every 100 ms, and stops labs that were forgotten for `stop_after`.
 async fn service(hub: &FakeHub, stop_after: Option<&str>) -> Service {
     let mut service = Service::prepare(BINARY, |_| {}).unwrap();
     let file = service.folder().join("hub.token");
@@ -55,7 +55,7 @@ fn users(report: &Value) -> Vec<&str> {
     report["forgotten"].as_array().unwrap().iter().map(|lab| lab["username"].as_str().unwrap()).collect()
 }
 
-/// Waits until the service has said this.
+/// Waits until the service has logged this text.
 pub(crate) async fn logged(service: &Service, text: &str) {
     let mut again = tokio::time::interval(Duration::from_millis(20));
     let said = async {
@@ -67,7 +67,7 @@ pub(crate) async fn logged(service: &Service, text: &str) {
     assert!(said.is_ok(), "{text} was not said");
 }
 
-/// Waits until the service has looked `count` times more with this outcome.
+/// Waits until the service has checked `count` more times with this outcome.
 async fn looked(service: &Service, outcome: &str, count: u64) {
     let now = async || {
         let metrics = service.probes().get("/metrics").await.unwrap().body;
@@ -140,7 +140,7 @@ async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
     assert!(metrics.contains("wasmspawner_forgotten_labs_stopped_total 1\n"), "{metrics}");
 }
 
-/// Each of these is no reason to stop anything, for as long as it lasts; what comes after it is.
+/// No lab is stopped during any of these faults, but after them the forgotten lab is.
 #[tokio::test]
 async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
         (Fault::Silent, "no_answer", "503 hub_unavailable"),
     ] {
         hub.has(fault);
-        // One may be under way from before; the silent Hub is given up after a second each time.
+        // The first check may have begun before the fault. A request to the silent Hub times out after a second.
         looked(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), expected, "{fault:?}: {answer:?}");
@@ -180,7 +180,7 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
     let mut service = service(&hub, Some("1s")).await;
     let names: Vec<String> = (0..12).map(|number| format!("user-{number:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    // They are known until all of them are there: of nine labs all may be forgotten.
+    // All labs are known until all of them run, because of up to nine labs all may count as forgotten.
     hub.knows(&names);
     run(&service, &names).await;
     hub.knows(&[]);
@@ -193,7 +193,7 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
     let running = service.hub().unwrap().get(&format!("{PREFIX}/labs")).await.unwrap().json().unwrap();
     assert_eq!(running.as_array().unwrap().len(), 12);
 
-    // After a restart as before; and six of twelve are believed.
+    // The result is the same after a restart. Six forgotten labs of twelve are trusted.
     service.crash_and_restart().await.unwrap();
     looked(&service, "withheld", 3).await;
     hub.knows(&names[6..]);
@@ -204,13 +204,13 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
     assert_eq!(client.get(&format!("{PREFIX}/labs")).await.unwrap().json().unwrap(), json!(names[6..]));
 }
 
-/// While the Hub thinks, the user comes back and starts another lab.
+/// While the Hub's answer is delayed, the user stops the forgotten lab and starts another.
 #[tokio::test]
 async fn another_lab_in_the_place_of_the_forgotten_one_is_not_stopped() {
     let hub = FakeHub::start(&[]).await.unwrap();
     hub.has(Fault::Slow);
     let service = service(&hub, Some("100ms")).await;
-    // Each list is asked for after the service has looked at its labs: the first knows nothing of this one.
+    // The service reads its labs before each list, so the first list does not count for this lab.
     asked(&hub, 1).await;
     run(&service, &["ada"]).await;
     for list in 2..=3 {
@@ -230,7 +230,7 @@ async fn another_lab_in_the_place_of_the_forgotten_one_is_not_stopped() {
     assert_ne!(lab["job_id"], before["job_id"]);
 }
 
-/// Waits until the Hub was asked for that many lists.
+/// Waits until the Hub was asked for this number of lists.
 async fn asked(hub: &FakeHub, lists: usize) {
     let mut again = tokio::time::interval(Duration::from_millis(20));
     let waiting = async {
@@ -248,7 +248,7 @@ async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
     run(&service, &["ada"]).await;
     let file = service.folder().join("hub.token");
     let client = service.hub().unwrap();
-    // Each is met by a check before it is asked about: what was found before is told for a moment.
+    // A check has to see each state first; until then the last result is shown.
     let told = async |said: &str| {
         looked(&service, "refused", 2).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
@@ -268,7 +268,7 @@ async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
     told("hub.token_file: cannot read").await;
     assert_eq!(client.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     assert!(!service.log().contains(TOKEN), "no token is ever logged");
-    // A file that is put right is used at once.
+    // A corrected token file is used at the next check.
     write_token(&file, TOKEN, 0o600);
     until(&client, "ada", Value::is_null).await;
 }
@@ -289,7 +289,7 @@ async fn a_crowd_that_asks_makes_the_hub_answer_once() {
     let client = service.hub().unwrap();
     let asked = join_all((0..200).map(|_| client.get("/spawner/v1/forgotten")));
     assert!(asked.await.into_iter().all(|answer| answer.unwrap().status == 200));
-    // Two, should the first have become old meanwhile, and that of the service itself.
+    // Two lists, in case the first was too old by then, and one of the service's own check.
     assert!(hub.lists() - before <= 3, "{} lists", hub.lists() - before);
     let ada = service.user("ada").unwrap();
     let refused = ada.get("/spawner/v1/forgotten").await.unwrap();

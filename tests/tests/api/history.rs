@@ -111,7 +111,7 @@ async fn the_history_of_all_labs_together_is_bounded() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     let metrics = service.probes().get("/metrics").await.unwrap();
     assert!(metrics.body.contains("wasmspawner_history_operations 2\n"), "{}", metrics.body);
-    // A restart finds the running lab, and invents no record that would push out another.
+    // After a restart the lab is running, and no new operation is added that would push out another.
     assert!(service.end().unwrap().success());
     service.run().await.unwrap();
     assert_eq!(kept().await, (404, vec![json!("stop"), json!("spawn")]));

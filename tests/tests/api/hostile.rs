@@ -1,4 +1,4 @@
-//! A policy that misbehaves costs the request that asked it, and is named.
+//! A policy that misbehaves fails only the request that called it, and the error names it.
 
 use wasmspawner_tests::service::Service;
 

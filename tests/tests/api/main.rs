@@ -1,5 +1,5 @@
-//! The REST API from outside: the service as a process, real guests, the one-machine cluster with simulated pods.
-//! A module a route, and one for each thing that concerns them all.
+//! The REST API from outside: the service as a process, with real policies, on the one-machine cluster with simulated
+//! pods. There is one module for each route, and one for each topic that concerns all routes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "what is skipped is told")]

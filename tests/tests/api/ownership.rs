@@ -1,4 +1,4 @@
-//! What is not the service's own is left alone, whatever its labels say.
+//! Objects that do not belong to the service are not changed, whatever their labels are.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -52,7 +52,7 @@ async fn forged_labels_change_nothing() {
     let labels = meta.labels.take().unwrap();
     let annotations = meta.annotations.take().unwrap();
 
-    // Somebody who may write elsewhere copies all that the service writes, of a lab that exists and of none.
+    // Another user of the cluster copies all labels of a lab: one that exists, and one that does not.
     let namespaces: Api<Namespace> = Api::all(client.clone());
     make(
         &namespaces,
@@ -93,7 +93,7 @@ async fn forged_labels_change_nothing() {
         let left = namespaces.get(name).await.unwrap();
         assert!(left.metadata.deletion_timestamp.is_none(), "{name} is left alone");
     }
-    // The record of ada's lab goes last; what names it belongs to nobody from then on.
+    // The record of ada's lab is deleted last; after that, objects with its uid belong to no lab.
     until_some(async || {
         let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));
         let answer = admin.send(deletion).await.unwrap();
@@ -133,7 +133,7 @@ async fn two_installations_do_not_touch_each_others_labs() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }
 
-/// Where labs share a namespace with others, no object of theirs is taken over because of its name.
+/// If labs share a namespace with other software, an object with the name of one of a lab's is never taken over.
 #[tokio::test]
 async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
     let shared = |config: &mut Value| {
@@ -170,7 +170,7 @@ async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
     }
 }
 
-/// The names of a site may change while something of a lab that has failed is left that will not go.
+/// The name templates change while objects of a failed lab, whose deletion is blocked, still exist.
 #[tokio::test]
 async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
@@ -192,7 +192,7 @@ async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
         .unwrap();
     service.crash_and_restart().await.unwrap();
     let client = service.cluster().await.unwrap();
-    // While the failed lab is taken away, a spawn is refused.
+    // A spawn is refused while the failed lab's objects are being deleted.
     until_some(async || (ada.spawn("ada").await.unwrap().status == 303).then_some(())).await;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     assert!(namespaces.get_opt("nublado-ada").await.unwrap().is_some(), "it is held");
@@ -209,8 +209,8 @@ async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
     until(&ada, "ada", Value::is_null).await;
 }
 
-/// In a namespace that stays nobody cleans up after what has no record. The service may not read Secrets: the lab's
-/// environment tells of them.
+/// In a retained namespace, objects without a record are not deleted, but reported. The service may not read Secrets,
+/// so it finds such labs by their environment `ConfigMap`.
 #[tokio::test]
 async fn objects_without_a_record_in_a_namespace_that_stays_are_reported() {
     let shared = |config: &mut Value| {

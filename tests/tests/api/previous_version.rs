@@ -1,4 +1,4 @@
-//! Labs that a version without records has left running. To be deleted with `spawner/previous_version.rs`.
+//! Labs that a version without records has left running. Delete this file together with `spawner/previous_version.rs`.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::BINARY;
 
 const JOB: &str = "0196f000-0000-7000-8000-000000000001";
 
-/// Where an old lab is, and whose it says to be.
+/// The place of an old lab, and the names in its annotations.
 struct OldLab {
     client: Client,
     user: &'static str,
@@ -30,7 +30,7 @@ impl OldLab {
         Self { client: service.cluster().await.unwrap(), user, namespace }
     }
 
-    /// The metadata that the version before wrote on every object of a lab.
+    /// The metadata that the previous version wrote on every object of a lab.
     fn metadata(&self, name: &str) -> Value {
         json!({
             "name": name,
@@ -53,7 +53,7 @@ impl OldLab {
         make(&Api::<Namespace>::all(self.client.clone()), json!({ "metadata": metadata })).await;
     }
 
-    /// The environment, with what that version wrote down of the lab.
+    /// The environment `ConfigMap`, with the previous version's data about the lab.
     async fn make_env(&self) {
         let written = json!({
             "job_id": JOB, "started_at": "2026-01-02T03:04:05Z", "deadline": "2026-01-02T03:14:05Z",
@@ -80,7 +80,7 @@ impl OldLab {
         make(&self.api::<ServiceAccount>(), json!({ "metadata": self.metadata(&name) })).await;
     }
 
-    /// The pod; it runs before this returns.
+    /// The pod, which is running when this returns.
     async fn make_pod(&self) {
         let name = format!("nb-{}", self.user);
         let container = json!({ "name": "notebook", "image": "quay.io/x:1", "ports": [{ "name": "jupyterhub", "containerPort": 8888 }] });
@@ -114,7 +114,7 @@ impl OldLab {
         Api::namespaced(self.client.clone(), self.namespace)
     }
 
-    /// What tells whether pod, environment and namespace were written to.
+    /// The resource versions of pod, environment and namespace, which show whether they were written to.
     async fn versions(&self) -> Vec<Option<String>> {
         let name = format!("nb-{}", self.user);
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
@@ -205,7 +205,7 @@ async fn a_crash_while_a_lab_is_taken_over_loses_nothing() {
     }
 }
 
-/// Whoever may write into some namespace can copy all labels and annotations.
+/// A user who may write into some namespace can copy all labels and annotations.
 #[tokio::test]
 async fn what_only_claims_to_be_such_a_lab_is_reported_and_left_alone() {
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
@@ -263,7 +263,7 @@ async fn in_a_namespace_that_stays_what_belongs_to_the_lab_goes_with_it_and_noth
     lab.make_env().await;
     lab.make_rest().await;
     lab.make_pod().await;
-    // Under the name of one of the lab's objects, and not the lab's.
+    // An object with the name of one of the lab's, which does not belong to it.
     make(&lab.api::<Secret>(), json!({ "metadata": { "name": "nb-ada-pull" }, "stringData": { "a": "b" } }))
         .await;
 

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics` on a listener of their own.
+//! `/healthz`, `/readyz` and `/metrics` on their own address.
 
 use wasmspawner_tests::service::Service;
 

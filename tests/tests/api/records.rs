@@ -1,4 +1,4 @@
-//! Labs are written down: what kubectl sees, and what a restart believes.
+//! The records of labs: what kubectl shows, and what a restart reads from them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) async fn records(service: &Service) -> Api<DynamicObject> {
     Api::namespaced_with(service.cluster().await.unwrap(), "wasmspawner", &kind)
 }
 
-/// Waits for the end of an object.
+/// Waits until an object is gone.
 pub(crate) async fn gone<K>(api: &Api<K>, name: &str)
 where
     K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
@@ -80,7 +80,7 @@ async fn a_stop_that_was_accepted_survives_a_crash_before_its_first_request() {
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
-    // It dies so soon that the answer may be lost, which is no different for the lab.
+    // The service may die before it answers; the lab is stopped in either case.
     let _ = ada.stop("ada").await;
     service.death().await.unwrap();
     service.run().await.unwrap();
@@ -100,15 +100,15 @@ async fn a_pod_that_is_pending_past_its_deadline_is_not_taken_for_running() {
     assert_eq!(user.spawn(name).await.unwrap().status, 303);
     user.events(name).await.unwrap().next_of("stage").await.unwrap();
     service.kill();
-    // Nothing but the time has to pass.
+    // Only time has to pass.
     tokio::time::timeout(Duration::from_secs(4), std::future::pending::<()>()).await.unwrap_err();
     service.run().await.unwrap();
     let lab = until(&user, name, |lab| lab["status"] != "starting").await;
     assert_eq!((&lab["status"], &lab["reason"]), (&json!("failed"), &json!("SpawnTimeout")), "{lab:#}");
 }
 
-/// The service dies before, and after, each request of a spawn and of a stop. Then a spawn is finished or has failed
-/// cleanly, a stop is finished, nothing is left behind, and the next spawn works.
+/// The service dies before, and after, each request of a spawn and of a stop. After that a spawn is complete or has
+/// failed, a stop is complete, no object is left, and the next spawn works.
 #[tokio::test]
 async fn a_crash_at_any_request_leaves_nothing_half_done() {
     let points = [
@@ -134,7 +134,7 @@ async fn a_crash_at_any_request_leaves_nothing_half_done() {
         service.meets(&format!("abort {point}"));
         service.run().await.unwrap();
         let ada = service.user("ada").unwrap();
-        // The service may die in any of these.
+        // The service may die during each of these requests.
         let spawned = ada.spawn("ada").await.is_ok_and(|answer| answer.status == 303);
         if spawned && let Ok(mut events) = ada.events("ada").await {
             let _ = events.to_end().await;
@@ -185,7 +185,7 @@ async fn a_driver_that_panics_is_replaced() {
     };
     tokio::time::timeout(Duration::from_mins(1), panicked).await.unwrap();
     until(&user, name, |lab| lab["status"] == "running").await;
-    // Until its driver is replaced, which takes a moment, a lab cannot be stopped, and that is said.
+    // Until its driver is replaced, which takes a moment, a stop of the lab is refused with an error.
     let stopped = async {
         loop {
             again.tick().await;
@@ -227,7 +227,7 @@ async fn kubectl_lists_records_and_stops_labs() {
     assert_eq!(ada.lab("ada/servers/gpu").await.unwrap().status, 404);
 }
 
-/// The API server may carry out the creation of a record after the service has given up waiting for its answer.
+/// The API server may create a record after the service has given up waiting for the answer.
 #[tokio::test]
 async fn a_record_that_nobody_knows_is_taken_over() {
     let often = |config: &mut Value| config["limits"]["reconcile_every"] = "1s".into();

@@ -1,4 +1,4 @@
-//! The service dies and comes back.
+//! Restarts and crashes of the service.
 
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::service::Service;

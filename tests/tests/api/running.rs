@@ -1,4 +1,4 @@
-//! A lab that runs and whose containers do not.
+//! A running lab whose containers are restarted.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Looks until there is something.
+/// Calls `look` until it returns a value.
 pub(crate) async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let looking = async {
@@ -22,7 +22,7 @@ pub(crate) async fn until_some<T>(look: impl AsyncFn() -> Option<T>) -> T {
     tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
 }
 
-/// Waits until the lab is as wanted.
+/// Waits until `wanted` is true of the lab.
 pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     until_some(async || {
         let answer = client.lab(lab).await.unwrap();

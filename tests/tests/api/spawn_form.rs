@@ -7,7 +7,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// A site with a form: the default policy with its own example configuration.
+/// A site with a form: the policy `default` with its example configuration.
 fn site(config: &mut Value) {
     with_policy(config, include_str!("../../../plugins/default/example.json"));
 }
@@ -61,7 +61,7 @@ async fn kubespawners_profiles_are_a_site_too() {
     let profiles = include_str!("../../../plugins/default/example-profiles.json");
     let site = |config: &mut Value| {
         with_policy(config, profiles);
-        // The simulated machine has no labels.
+        // The simulated node has no labels.
         config["policies"][0]["config"]["node_selector"] = json!({});
     };
     let service = Service::start_with(BINARY, site).await.unwrap();

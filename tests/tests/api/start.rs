@@ -1,4 +1,4 @@
-//! What is said at the start: a start that cannot succeed ends with one clear line.
+//! Messages at the start: a start that cannot succeed ends with one clear line.
 
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn refused(change: impl FnOnce(&mut Value)) -> String {
     told(&service)
 }
 
-/// The one line that a failing start says.
+/// The only line that a failing start prints.
 fn told(service: &Service) -> String {
     let output = service.run_to_end().unwrap();
     assert!(!output.status.success(), "it started");
@@ -68,7 +68,7 @@ async fn a_missing_configuration_is_named() {
     assert!(line.contains("config.yaml"), "{line}");
 }
 
-/// A service that verifies no certificate makes many connections, and says so once.
+/// A service that does not verify certificates makes many connections, but warns only once.
 #[tokio::test]
 async fn an_unverified_certificate_is_told_once() {
     let cluster = Service::start(BINARY).await.unwrap();

@@ -1,4 +1,4 @@
-//! `/labs/{username}/volumes`, and what the cluster has of it.
+//! `/labs/{username}/volumes`, and the claims in the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Labs with a claim, in a namespace that stays.
+/// Labs with a claim, in a retained namespace.
 fn with_claims(claim: &str, reclaim: &str) -> impl Fn(&mut Value) {
     let config = json!({
         "volumes": [{"name": "home", "claim": {"name": claim, "create": {
@@ -55,7 +55,7 @@ async fn names(claims: &Api<PersistentVolumeClaim>) -> BTreeSet<String> {
     list.items.into_iter().filter_map(|claim| claim.metadata.name).collect()
 }
 
-/// The namespace of labs with claims, before the first lab.
+/// Creates the namespace of labs with claims, before the first lab.
 async fn claims_before_labs(service: &Service) -> Api<PersistentVolumeClaim> {
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     let mut labs = Namespace::default();
@@ -80,7 +80,7 @@ async fn release(service: &Service, lab: &str) -> Value {
     answer.json().unwrap()
 }
 
-/// The claim that the lab's pod mounts.
+/// The name of the claim that the lab's pod mounts.
 async fn mounted(service: &Service, pod: &str) -> String {
     let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), "labs");
     let volumes = pods.get(pod).await.unwrap().spec.unwrap().volumes.unwrap();
@@ -149,10 +149,10 @@ async fn the_claim_of_an_older_kubespawner_is_found() {
     let claims = claims_before_labs(&service).await;
     let of = |user: &str| json!({"hub.jupyter.org/username": user});
     create(&claims, "claim-ada-2dl", &of("ada-l")).await;
-    // Both are there: today's counts.
+    // Claims with the old and the new name exist: the new name is used.
     create(&claims, "claim-grace-2dh", &of("grace-h")).await;
     create(&claims, "claim-grace-h", &of("grace-h")).await;
-    // Somebody else's.
+    // This claim belongs to another user.
     create(&claims, "claim-eve-2dx", &of("eve-2dx")).await;
     for (user, claim) in [
         ("ada-l", "claim-ada-2dl"),
@@ -163,14 +163,14 @@ async fn the_claim_of_an_older_kubespawner_is_found() {
         run(&service.user(user).unwrap(), user).await;
         assert_eq!(mounted(&service, &format!("nb-{user}")).await, claim);
     }
-    // Remembered, and made anew under the same name when somebody deleted it.
+    // The name is remembered; if somebody deletes the claim, it is created again under that name.
     let ada = service.user("ada-l").unwrap();
     stop(&ada, "ada-l").await;
     claims.delete("claim-ada-2dl", &DeleteParams::default()).await.unwrap();
     service.crash_and_restart().await.unwrap();
     run(&ada, "ada-l").await;
     assert_eq!(mounted(&service, "nb-ada-l").await, "claim-ada-2dl");
-    // A restart changes its certificate.
+    // The cluster has another certificate after a restart, so a new client is needed.
     assert!(names(&claims_of(&service).await).await.contains("claim-ada-2dl"));
 }
 

@@ -1,4 +1,4 @@
-//! What matters most, on a Kubernetes. The kubelet of the one-machine cluster is the only node there.
+//! The most important cases on a real Kubernetes, whose only node is the one-machine cluster's kubelet.
 
 use wasmspawner_tests::kubernetes::{Cluster, SKIPPED};
 

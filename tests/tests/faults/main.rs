@@ -1,6 +1,6 @@
-//! The service while its Kubernetes API server fails: a proxy between the two lets requests and watches fail as a test
-//! wants it. The cluster is the one-machine cluster with simulated pods, in the test's own process;
-//! for what matters most also a Kubernetes.
+//! The service while its Kubernetes API server fails. A proxy between the two makes requests and watches fail as a test
+//! wants it. The cluster is the one-machine cluster with simulated pods in the test's own process; the most important
+//! cases also run on a real Kubernetes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "what is skipped, and which seed is used, is told")]

@@ -1,4 +1,4 @@
-//! The API server is away for a while.
+//! The API server is not reachable for some time.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use wasmspawner_tests::proxy::{Fault, Rule};
 
 use crate::setup::{Setup, eventually, lab, start, stop};
 
-/// How long somebody may have to wait who asks for a lab meanwhile.
+/// Time limit of a request for a lab during the outage.
 const ANSWER: Duration = Duration::from_secs(15);
 
 async fn refused_in_time(client: &Client, name: &str) {
@@ -34,7 +34,7 @@ async fn an_outage_during_a_spawn_only_delays_it() {
 
 pub(crate) async fn spawns_through_an_outage(setup: &Setup) {
     let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
-    // The outage begins when the namespace is there and the pod is not.
+    // The outage begins when the namespace exists and the pod does not.
     let late = setup.proxy.add(Rule::new("create pods", Fault::Drop));
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
     eventually("the pod is asked for", async || (late.hits() > 0).then_some(())).await;
@@ -58,7 +58,7 @@ async fn an_outage_during_a_stop_only_delays_it() {
     stops_through_an_outage(&setup).await;
 }
 
-/// Ada has a lab.
+/// Expects that ada has a lab.
 pub(crate) async fn stops_through_an_outage(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
     let late = setup.proxy.add(Rule::new("delete pods", Fault::Drop));
@@ -100,7 +100,7 @@ async fn a_refusing_load_balancer_is_an_outage_too() {
     refused_in_time(&grace, "grace").await;
     assert_eq!(lab(&ada, "ada").await["status"], "running");
     setup.proxy.clear();
-    // What the watches missed meanwhile comes soon after.
+    // Changes that the watches missed are observed soon afterwards.
     start(&grace, "grace").await;
     stop(&ada, "ada").await;
     setup.nothing_is_left("ada", "nothing is left").await;
@@ -148,7 +148,7 @@ async fn a_service_that_starts_in_an_outage_waits_for_its_end() {
     assert_eq!(found["status"], Value::from("running"), "{found:#}");
 }
 
-/// The record of a spawn is written, and the answer to that is lost until nobody waits any more.
+/// The record of a spawn is written, but the answer is lost until the request's time limit has passed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
     let setup = Setup::start(|_| {}).await;
@@ -163,7 +163,7 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
             start(&user, name).await;
             stop(&user, name).await;
         } else {
-            // Nobody asks again: it goes all the same, once the API server answers.
+            // Without a further request the record is deleted, once the API server answers.
             setup.proxy.add(Rule::new("watch spawns", Fault::Reset).times(1));
             setup.nothing_is_left(name, "the record is gone").await;
             assert!(lab(&user, name).await.is_null());
@@ -171,7 +171,7 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
     }
 }
 
-/// Who asks second waits for the first, and must not wait for their own time besides.
+/// The second caller waits for the first, and must still be answered within one time limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_who_ask_for_one_lab_are_all_refused_in_time() {
     for fault in [None, Some(Fault::Delay(Duration::from_mins(10)))] {

@@ -1,4 +1,4 @@
-//! Single requests fail, each of a spawn's and of a stop's in turn.
+//! Single requests fail: each request of a spawn and of a stop in turn.
 
 use std::time::Duration;
 
@@ -21,17 +21,17 @@ const REQUESTS: [&str; 9] = [
     "delete spawns",
 ];
 
-/// The same where namespaces stay, as far as it differs.
+/// The requests that differ where namespaces are retained.
 const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
-/// How many cases go on at once.
+/// Number of cases that run in parallel.
 const AT_ONCE: usize = 40;
 
-/// What a fault of one request may come to.
+/// The expected result of a fault in one request.
 struct Expected {
     fault: Fault,
-    /// A spawn comes through all the same.
+    /// True if a spawn succeeds in spite of the fault.
     passes: bool,
 }
 
@@ -85,7 +85,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
     let name = format!("case{number}x");
     let case = format!("{request}: {:?}, {times} times ({name})", expected.fault);
     let user = setup.service.user(&name).unwrap();
-    // The objects of this case alone: its user's name is in their names.
+    // Only objects of this case, whose names contain its username.
     let (verb, kind) = request.split_once(' ').unwrap();
     let prefix = match kind {
         "spawns" => "/apis/wasmspawner.io/v1alpha1/namespaces/wasmspawner/spawns/lab-".to_owned(),
@@ -121,10 +121,10 @@ async fn a_spawn_costs_its_objects_and_two_requests() {
     costs_objects_and_two(&Setup::start(|_| {}).await).await;
 }
 
-/// Ada has no lab.
+/// Expects that ada has no lab.
 pub(crate) async fn costs_objects_and_two(setup: &Setup) {
     let ada = setup.service.user("ada").unwrap();
-    // Of the first lab of a user the service also writes down that there was one.
+    // For a user's first lab the service also records that there was one.
     ada.spawn_to_end("ada").await.unwrap();
     stop(&ada, "ada").await;
     setup.nothing_is_left("ada", "nothing is left").await;

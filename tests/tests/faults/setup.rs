@@ -1,4 +1,4 @@
-//! A cluster, a proxy before it, and a service that knows the proxy only.
+//! A cluster, a proxy for it, and a service that uses the proxy.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// How long anything may take that must come.
+/// Time limit of everything that a test waits for.
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
-/// What a lab may have in its namespace: API group and kind.
+/// The objects that a lab may have in its namespace: API group and kind.
 const OBJECTS: [(&str, &str); 8] = [
     ("", "ConfigMap"),
     ("", "Secret"),
@@ -39,33 +39,33 @@ const OBJECTS: [(&str, &str); 8] = [
     ("networking.k8s.io", "NetworkPolicy"),
 ];
 
-/// Who runs the pods.
+/// The node that runs the pods.
 const NODE: &str = "wasmspawner-faults";
 
 /// A service on a cluster, with a proxy between them.
 pub(crate) struct Setup {
     pub(crate) service: Service,
     pub(crate) proxy: Proxy,
-    /// A client that does not go through the proxy.
+    /// A client that does not use the proxy.
     pub(crate) cluster: Client,
     /// The service's own namespace.
     home: String,
-    /// What the names of labs' namespaces begin with.
+    /// The prefix of the names of labs' namespaces.
     prefix: String,
-    /// Namespaces stay when labs go.
+    /// True if namespaces are retained.
     retains: bool,
     kubelet: (DropGuard, JoinHandle<()>),
 }
 
 impl Setup {
-    /// Starts all of them, on a one-machine cluster in this process.
+    /// Starts a one-machine cluster in this process, a proxy and a service.
     pub(crate) async fn start(change: impl FnOnce(&mut Value)) -> Self {
         let cluster = ApiServer::open(Options::default()).unwrap().client();
         make::<Namespace>(Api::all(cluster.clone()), json!({ "metadata": { "name": "wasmspawner" } })).await;
         Self::on(cluster, "wasmspawner".to_owned(), "nublado-".to_owned(), change).await
     }
 
-    /// The same on the Kubernetes that `TEST_KUBECONFIG` leads to.
+    /// Starts them with the Kubernetes of `TEST_KUBECONFIG`.
     pub(crate) async fn start_on(cluster: &Cluster) -> Self {
         let (home, prefix) = (cluster.namespace.clone(), format!("{}-", cluster.namespace));
         let names = json!({ "namespace": format!("{prefix}{{user_server}}") });
@@ -101,7 +101,7 @@ impl Setup {
         setup
     }
 
-    /// Takes away what was made in a cluster that others use after this test.
+    /// Deletes what the test created in a shared cluster.
     pub(crate) async fn leave(self) {
         drop(self.service);
         drop(self.kubelet.0);
@@ -130,8 +130,8 @@ impl Setup {
         Api::namespaced(self.cluster.clone(), &self.namespace_of(user))
     }
 
-    /// What is left of labs whose users' names begin so: records, the labs' objects, and their namespaces unless those
-    /// stay.
+    /// The remaining objects of labs whose usernames begin with `of`: records, the labs' objects, and their namespaces
+    /// unless those are retained.
     pub(crate) async fn left(&self, of: &str) -> Vec<String> {
         let name = |kind: &str, name: Option<String>| format!("{kind} {}", name.unwrap_or_default());
         let records = self.records().list(&ListParams::default()).await.unwrap();
@@ -149,7 +149,7 @@ impl Setup {
         left
     }
 
-    /// Waits until nothing is left of labs whose users' names begin so.
+    /// Waits until no object of labs whose usernames begin with `of` is left.
     pub(crate) async fn nothing_is_left(&self, of: &str, case: &str) {
         let mut left = Vec::new();
         let mut again = tokio::time::interval(Duration::from_millis(50));
@@ -166,7 +166,7 @@ impl Setup {
         assert!(waited.is_ok(), "{case}: {left:?}");
     }
 
-    /// How many objects the lab of a user has, its namespace included.
+    /// The number of objects of a user's lab, including the namespace.
     pub(crate) async fn count_objects(&self, user: &str) -> usize {
         let namespace = self.namespace_of(user);
         let mut objects = 1;
@@ -194,7 +194,7 @@ where
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
 }
 
-/// Asks until the answer is something.
+/// Calls `ask` until it returns a value.
 pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let asking = async {
@@ -210,13 +210,13 @@ pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Opti
     answer.unwrap()
 }
 
-/// The lab as the API shows it; null when there is none.
+/// The lab as the API shows it; null if there is none.
 pub(crate) async fn lab(client: &api::Client, lab: &str) -> Value {
     let answer = client.lab(lab).await.unwrap();
     if answer.status == 404 { Value::Null } else { answer.json().unwrap() }
 }
 
-/// Starts a lab, as soon as the service has noticed that its cluster is back, and waits until it is ready.
+/// Starts a lab as soon as the service has noticed that its cluster is reachable, and waits until the lab is ready.
 pub(crate) async fn start(client: &api::Client, name: &str) {
     eventually(&format!("the spawn of {name} is accepted"), async || {
         let answer = client.spawn(name).await.unwrap();
@@ -228,7 +228,7 @@ pub(crate) async fn start(client: &api::Client, name: &str) {
     assert_eq!(events.last().unwrap().kind, "complete", "{name}: {events:#?}");
 }
 
-/// Stops a lab and waits until there is none. A refusal that says "try again" is followed.
+/// Stops a lab and waits until it is gone. Repeats a request that was refused with 503.
 pub(crate) async fn stop(client: &api::Client, name: &str) {
     eventually(&format!("the stop of {name} is accepted"), async || {
         let status = client.stop(name).await.unwrap().status;

@@ -1,4 +1,4 @@
-//! The watches fall silent, break or are told that they are too old.
+//! Watches become silent, break, or are refused because their resource version is too old.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use wasmspawner_tests::proxy::{Fault, Rule};
 
 use crate::setup::{Setup, eventually, lab, stop};
 
-/// Every watch falls silent, and stays so as long as its client keeps it.
+/// Silences every watch until its client closes it.
 fn silence(setup: &Setup) {
     for kind in ["pods", "namespaces", "events", "spawns"] {
         setup.proxy.add(Rule::new(&format!("watch {kind}"), Fault::Silence));
@@ -66,7 +66,7 @@ async fn labs_stay_what_they_are_when_watches_break() {
     }
     assert_eq!(ada.events("ada").await.unwrap().to_end().await.unwrap(), before, "no other operation began");
 
-    // The watches work again: a pod that goes is seen.
+    // The watches work again: the deletion of a pod is observed.
     setup.pods_of("ada").delete("nb-ada", &DeleteParams::default()).await.unwrap();
     eventually("the lab is gone", async || lab(&ada, "ada").await.is_null().then_some(())).await;
 }

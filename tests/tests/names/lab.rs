@@ -1,4 +1,4 @@
-//! What the service would create for a lab.
+//! The objects that the service would create for a lab.
 
 use serde_json::json;
 use wasmspawner_core::config::lab::{LabConfig, LabSection, SiteSecretData};
@@ -11,7 +11,7 @@ use wasmspawner_core::policy::{ChainAnswer, Grants, Options, SpawnInputs};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
 
-/// A lab with everything that is named after its user.
+/// The objects of a lab with every object that is named after its user.
 pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
     let config = NamesConfig { compat: Compat::V7_1_0, ..NamesConfig::default() };
     let lab = LabConfig::parse(LabSection::default(), LabelValue::parse("test").unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Two thousand people with all kinds of names: every object of their labs is accepted by the API server, by the
-//! embedded one and by a Kubernetes.
+//! Two thousand users with all kinds of names: API servers accept all objects of their labs, both the embedded one and
+//! a real Kubernetes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "figures, and what is skipped, are told")]
@@ -24,7 +24,7 @@ use people::People;
 
 const LABS: usize = 2_000;
 
-/// How many of the labs a Kubernetes is asked about, unless the variable `NAMES` says.
+/// Number of labs that are tried on a real Kubernetes, unless the variable `NAMES` is set.
 const SAMPLE: usize = 200;
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn every_object_of_two_thousand_labs_is_accepted() {
     let (mut namespaces, mut objects) = (BTreeSet::new(), 0);
     for (user, server) in People::new().take(LABS) {
         for object in lab(&user, &server).in_order() {
-            // A user's servers share the namespace.
+            // All servers of a user share the namespace.
             if object.kind() == "Namespace" && !namespaces.insert(object.name().to_owned()) {
                 continue;
             }
@@ -47,9 +47,9 @@ async fn every_object_of_two_thousand_labs_is_accepted() {
     assert!(objects > LABS * 6, "{objects} objects");
 }
 
-/// Where and what to create so that a server says whether it takes the object. A dry run goes through all of its checks
-/// and stores nothing. What has a namespace is tried in one of the test's own, because a dry run needs that to exist.
-/// Accounts are created there, because pods are refused without.
+/// The path and body with which a server can be asked whether it accepts the object. A dry run makes all checks and
+/// stores nothing. Namespaced objects are tried in the test's own namespace, because a dry run needs an existing one.
+/// Service accounts are really created there, because pods are refused without them.
 fn attempt(object: &LabObject, namespace: &str) -> (String, Value) {
     let mut path = collection(object, namespace);
     if object.kind() != "ServiceAccount" {
@@ -88,7 +88,7 @@ async fn a_kubernetes_accepts_them_too() {
     cluster.leave().await.unwrap();
 }
 
-/// Without this the tests above would say nothing.
+/// Without this test the tests above could pass with a server that accepts everything.
 #[tokio::test]
 async fn the_api_server_refuses_bad_names() {
     let client = ApiServer::open(apiserver::Options::default()).unwrap().client();
@@ -111,7 +111,7 @@ async fn refuses_bad_names(client: &Client, namespace: &str) {
     }
 }
 
-/// Where objects of this kind are created.
+/// The path at which objects of this kind are created.
 fn collection(object: &LabObject, namespace: &str) -> String {
     match object.kind() {
         "Namespace" => "/api/v1/namespaces".to_owned(),

@@ -1,10 +1,10 @@
-//! People, from plain to hostile.
+//! Generated users, with plain to hostile names.
 
 use std::collections::BTreeSet;
 
 use wasmspawner_core::names::{ServerName, Username};
 
-/// Users and servers that the service takes, no pair twice; the same ones in every run.
+/// Users and servers that the service accepts, without duplicates; the same in every run.
 pub(crate) struct People {
     random: Random,
     seen: BTreeSet<(Username, ServerName)>,
@@ -30,7 +30,7 @@ impl Iterator for People {
     }
 }
 
-/// A sequence of names that is the same in every run (xorshift).
+/// A generator of names that are the same in every run (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -41,7 +41,7 @@ impl Random {
         usize::try_from(self.0 >> 33).unwrap() % limit
     }
 
-    /// From plain to hostile: one alphabet a name, at most 80 characters.
+    /// A plain to hostile name: from one alphabet, at most 80 characters.
     fn name(&mut self) -> String {
         const ALPHABETS: [&str; 6] = [
             "abcxyz019",
@@ -49,7 +49,7 @@ impl Random {
             "-",
             "--a9",
             "äßéñ日本語😀\u{301}\u{130}\u{131}\u{17f}\u{212a}\u{200b}a",
-            // Braces are refused where a policy names storage by a template.
+            // Braces are refused if a policy names storage by a template.
             "!'\"\\:;$`<>&|*?~#%\u{4}\n/a1",
         ];
         let alphabet: Vec<char> = ALPHABETS[self.below(ALPHABETS.len())].chars().collect();

@@ -1,4 +1,4 @@
-//! What the embedded API server makes of a lab's objects is what a Kubernetes makes of them.
+//! The embedded API server stores a lab's objects exactly as a real Kubernetes does.
 
 use serde_json::{Value, json};
 use wasmspawner_embedded::apiserver::{self, ApiServer};
@@ -27,8 +27,8 @@ async fn both_make_the_same_of_an_object() {
     cluster.leave().await.unwrap();
 }
 
-/// The object without what is different in every run, who wrote its fields, and the finalizer of the controller that
-/// waits for the pods of a claim.
+/// The object without values that differ in every run, without managed fields, and without the finalizer of the
+/// controller that waits for the pods of a claim.
 fn without_chance(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {

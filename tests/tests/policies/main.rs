@@ -1,4 +1,4 @@
-//! Policies as real components: what works, and what a hostile one cannot do.
+//! Policies as real components: what works, and what a hostile policy cannot do.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
 mod templates;
@@ -37,7 +37,7 @@ fn hostile(act: &str) -> PolicySpec {
     spec("evil", "guest-hostile", json!({ "act": act }))
 }
 
-/// Every component is compiled once for all tests.
+/// Options under which every component is compiled once for all tests.
 fn options() -> EngineOptions {
     let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/policy-cache");
     EngineOptions { cache: Some(cache.into()), ..EngineOptions::default() }
@@ -231,7 +231,7 @@ async fn a_log_flood_is_cut_off() {
     assert_eq!(lines.count("xxxx", "the rest is dropped"), (0, 2));
 }
 
-/// What was logged.
+/// The captured log.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -386,7 +386,7 @@ async fn compiled_policies_are_kept_where_nobody_else_writes() {
     assert_eq!(files.len(), 1);
     assert_eq!(cache.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 
-    // A second start uses it; a damaged one is replaced.
+    // A second start uses the cache; a damaged file in it is replaced.
     let policies = Policies::load(vec![site()], options()).await.unwrap();
     assert!(policies.render_form(&FormContext::default()).await.unwrap().is_some());
     std::fs::write(&files[0], "damaged").unwrap();

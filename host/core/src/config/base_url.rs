@@ -1,4 +1,4 @@
-//! Where another service is.
+//! Base URLs of other services.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `embedded`: the one-machine cluster, instead of a Kubernetes.
+//! `embedded`: the one-machine cluster, which takes the place of a Kubernetes.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
 
-/// The one-machine cluster. With this section, the service runs on it instead of on a Kubernetes.
+/// The one-machine cluster. With this section, the service runs on that cluster instead of on a Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddedConfig {
-    /// Address and port of its API server, for `kubectl`. Loopback only.
+    /// Address and port of the cluster's API server, for `kubectl`. Only a loopback address is accepted.
     pub listen: SocketAddr,
     /// What runs the containers.
     pub runtime: RuntimeKind,
-    /// What images mean on this machine, for `runtime: process`; the first match wins.
+    /// The local command for each image, for `runtime: process`. The first match wins.
     pub images: Vec<ImageMapping>,
     /// Durations of the stages, for `runtime: simulated`.
     pub simulated: SimulatedStages,
-    /// Leave labs running when the service ends; the next start adopts them.
+    /// Labs keep running when the service ends, and the next start adopts them.
     pub keep_labs: bool,
-    /// Run labs as the uid and gid of their users, which needs root. Otherwise they run as the service does.
+    /// Labs run with the uid and gid of their users, which needs root. Otherwise they run as the service's own user.
     pub switch_user: bool,
 }
 
@@ -39,12 +39,12 @@ pub enum RuntimeKind {
     Simulated,
 }
 
-/// What an image means on this machine: a local command. Texts may contain `{mount:/path}` (the directory that is
+/// The local command that stands for an image on this machine. Texts may contain `{mount:/path}` (the directory that is
 /// mounted at `/path`), `{home}`, `{pod_ip}` and `{port}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageMapping {
-    /// Image references this holds for; `*` stands for any characters.
+    /// Image references that this entry applies to; `*` stands for any characters.
     #[serde(rename = "match")]
     pub pattern: String,
     /// The image's entry point.
@@ -53,25 +53,25 @@ pub struct ImageMapping {
     /// The image's default arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// The image's environment; the pod's wins.
+    /// The image's environment. Variables of the pod override it.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The image's working directory; the home directory when absent.
+    /// The image's working directory. Default: the home directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<PathBuf>,
-    /// What becomes of the command and arguments in the pod.
+    /// How the pod's own command and arguments are used.
     #[serde(default)]
     pub pod_command: PodCommand,
 }
 
-/// What becomes of the command and arguments in the pod.
+/// How the pod's own command and arguments are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PodCommand {
-    /// They replace the image's, as in Kubernetes.
+    /// They replace those of the image, as in Kubernetes.
     #[default]
     Wins,
-    /// They are not used: their paths mean nothing on this machine.
+    /// They are ignored, because their paths do not exist on this machine.
     Ignored,
 }
 
@@ -79,23 +79,23 @@ pub enum PodCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulatedStages {
-    /// Until a node is found.
+    /// Time until a node is found.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub schedule: SignedDuration,
-    /// Until the image is pulled; zero when every image is there.
+    /// Time until the image is pulled; zero when every image is on the node already.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub pull: SignedDuration,
-    /// The run of an init container.
+    /// Run time of an init container.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub init: SignedDuration,
-    /// Until a container is ready.
+    /// Time until a container is ready.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub ready: SignedDuration,
-    /// Until a container has ended.
+    /// Time until a container has ended.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub stop: SignedDuration,

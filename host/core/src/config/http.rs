@@ -15,7 +15,7 @@ pub struct HttpConfig {
     pub listen: SocketAddr,
     /// Address and port of `/healthz`, `/readyz` and `/metrics`, which need no credential.
     pub health_listen: SocketAddr,
-    /// Path below which the REST API is served.
+    /// Path prefix of the REST API.
     pub prefix: String,
     /// Largest accepted body in bytes.
     pub max_body_bytes: usize,

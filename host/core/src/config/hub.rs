@@ -1,4 +1,4 @@
-//! `hub`: JupyterHub, as the service asks it by itself.
+//! `hub`: how the service itself calls JupyterHub.
 
 use std::path::PathBuf;
 
@@ -10,49 +10,50 @@ use super::auth::{AuthConfig, AuthMode};
 use super::{BaseUrl, InvalidSetting, check_span};
 use crate::forgotten::Rules;
 
-/// JupyterHub, as the service asks it by itself. Without this section nobody asks which labs it has forgotten.
+/// How the service itself calls JupyterHub. Without this section the service does not look for forgotten labs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HubConfig {
-    /// The Hub's API: `http://hub:8081/hub/api`. Absent: `auth.jupyterhub.api_url`.
+    /// The Hub's API: `http://hub:8081/hub/api`. Default: `auth.jupyterhub.api_url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_url: Option<BaseUrl>,
-    /// A file with the service's own token at the Hub, which needs the scopes `list:users` and `read:servers`. Only its
-    /// owner may read it (mode 0600). It is read again for each check.
+    /// A file with the token that the service presents to the Hub. The token needs the scopes `list:users` and
+    /// `read:servers`. Only the file's owner may have access to it (mode 0600). The service reads it again for each
+    /// check.
     pub token_file: PathBuf,
     /// How long the Hub may take to answer; at most a minute.
     #[serde(default = "default_timeout")]
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub timeout: SignedDuration,
-    /// Labs that the Hub does not know any more.
+    /// What happens to labs that the Hub no longer knows.
     #[serde(default)]
     pub forgotten: ForgottenConfig,
 }
 
-/// Labs that the Hub does not know any more: its database was restored, or it was installed anew.
+/// Labs that the Hub no longer knows, because its database was restored or it was installed anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ForgottenConfig {
-    /// How often the labs are compared with the Hub's servers.
+    /// The time between two comparisons of the labs with the Hub's list of servers.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub check_every: SignedDuration,
-    /// A lab that is younger is never forgotten.
+    /// A younger lab never counts as forgotten.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub min_age: SignedDuration,
-    /// How long every check has to find a lab forgotten before it is stopped. Time in which the Hub cannot be asked does
-    /// not count, and a restart of the service begins anew. `null`: none is stopped.
+    /// A lab is stopped after every check for this long has found it forgotten. Time in which the Hub does not answer
+    /// does not count, and a restart of the service starts the count again. `null`: such labs are never stopped.
     #[schemars(with = "Option<String>")]
     #[serde(deserialize_with = "crate::config::span::parse_optional")]
     pub stop_after: Option<SignedDuration>,
-    /// Where more than this share of at least ten labs looks forgotten, none is stopped.
+    /// No lab is stopped while more than this percentage of the labs looks forgotten. Does not apply below ten labs.
     #[schemars(range(min = 1, max = 100))]
     pub max_percent: u8,
 }
 
-/// The section `hub`, validated.
+/// The validated section `hub`.
 #[derive(Debug, Clone)]
 pub struct Hub {
     /// The Hub's API.
@@ -77,7 +78,7 @@ impl Default for ForgottenConfig {
 }
 
 impl HubConfig {
-    /// Takes the URL from `auth` where it is not given, and checks the rest.
+    /// Takes the URL from `auth` when the section has none, and checks the rest.
     pub(super) fn validate(self, auth: Option<&AuthConfig>) -> Result<Hub, InvalidSetting> {
         let day = SignedDuration::from_hours(24);
         let ForgottenConfig { check_every, min_age, stop_after, max_percent } = self.forgotten;

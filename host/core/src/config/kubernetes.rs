@@ -1,4 +1,4 @@
-//! `kubernetes`: the cluster, and the service's place in it.
+//! `kubernetes`: how the service connects to the cluster, and what it may do there.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,22 +10,23 @@ use serde::{Deserialize, Serialize};
 use super::InvalidSetting;
 use crate::names::{LabelValue, NamespaceName};
 
-/// The cluster, and the service's place in it.
+/// The connection to the cluster, and the service's namespace in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KubernetesConfig {
-    /// A kubeconfig file. Absent: the pod's own service account, or the usual kubeconfig.
+    /// A kubeconfig file. Default: the pod's service account, or else `KUBECONFIG` and `~/.kube/config`.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig; its current one when absent.
+    /// A context of the kubeconfig. Default: its current context.
     pub context: Option<String>,
-    /// The service's own namespace: site secrets are read from it, and records of users are kept in it.
+    /// The service's own namespace. Site secrets are read from it, and the records of spawns and volumes are stored in
+    /// it.
     pub namespace: NamespaceName,
-    /// Tells the labs of this service from those of another in the same cluster.
+    /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
-    /// What becomes of a lab's namespace when the lab is stopped.
+    /// What happens to a lab's namespace when the lab is stopped.
     pub namespaces: NamespaceReclaim,
-    /// The most requests to the API server a second, watches aside; after a quiet while as many at once. Deletions go
-    /// first, lists last. `null` for no limit.
+    /// Most requests to the API server per second, watches excepted. After a quiet second the same number may be sent
+    /// at once. Deletions go first and lists last. `null`: no limit.
     pub requests_per_second: Option<NonZeroU32>,
     /// Time limit of one request to the API server.
     #[schemars(with = "String")]
@@ -33,14 +34,14 @@ pub struct KubernetesConfig {
     pub request_timeout: SignedDuration,
 }
 
-/// What becomes of a lab's namespace when the lab is stopped.
+/// What happens to a lab's namespace when the lab is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamespaceReclaim {
-    /// It is deleted, and with it everything in it, volume claims included (seed 000).
+    /// The namespace is deleted with everything in it, volume claims included (SQR-066).
     #[default]
     Delete,
-    /// It stays, with the volume claims in it; only the lab's own objects are deleted.
+    /// The namespace and the volume claims in it stay; only the lab's own objects are deleted.
     Retain,
 }
 

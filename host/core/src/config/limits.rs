@@ -12,7 +12,7 @@ use crate::stage::StagePolicy;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Time limit of a spawn, everything included.
+    /// Time limit of a whole spawn.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub spawn: SignedDuration,
@@ -20,47 +20,48 @@ pub struct LimitsConfig {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub delete: SignedDuration,
-    /// Spawns under way at once; further ones are refused with 429.
+    /// Largest number of spawns at the same time. Further ones are refused with status 429.
     #[schemars(range(min = 1))]
     pub concurrent_spawns: usize,
-    /// How often the service looks for what its watches may have missed.
+    /// How often the service compares its state with the cluster, in case a watch has missed a change.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub reconcile_every: SignedDuration,
-    /// Restarts of one container that are forgiven while a lab starts; one more is a crash loop and fails the spawn.
+    /// Restarts of one container that are tolerated while a lab starts. One more counts as a crash loop and fails the
+    /// spawn.
     pub restarts: u32,
-    /// Restarts of a running lab's containers that are forgiven within `restart_window`; one more ends the lab.
+    /// Restarts of a running lab's containers that are tolerated within `restart_window`. One more ends the lab.
     pub running_restarts: u32,
-    /// How long a restart of a running lab's container counts.
+    /// How long a restart of a running lab's container counts towards `running_restarts`.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub restart_window: SignedDuration,
-    /// How long after its grace period a pod that does not go is deleted by force, as on a node that is lost. Its
-    /// containers may still run there. `null`: never; the stop fails, and is tried again.
+    /// A pod that still exists this long after its grace period, as on a lost node, is deleted by force. Its containers
+    /// may still run there. `null`: never; the stop fails and is tried again.
     #[schemars(with = "Option<String>")]
     #[serde(deserialize_with = "crate::config::span::parse_optional")]
     pub force_delete_after: Option<SignedDuration>,
-    /// How long a failed lab of which nothing is left is shown, unless it is stopped or started before.
+    /// How long a failed lab is listed after its objects are gone, unless it is stopped or started again before.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub failed_kept: SignedDuration,
-    /// How long the service, asked to end, goes on creating labs that it has begun.
+    /// How long the service, when asked to end, continues to create labs that it has begun.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub drain: SignedDuration,
-    /// Failed downloads of an image that end a spawn.
+    /// Number of failed downloads of an image after which a spawn fails.
     #[schemars(range(min = 1))]
     pub image_pull_failures: u32,
-    /// How long a container may fail to be configured: a Secret can arrive late.
+    /// How long a container may fail to be configured, because a Secret it refers to may be created late.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub config_error_grace: SignedDuration,
-    /// How long the records of operations are kept, counted from their end.
+    /// How long the history of an operation is kept after its end.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub history: SignedDuration,
-    /// Records of operations that are kept of all labs together: beyond this, those that ended first go before their
-    /// time. A record takes about 5 KB, in memory and in `state_dir`.
+    /// Largest number of operations in the history, of all labs together. Beyond it those that ended first are removed
+    /// early. One operation takes about 5 KB, in memory and in `state_dir`.
     #[schemars(range(min = 1))]
     pub history_operations: usize,
 }
@@ -89,12 +90,12 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// The time limits of a lab for which no policy says otherwise.
+    /// The time limits of a lab for which no policy sets others.
     pub fn time_limits(&self) -> TimeLimits {
         TimeLimits { spawn: self.spawn, delete: self.delete }
     }
 
-    /// When a fault that may pass is taken for one that does not.
+    /// The thresholds after which a fault that may pass counts as permanent.
     pub fn stage_policy(&self) -> StagePolicy {
         StagePolicy {
             restarts: self.restarts,
@@ -104,12 +105,12 @@ impl LimitsConfig {
         }
     }
 
-    /// How many restarts of a running lab are forgiven.
+    /// How many restarts of a running lab are tolerated.
     pub fn restart_policy(&self) -> RestartPolicy {
         RestartPolicy { allowed: self.running_restarts, window: self.restart_window }
     }
 
-    /// A pod may take its whole grace period to go: a deletion must not have failed by then.
+    /// A pod may need its whole grace period to end, so the time limit of a deletion has to be longer than that.
     pub(super) fn check_grace(&self, grace_seconds: u32) -> Result<(), InvalidSetting> {
         if self.delete > SignedDuration::from_secs(grace_seconds.into()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The configuration: raw sections as they are written, validated into what the service works with. A file a section.
+//! The configuration: one file per section, each with the section as it is written and its validated form.
 
 pub mod auth;
 mod base_url;

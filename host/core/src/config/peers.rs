@@ -1,4 +1,4 @@
-//! Which addresses a connection may come from.
+//! Address ranges from which connections are accepted.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub struct PeerRange {
 }
 
 impl PeerRange {
-    /// True when `peer` is in the range. An IPv4 address that arrives mapped into IPv6 counts as itself.
+    /// True when `peer` is in the range. An IPv4-mapped IPv6 address is treated as the IPv4 address.
     pub fn contains(&self, peer: IpAddr) -> bool {
         let shared = match (self.address, peer.to_canonical()) {
             (IpAddr::V4(range), IpAddr::V4(peer)) => (range.to_bits() ^ peer.to_bits()).leading_zeros(),

@@ -1,4 +1,4 @@
-//! `policies`: the chain that decides what labs look like.
+//! `policies`: the chain of policies that decides about labs.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 
-/// One policy of the chain. They are asked in the order given; where they disagree the later one wins.
+/// One policy of the chain. Policies are called in the order given; where two disagree the later one wins.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyConfig {
-    /// A name for logs, metrics and errors; unique in the chain.
+    /// Name of the policy in logs, metrics and errors; unique in the chain.
     pub name: String,
-    /// A WebAssembly component (`*.wasm`), or a directory that holds exactly one. Relative to the configuration file.
+    /// A WebAssembly component (`*.wasm`), or a directory with exactly one, relative to the configuration file.
     pub path: PathBuf,
-    /// `sha256:` and 64 hexadecimal digits: any other file is refused.
+    /// Expected digest: `sha256:` and 64 hexadecimal digits. A file with another digest is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The policy's own configuration, of the shape it publishes.
+    /// The policy's own configuration. The policy publishes its schema.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// What the policy may ask for beyond the ordinary.
+    /// Privileged settings that the policy may use.
     #[serde(default)]
     pub grants: Grants,
-    /// What happens when the policy fails.
+    /// What happens to a request when the policy fails.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Limits of one call.
+    /// Limits of one call of the policy.
     #[serde(default)]
     pub limits: CallLimits,
 }
 
-/// What happens to a request when a policy fails by its own fault.
+/// What happens to a request when a policy fails through its own fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// The request fails, and the policy is named.
+    /// The request fails, with an error that names the policy.
     #[default]
     Deny,
-    /// The request goes on as if the policy were not there.
+    /// The request continues without this policy.
     Skip,
 }
 
@@ -50,10 +50,10 @@ pub struct CallLimits {
     /// Computing time in milliseconds.
     #[schemars(range(min = 10, max = 10_000))]
     pub deadline_ms: u64,
-    /// Memory in MiB.
+    /// Memory limit in MiB.
     #[schemars(range(min = 1, max = 128))]
     pub memory_mib: u32,
-    /// Size of an answer in bytes.
+    /// Largest size of an answer in bytes.
     pub answer_bytes: usize,
 }
 

@@ -13,32 +13,32 @@ use super::{
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
-/// The configuration file as it is written. Every key but `auth` has a default; an unknown key is an error.
+/// The configuration file as it is written. Every key except `auth` has a default; an unknown key is an error.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
     /// Where the service listens.
     #[serde(default)]
     pub http: HttpConfig,
-    /// How callers are recognised. Required, but with `--local`.
+    /// How callers are authenticated. Required, except with `--local`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthConfig>,
-    /// JupyterHub, as the service asks it by itself.
+    /// How the service itself calls JupyterHub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hub: Option<HubConfig>,
-    /// The cluster.
+    /// The connection to the cluster.
     #[serde(default)]
     pub kubernetes: KubernetesConfig,
-    /// The one-machine cluster, instead of a Kubernetes.
+    /// The one-machine cluster, which takes the place of a Kubernetes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedded: Option<EmbeddedConfig>,
     /// How objects are named.
     #[serde(default)]
     pub names: NamesConfig,
-    /// What every lab has.
+    /// What every lab of this site has.
     #[serde(default)]
     pub lab: LabSection,
-    /// What decides about labs.
+    /// The policies that decide about labs, in order.
     #[serde(default)]
     pub policies: Vec<PolicyConfig>,
     /// How long operations may take, and how many may run at once.
@@ -47,41 +47,42 @@ pub struct ConfigFile {
     /// Logs and metrics.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
-    /// Directory for what the service keeps on its own disk: the history of operations, compiled policies and, with
-    /// `embedded`, the cluster. Absent: the history is lost with the process.
+    /// Directory for data that the service keeps on its own disk: the history of operations, compiled policies and,
+    /// with
+    /// `embedded`, the cluster. Without it the history is lost when the service ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_dir: Option<PathBuf>,
 }
 
-/// The configuration, checked.
+/// The validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where the service listens.
     pub http: HttpConfig,
-    /// How callers are recognised.
+    /// How callers are authenticated.
     pub auth: Auth,
-    /// JupyterHub, as the service asks it by itself.
+    /// How the service itself calls JupyterHub.
     pub hub: Option<Hub>,
-    /// The cluster.
+    /// The connection to the cluster.
     pub kubernetes: KubernetesConfig,
     /// The one-machine cluster.
     pub embedded: Option<EmbeddedConfig>,
     /// How objects are named.
     pub names: NameTemplates,
-    /// What every lab has.
+    /// What every lab of this site has.
     pub lab: LabConfig,
-    /// What decides about labs.
+    /// The policies that decide about labs, in order.
     pub policies: Vec<PolicyConfig>,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and metrics.
     pub telemetry: TelemetryConfig,
-    /// The service's own disk.
+    /// Directory for data that the service keeps on its own disk.
     pub state_dir: Option<PathBuf>,
 }
 
 impl ConfigFile {
-    /// Checks what the shape alone does not say. Every problem is reported at once.
+    /// Checks what the types alone do not ensure. Reports every problem at once.
     pub fn validate(self) -> Result<Config, Vec<InvalidSetting>> {
         let mut problems = Vec::new();
         problems.extend(self.http.check().err());
@@ -156,7 +157,7 @@ fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
     })
 }
 
-/// JupyterHub's number for a user is not part of a request, so no name of a lab can contain it.
+/// Requests do not carry JupyterHub's number of a user, so no name of a lab can contain it.
 fn needs_userid(names: &NameTemplates) -> Option<InvalidSetting> {
     let (user, server) = (Username::parse("ada").ok()?, ServerName::default());
     match names.resolve(&user, &server, None) {

@@ -1,11 +1,11 @@
-//! Spans of time in the configuration, written `30s`, `10m`, `48h`.
+//! Durations in the configuration, written `30s`, `10m`, `48h`.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer};
 
 use super::InvalidSetting;
 
-/// A positive span of time within what makes sense here.
+/// Checks that a duration is positive and at most `longest`.
 pub(super) fn check_span(
     key: &str,
     span: SignedDuration,
@@ -20,12 +20,12 @@ pub(super) fn check_span(
     ))
 }
 
-/// Reads a span, and says how to write one.
+/// Parses a duration. The error says how to write one.
 pub(in crate::config) fn parse<'de, D: Deserializer<'de>>(text: D) -> Result<SignedDuration, D::Error> {
     read(&String::deserialize(text)?)
 }
 
-/// The same, for one that may be absent.
+/// Like [`parse`], for a duration that may be `null`.
 pub(in crate::config) fn parse_optional<'de, D: Deserializer<'de>>(
     text: D,
 ) -> Result<Option<SignedDuration>, D::Error> {

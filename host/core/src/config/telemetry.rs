@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
-    /// How log lines look.
+    /// Format of log lines.
     pub format: LogFormat,
-    /// What is logged, in the syntax of `RUST_LOG`, which wins when it is set.
+    /// What is logged, in the syntax of `RUST_LOG`. The environment variable `RUST_LOG` overrides it.
     pub filter: String,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     #[default]
     Json,
-    /// For people.
+    /// Text for people.
     Text,
 }
 

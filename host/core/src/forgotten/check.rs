@@ -1,4 +1,4 @@
-//! Which labs the Hub has forgotten, and which of them for long enough.
+//! Decides which labs the Hub no longer knows, and which of those have been unknown for long enough to be stopped.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use jiff::{SignedDuration, Timestamp};
 use super::HubServers;
 use crate::lab::{JobId, LabKey};
 
-/// Of fewer labs any share may be forgotten: three labs of a Hub that was installed anew are all of them.
+/// Below this number of labs any share may be forgotten: a Hub that was installed anew may well know none of three.
 const FEW: usize = 10;
 
 /// When a lab counts as forgotten, and when it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// A lab that is younger is never forgotten.
+    /// A younger lab never counts as forgotten.
     pub min_age: SignedDuration,
-    /// A lab that was forgotten for so long is stopped; nothing: none is.
+    /// A lab that was found forgotten for this long is stopped. `None`: no lab is stopped.
     pub stop_after: Option<SignedDuration>,
-    /// Where more of the labs than this look forgotten, the Hub is doubted and not the labs.
+    /// If more than this percentage of the labs looks forgotten, the result is not trusted and no lab is stopped.
     pub max_percent: u8,
     /// The time between two checks.
     pub check_every: SignedDuration,
 }
 
-/// A lab that runs or starts.
+/// A running or starting lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownLab {
-    /// Which lab.
+    /// The lab's user and server.
     pub key: LabKey,
-    /// The spawn that made it: the next lab of the same name is another one.
+    /// The spawn that created it. A later lab with the same key has another id.
     pub job_id: JobId,
     /// When that spawn began.
     pub started_at: Timestamp,
@@ -37,53 +37,53 @@ pub struct KnownLab {
 /// A lab that the Hub does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgottenLab {
-    /// Which one.
+    /// The lab.
     pub lab: KnownLab,
-    /// The check that found it first.
+    /// Time of the check that first found it forgotten.
     pub since: Timestamp,
-    /// How long it has been found forgotten. Time in which the Hub gave no answer is not in it.
+    /// How long it was found forgotten. Time in which the Hub did not answer is not included.
     pub counted: SignedDuration,
 }
 
-/// Why nothing is stopped although labs look forgotten.
+/// The reason why no lab is stopped although some look forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{forgotten} of {labs} labs look forgotten, which is more than {max_percent} % (hub.forgotten.max_percent); \
      JupyterHub may be using another database, so none is stopped"
 )]
 pub struct Withheld {
-    /// So many look forgotten.
+    /// Number of labs that look forgotten.
     pub forgotten: usize,
-    /// Of so many.
+    /// Number of labs that were compared.
     pub labs: usize,
-    /// So many would have been believed, in percent.
+    /// The largest percentage that would have been trusted.
     pub max_percent: u8,
 }
 
-/// What one comparison with the Hub showed.
+/// The result of one comparison with the Hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// How many labs were compared.
+    /// Number of labs that were compared.
     pub labs: usize,
-    /// Those that the Hub does not know, sorted.
+    /// The labs that the Hub does not know, sorted.
     pub forgotten: Vec<ForgottenLab>,
-    /// Set when there are too many of them to believe it.
+    /// Set when so many labs look forgotten that the result is not trusted.
     pub withheld: Option<Withheld>,
-    /// Those of them that are to be stopped now.
+    /// The forgotten labs that are to be stopped now.
     pub stop: Vec<ForgottenLab>,
 }
 
-/// Remembers from check to check how long each lab has been forgotten. It begins anew with the service.
+/// Tracks from check to check how long each lab has been forgotten. A restart of the service starts the count again.
 #[derive(Debug, Default)]
 pub struct Tracker {
     forgotten: BTreeMap<LabKey, ForgottenLab>,
-    /// The last check, unless what it showed was not believed.
+    /// Time of the last check, unless its result was not trusted.
     believed_at: Option<Timestamp>,
 }
 
 impl Tracker {
-    /// Compares the labs with the Hub's servers. `labs` has to be older than the Hub's answer: a lab that came later
-    /// could not be in it.
+    /// Compares the labs with the Hub's servers. The list `labs` must have been taken before the Hub was asked, because
+    /// a lab that was started later cannot be in the Hub's answer.
     pub fn compare(&mut self, labs: &[KnownLab], hub: &HubServers, rules: &Rules, now: Timestamp) -> Check {
         let forgotten: Vec<&KnownLab> =
             labs.iter().filter(|lab| is_forgotten(lab, hub, rules, now)).collect();
@@ -104,13 +104,13 @@ impl Tracker {
         Check { labs: labs.len(), forgotten, withheld, stop }
     }
 
-    /// The Hub gave no answer that can be believed. Nothing is known of the time until it does.
+    /// Records that the Hub gave no usable answer. Time until the next usable answer does not count.
     pub fn no_answer(&mut self) {
         self.believed_at = None;
     }
 
-    /// The time since the last check, as far as it counts: of a service that stood still for a day nobody knows what the
-    /// Hub would have said meanwhile.
+    /// The time since the last trusted check, at most two intervals: if the service itself was suspended for a day,
+    /// nothing is known about the Hub during that day.
     fn passed(&self, rules: &Rules, now: Timestamp) -> SignedDuration {
         let passed = self.believed_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
         passed.clamp(SignedDuration::ZERO, rules.check_every.saturating_mul(2))
@@ -156,17 +156,17 @@ mod tests {
         labs.iter().map(|forgotten| forgotten.lab.key.to_string()).collect()
     }
 
-    /// `count` labs, called `u0` and so on, old enough.
+    /// `count` labs named `u0`, `u1` and so on, old enough to count as forgotten.
     fn crowd(count: usize) -> Vec<KnownLab> {
         (0..count).map(|number| lab(&format!("u{number}"), "", -60)).collect()
     }
 
-    /// A Hub that knows the labs from `first` on.
+    /// A Hub that knows the labs from index `first` on.
     fn knowing(labs: &[KnownLab], first: usize) -> HubServers {
         labs[first..].iter().map(|lab| (lab.key.user.as_str(), lab.key.server.as_str())).collect()
     }
 
-    /// Rows: what the Hub knows, and the lab; whether it is forgotten.
+    /// Columns: what the Hub knows; the lab; whether the lab counts as forgotten.
     #[test]
     fn the_table_of_labs() {
         for (hub, user, server, started, expected) in [
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// Rows: labs, how many of them are forgotten; whether that is believed.
+    /// Columns: number of labs; how many of them look forgotten; whether the result is trusted.
     #[test]
     fn the_table_of_shares() {
         for (labs, forgotten, percent, believed) in [
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Checks every ten minutes, from `from` up to `to` minutes.
+    /// Runs a check every ten minutes, from minute `from` to minute `to`.
     fn check(tracker: &mut Tracker, labs: &[KnownLab], hub: &HubServers, from: i64, to: i64) -> Check {
         (from..=to).step_by(10).map(|minute| tracker.compare(labs, hub, &rules(), at(minute))).last().unwrap()
     }
@@ -279,8 +279,8 @@ mod tests {
         assert_eq!(back_in_time.forgotten[0].counted, EVERY * 2);
     }
 
-    /// Somebody pointed the Hub at another database, and people go on working there: what was doubted is not believed
-    /// the moment that others have come.
+    /// The Hub uses another database for a while, and people work with it. The labs that looked forgotten then must not
+    /// be stopped at the moment when enough other labs exist for the result to be trusted.
     #[test]
     fn time_in_which_too_many_looked_forgotten_does_not_count() {
         let old = crowd(10);

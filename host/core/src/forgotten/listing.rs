@@ -1,4 +1,4 @@
-//! What JupyterHub says about its servers, page by page.
+//! JupyterHub's list of its servers, read page by page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,11 @@ use serde::Deserialize;
 
 use crate::lab::LabKey;
 
-/// The scopes that the service's token needs at the Hub, both for all users: one that is limited to some of them would
-/// show the others' labs as forgotten.
+/// The scopes that the service's token needs at the Hub, without a filter: labs of users whom the token cannot list
+/// would look forgotten.
 const NEEDED_SCOPES: [&str; 2] = ["list:users", "read:servers"];
 
-/// The scopes that a token lacks, by the scopes that the Hub says it has. One with a filter (`list:users!group=x`) does
-/// not count.
+/// Returns the needed scopes that are not among `granted`. A scope with a filter (`list:users!group=x`) does not count.
 pub fn missing_scopes(granted: &[String]) -> Vec<&'static str> {
     NEEDED_SCOPES.into_iter().filter(|needed| !granted.iter().any(|scope| scope == needed)).collect()
 }
@@ -27,7 +26,7 @@ pub struct UserPage {
 #[derive(Debug, Clone, Deserialize)]
 struct ListedUser {
     name: String,
-    /// Absent where the token may not read them.
+    /// Absent when the token may not read the user's servers.
     servers: Option<BTreeMap<String, ListedServer>>,
 }
 
@@ -52,18 +51,18 @@ struct NextPage {
     offset: usize,
 }
 
-/// The Hub's list cannot be believed: a lab that is not in it may be known all the same.
+/// The Hub's list is not complete, so that a lab which is missing in it may still exist at the Hub.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IncompleteList {
     /// A page has fewer or more users than it should.
     #[error("a page has {found} users where {expected} were announced")]
     Page {
-        /// So many the page has.
+        /// Number of users in the page.
         found: usize,
-        /// So many its own numbers promise.
+        /// Number of users according to the page's own offset, limit and total.
         expected: usize,
     },
-    /// The pages do not follow each other, or the number of users changed between them.
+    /// The offset of a page is not the expected one, or the number of users changed between pages.
     #[error("the pages do not fit together; users may have come or gone meanwhile")]
     Shifted,
     /// The token may not read a user's servers.
@@ -71,7 +70,7 @@ pub enum IncompleteList {
     NoServers,
 }
 
-/// The pages so far.
+/// The pages read so far.
 #[derive(Debug, Default)]
 pub struct Listing {
     servers: HubServers,
@@ -79,14 +78,14 @@ pub struct Listing {
     total: Option<usize>,
 }
 
-/// The servers that the Hub takes for active: running, starting or stopping.
+/// The servers that the Hub counts as active: running, starting or stopping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HubServers {
     users: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Listing {
-    /// Adds the next page. Answers where the page after it begins; nothing when this was the last.
+    /// Adds the next page. Returns the offset of the page after it, or `None` if this was the last page.
     pub fn add(&mut self, page: UserPage) -> Result<Option<usize>, IncompleteList> {
         let Pagination { offset, limit, total, next } = page.pagination;
         if offset != self.next || self.total.is_some_and(|known| known != total) {
@@ -99,7 +98,7 @@ impl Listing {
         for user in page.items {
             let servers = user.servers.ok_or(IncompleteList::NoServers)?;
             let active = servers.into_iter().filter(|(_, server)| server.is_active()).map(|(name, _)| name);
-            // A user who moved from one page to the next is there twice, and another one may be missing.
+            // A user who moved to a later page appears twice, and another user may be missing in their place.
             if self.servers.users.insert(user.name, active.collect()).is_some() {
                 return Err(IncompleteList::Shifted);
             }
@@ -107,21 +106,21 @@ impl Listing {
         (self.next, self.total) = (offset + found, Some(total));
         match next {
             None if self.next == total => Ok(None),
-            // An empty page that has a successor would be asked for again and again.
+            // Requesting the page after an empty page would never end.
             Some(next) if next.offset == self.next && found > 0 => Ok(Some(self.next)),
             _ => Err(IncompleteList::Shifted),
         }
     }
 
-    /// What the pages say together.
+    /// The servers of all pages together.
     pub fn servers(self) -> HubServers {
         self.servers
     }
 }
 
 impl HubServers {
-    /// True if the Hub knows the lab. A user who is listed as active without a server is about to have one, or the Hub
-    /// has just started: all of the user's labs count as known.
+    /// True if the Hub knows the lab. A user who is listed as active without any server is about to get one, or the Hub
+    /// has just started; in both cases all of the user's labs count as known.
     pub fn know(&self, lab: &LabKey) -> bool {
         let servers = self.users.get(lab.user.as_str());
         servers.is_some_and(|servers| servers.is_empty() || servers.contains(lab.server.as_str()))

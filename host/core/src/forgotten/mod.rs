@@ -1,7 +1,7 @@
-//! Labs that JupyterHub does not know any more: nobody can reach them, and nobody would stop them.
+//! Forgotten labs: labs that JupyterHub no longer knows. Their users cannot reach them, and the Hub will not stop them.
 //!
-//! `listing` is what the Hub says about its servers, and whether that can be believed; `check` compares it with the
-//! labs there are, and says which of them have been forgotten for long enough to be stopped.
+//! `listing` reads the Hub's list of servers and checks that it is complete. `check` compares that list with the
+//! existing labs and decides which have been forgotten for long enough to be stopped.
 
 mod check;
 mod listing;

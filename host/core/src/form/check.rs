@@ -1,4 +1,4 @@
-//! Is a form one that can be filled in?
+//! Validates the form of a policy.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{ChoiceInput, Field, FieldKind, Form};
 use crate::field_error::FieldError;
 use crate::grants::{Grant, GrantViolation, Grants, Need};
 
-/// Checks a form: only a granted policy may send its own HTML to the Hub's page.
+/// Checks a form: a policy needs a grant to put its own HTML on the Hub's page.
 pub fn check_grant(policy: &str, form: &Form, grants: &Grants) -> Result<(), GrantViolation> {
     match form {
         Form::Html(_) if !grants.raw_html => {
@@ -16,8 +16,8 @@ pub fn check_grant(policy: &str, form: &Form, grants: &Grants) -> Result<(), Gra
     }
 }
 
-/// Checks a policy's form before anybody sees it. Every name is submitted once, every choice can be told from the
-/// others, and every condition is about another field.
+/// Validates a policy's form before it is shown. Names of fields and values of choices must be unique, and a condition
+/// must refer to another field.
 pub fn check(form: &Form) -> Result<(), Vec<FieldError>> {
     let Form::Fields(fields) = form else { return Ok(()) };
     let mut errors = Vec::new();

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Text as HTML: safe between tags and in quoted attributes.
+/// Text that is escaped as HTML when displayed; safe between tags and in quoted attributes.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {

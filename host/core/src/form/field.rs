@@ -2,26 +2,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::User;
 
-/// For whom, and for which of their servers, a form is.
+/// The user and server that a form is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FormContext {
-    /// Who will see it.
+    /// The user who will see the form.
     pub user: User,
-    /// Which of their servers; `""` is the default one.
+    /// Name of the user's server; `""` is the default server.
     #[serde(default)]
     pub server: String,
 }
 
-/// One of several values to choose from.
+/// One of the values that a field offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// What is submitted.
+    /// The value that is submitted.
     pub value: String,
-    /// What people read.
+    /// The text that is shown.
     pub label: String,
-    /// A second line below or beside the label.
+    /// A second line, shown below or beside the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -30,9 +30,9 @@ pub struct Choice {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChoiceInput {
-    /// In the order shown.
+    /// The choices, in the order in which they are shown.
     pub choices: Vec<Choice>,
-    /// The value chosen at first.
+    /// The value that is selected initially.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -41,15 +41,15 @@ pub struct ChoiceInput {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextInput {
-    /// The text at first.
+    /// The initial text.
     pub default: String,
-    /// Shown while it is empty.
+    /// Text shown while the field is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<String>,
-    /// In characters.
+    /// Largest length in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
-    /// A regular expression of HTML (ECMAScript, the whole value), checked by the browser only.
+    /// A pattern in the syntax of HTML (ECMAScript, matched against the whole value). Only the browser checks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
@@ -58,28 +58,28 @@ pub struct TextInput {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NumberInput {
-    /// The number at first.
+    /// The initial number.
     pub default: f64,
-    /// Smallest allowed.
+    /// Smallest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<f64>,
-    /// Largest allowed.
+    /// Largest allowed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<f64>,
-    /// Distance of allowed numbers; absent for any.
+    /// Distance between allowed numbers; absent if any number is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
 }
 
-/// What kind of input a field is.
+/// The kind of input of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldKind {
     /// A drop-down list.
     Select(ChoiceInput),
-    /// Cards, all visible.
+    /// Cards that are all visible, each with a radio button.
     Radio(ChoiceInput),
-    /// On or off; the value is the one at first.
+    /// A switch. The boolean is its initial value.
     Checkbox(bool),
     /// A line of text.
     Text(TextInput),
@@ -93,7 +93,7 @@ pub enum FieldKind {
 pub struct Condition {
     /// Name of the other field.
     pub field: String,
-    /// Its values, as submitted (`true` and `false` for a checkbox).
+    /// Values of that field, as submitted (`true` and `false` for a checkbox).
     pub values: Vec<String>,
 }
 
@@ -101,23 +101,23 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
-    /// The key in `options`.
+    /// The field's key in `options`.
     pub name: String,
-    /// What people read.
+    /// The text that is shown beside the input.
     pub label: String,
     /// A line of help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Fields of one group stand together below its title.
+    /// Title of a group. Fields of the same group are shown together below that title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The browser insists on a value.
+    /// The browser requires a value.
     #[serde(default)]
     pub required: bool,
-    /// When it is shown.
+    /// The condition under which the field is shown; absent for always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visible_when: Option<Condition>,
-    /// Which input it is.
+    /// The kind of input.
     pub kind: FieldKind,
 }
 
@@ -125,8 +125,8 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Rendered by the service.
+    /// Fields that the service renders.
     Fields(Vec<Field>),
-    /// The policy's own markup, a fragment inside the Hub's `<form>`. Needs the grant `raw-html`.
+    /// The policy's own HTML, a fragment inside the Hub's `<form>`. Needs the grant `raw-html`.
     Html(String),
 }

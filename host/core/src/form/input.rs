@@ -1,11 +1,12 @@
-//! One field as HTML.
+//! Renders one field of the form as HTML.
 
 use std::fmt::{self, Write as _};
 
 use super::escape::Escaped;
 use super::{Choice, ChoiceInput, Field, FieldKind, NumberInput, TextInput};
 
-/// Writes the field at a position of the form. Ids are made of positions, so that no name can break one.
+/// Renders the field at position `at` of the form. Element ids consist of the position, because a field's name could
+/// contain characters that are not valid in an id.
 pub(super) fn field(at: usize, field: &Field, html: &mut String) {
     // Writing to a String cannot fail.
     let _ = write_field(&Input { id: format!("ws-{at}"), field }, html);
@@ -18,7 +19,7 @@ struct Input<'a> {
 
 fn write_field(input: &Input<'_>, html: &mut String) -> fmt::Result {
     match &input.field.visible_when {
-        // A fieldset can be disabled with everything in it.
+        // A fieldset can be disabled together with everything in it.
         Some(when) => {
             let values = serde_json::to_string(&when.values).unwrap_or_default();
             let (name, values) = (Escaped(&when.field), Escaped(&values));
@@ -42,7 +43,7 @@ impl Input<'_> {
         self.label(html)?;
         writeln!(html, "<select class=\"form-select\"{}>", self.attributes())?;
         if input.default.is_none() {
-            // Without it the browser would choose the first on its own.
+            // Without this option the browser would select the first choice by itself.
             writeln!(html, "<option value=\"\">Choose…</option>")?;
         }
         for choice in &input.choices {
@@ -58,7 +59,7 @@ impl Input<'_> {
         self.help(html)
     }
 
-    /// Cards, each a radio button whose label reaches over all of it.
+    /// Cards: each is a radio button whose label covers the whole card.
     fn radio(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
         writeln!(html, "<div class=\"row row-cols-1 row-cols-md-2 g-2\">")?;
@@ -92,8 +93,8 @@ impl Input<'_> {
         writeln!(html, "\n</div>\n</div>")
     }
 
-    /// On or off as two choices: a checkbox that is off submits nothing, and one with a hidden twin submits two values,
-    /// but the key must have one value in either case.
+    /// A switch, rendered as two choices. A checkbox that is off submits nothing, and a checkbox with a hidden second
+    /// input submits two values; every key has to be submitted exactly once.
     fn yes_or_no(&self, on: bool, html: &mut String) -> fmt::Result {
         self.open_group(html)?;
         for (at, (value, label, checked)) in
@@ -111,7 +112,7 @@ impl Input<'_> {
         writeln!(html, "</div>")
     }
 
-    /// A checkbox that must be on to go on always submits its one value.
+    /// A checkbox that must be checked before the form is submitted, and so always submits its one value.
     fn consent(&self, on: bool, html: &mut String) -> fmt::Result {
         let (attributes, checked) = (self.attributes(), flag("checked", on));
         writeln!(html, "<div class=\"form-check\">")?;
@@ -167,7 +168,7 @@ impl Input<'_> {
         if described {
             write!(html, " aria-describedby=\"{id}-{at}-more\"")?;
         }
-        // Off, because a browser that restores an older choice would not show what is the default now.
+        // Off, because a browser that restores an earlier choice would hide the current default.
         writeln!(html, " value=\"{value}\" autocomplete=\"off\"{state}>")
     }
 
@@ -178,7 +179,7 @@ impl Input<'_> {
         format!(" id=\"{id}\" name=\"{}\"{}{required}", Escaped(&field.name), self.described_by())
     }
 
-    /// Several buttons that are one input for who hears the page.
+    /// Opens a group, so that screen readers announce several buttons as one input.
     fn open_group(&self, html: &mut String) -> fmt::Result {
         let (id, described, label) = (&self.id, self.described_by(), Escaped(&self.field.label));
         writeln!(html, "<div role=\"radiogroup\" aria-labelledby=\"{id}-label\"{described}>")?;

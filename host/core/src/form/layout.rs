@@ -1,18 +1,18 @@
-//! Which fields stand together.
+//! Groups the fields of a form into sections.
 
 use std::fmt::Write as _;
 
 use super::Field;
 use super::escape::Escaped;
 
-/// Fields below one title, or a field without one.
+/// Fields below a common title, or one field without a group.
 pub(super) struct Section<'a> {
     title: Option<&'a str>,
-    /// Each with its position in the form.
+    /// Each field with its position in the form.
     pub(super) fields: Vec<(usize, &'a Field)>,
 }
 
-/// The fields in their order; a group stands where its first field does.
+/// Splits the fields into sections, in order. A group is placed where its first field is.
 pub(super) fn layout(fields: &[Field]) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn layout(fields: &[Field]) -> Vec<Section<'_>> {
 }
 
 impl Section<'_> {
-    /// What stands before its fields. Writing to a String cannot fail.
+    /// Writes the HTML before the section's fields. Writing to a `String` cannot fail.
     pub(super) fn open(&self, html: &mut String) {
         if let Some(title) = self.title {
             html.push_str("<fieldset class=\"border rounded p-3 mb-4\">\n");
@@ -35,7 +35,7 @@ impl Section<'_> {
         }
     }
 
-    /// What stands after its fields.
+    /// Writes the HTML after the section's fields.
     pub(super) fn close(&self, html: &mut String) {
         if self.title.is_some() {
             html.push_str("</fieldset>\n");

@@ -1,4 +1,4 @@
-//! The spawn form: its fields, its rendering, and how a submission becomes options.
+//! The spawn form: its fields, their rendering as HTML, and the conversion of a submission to options.
 
 mod check;
 mod escape;
@@ -17,8 +17,8 @@ pub use render::render;
 pub use submission::options;
 
 impl Form {
-    /// The form of a site in which no policy has one: nothing to choose. It renders as nothing, at which JupyterHub
-    /// starts the lab without asking.
+    /// The form of a site whose policies offer nothing to choose. It renders as an empty text, so that JupyterHub
+    /// starts the lab without showing a form.
     pub fn without_options() -> Self {
         Self::Fields(Vec::new())
     }

@@ -1,14 +1,15 @@
 use super::layout::layout;
 use super::{FieldKind, Form, input, script};
 
-/// Shows which card is chosen. Where a page forbids inline styles the radio buttons still do.
+/// Highlights the chosen card. On a page that forbids inline styles the radio buttons still show the choice.
 const CARDS: &str = "<style>\n#wasmspawner-form .border:has(> :checked) { border-color: var(--bs-primary) !important; \
 background-color: var(--bs-primary-bg-subtle); }\n</style>\n";
 
 /// The form as an HTML fragment for JupyterHub's spawn page, which supplies the `<form>` and the button.
 ///
-/// It uses the classes and colours of Bootstrap 5.3 that the page has, so it follows the page in light and dark. Every text is escaped, every input has a label, and every key is submitted with one value at most.
-/// Without scripts all fields are visible and everything else works.
+/// The HTML uses classes and colours of Bootstrap 5.3, which that page loads, and so follows its light or dark mode.
+/// Every text is escaped, every input has a label, and every key is submitted with at most one value. Without scripts
+/// all fields are visible and everything else works.
 pub fn render(form: &Form) -> String {
     let fields = match form {
         Form::Html(html) => return html.clone(),

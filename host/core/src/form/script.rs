@@ -1,7 +1,7 @@
-//! The only script of the form.
+//! The form's only script.
 
-/// Shows a field while its condition holds. What is hidden is disabled as well, so that it is neither submitted nor
-/// insisted on. Where a page forbids inline scripts everything stays visible.
+/// Shows a field only while its condition holds. A hidden field is also disabled, so that it is neither submitted nor
+/// required. On a page that forbids inline scripts all fields stay visible.
 pub(super) const VISIBILITY: &str = r#"<script>
 (function () {
   var root = document.getElementById("wasmspawner-form");
@@ -15,7 +15,7 @@ pub(super) const VISIBILITY: &str = r#"<script>
     return found.length ? found[0].value : null;
   }
   function update() {
-    // As often as there are conditions: a field may depend on one that depends on another.
+    // Repeated once per condition, because a field may depend on one that itself depends on another.
     conditional.forEach(function () {
       conditional.forEach(function (field) {
         var shown = JSON.parse(field.dataset.wsValues).indexOf(value(field.dataset.wsWhen)) >= 0;

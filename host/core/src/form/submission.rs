@@ -1,13 +1,13 @@
-//! From a submission, as JSON, to options.
+//! Converts a submitted form, as JSON, to options.
 
 use serde_json::{Map, Value as Json};
 
 use crate::field_error::FieldError;
 use crate::options::{Options, Value};
 
-/// Reads the `options` of a spawn request. Each key has a single value; a list of one element counts as that element,
-/// because that is how forms arrive, and the texts `true` and `false` are booleans (seed 000, `options_from_form`).
-/// What the keys mean is the policy's to say.
+/// Reads the `options` of a spawn request. Each key has a single value. Forms submit lists of strings, so a list of one
+/// element counts as that element, and the strings `true` and `false` become booleans (SQR-066, `options_from_form`).
+/// What the keys mean is decided by the policy.
 pub fn options(submission: &Map<String, Json>) -> Result<Options, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut options = Options::new();

@@ -1,4 +1,4 @@
-//! May an operation begin? Decided on the state alone.
+//! Decides from a lab's state alone whether an operation may begin.
 
 use super::{Lab, Phase};
 
@@ -7,40 +7,40 @@ use super::{Lab, Phase};
 pub enum Admission {
     /// Begin a new operation.
     Begin,
-    /// The same operation is under way already: wait for it.
+    /// Join the operation of the same kind that is already under way.
     Join,
 }
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// 409
+    /// HTTP status 409.
     #[error("a lab is already running; stop it before starting another")]
     LabExists,
-    /// 409
+    /// HTTP status 409.
     #[error("a lab is already being started")]
     SpawnInProgress,
-    /// 409
+    /// HTTP status 409.
     #[error("the lab is being stopped; try again when that is done")]
     StopInProgress,
-    /// 429
+    /// HTTP status 429.
     #[error("too many labs are being started right now; try again shortly")]
     TooManySpawns,
-    /// 409
+    /// HTTP status 409.
     #[error("the lab still exists; stop it before its volumes are deleted")]
     VolumesInUse,
-    /// 404
+    /// HTTP status 404.
     #[error("no lab is running")]
     NoLab,
-    /// 503
+    /// HTTP status 503.
     #[error("the service is about to end; try again in a moment")]
     ShuttingDown,
 }
 
-/// May a spawn begin? `slot_free` says whether the service may start one more lab at this moment.
+/// Decides whether a spawn may begin. `slot_free` is true when the service may start one more lab at this moment.
 ///
-/// A failed lab does not stand in the way: its record and what it left are replaced (SQR-066). Neither does one that is
-/// stopped but not quite gone: the spawn waits for that.
+/// A failed lab does not prevent a spawn: its record and its remaining objects are replaced (SQR-066). Neither does a
+/// stopped lab whose objects are still being deleted: the spawn waits until they are gone.
 pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Running(_) => Err(Refusal::LabExists),
@@ -51,7 +51,7 @@ pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
     }
 }
 
-/// May the volumes of a lab go? Not while anything of it may use them.
+/// Decides whether the volumes of a lab may be deleted. They may not while any object of the lab may use them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
         Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) if lab.observed.pod.is_missing() => Ok(()),
@@ -59,7 +59,7 @@ pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     }
 }
 
-/// May a stop begin? Stopping a failed lab removes what is left of it, and the failure with it.
+/// Decides whether a stop may begin. Stopping a failed lab deletes its remaining objects and its failure.
 pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_) => Ok(Admission::Begin),

@@ -1,4 +1,4 @@
-//! A lab on its way down: stopped on request, ended by itself, or cleaned after a failure.
+//! Transitions of a lab that is being deleted: it was stopped on request, ended by itself, or failed.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use super::{Deletion, Effect, Failed, Failure, Lab, Operation, OperationKind, Ou
 use crate::progress::Entry;
 
 impl Lab {
-    /// A stop always wins: it cancels a spawn wherever that is.
+    /// Begins a stop. A stop is always accepted; it cancels a spawn at any step.
     pub(super) fn begin_stop(&mut self, operation: Operation, now: Timestamp, effects: &mut Vec<Effect>) {
         match self.phase {
             Phase::Starting(_) => {
@@ -28,13 +28,13 @@ impl Lab {
         self.advance_deletion(now, effects);
     }
 
-    /// Takes whatever deletion is under way as far as the cluster has come.
+    /// Advances the deletion under way, according to what is left in the cluster.
     pub(super) fn advance_deletion(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         let gone = self.observed.is_nothing() && !self.in_flight.awaits(super::Request::Create);
         match &self.phase {
             Phase::Stopping(_) => self.advance_stop(gone, now, effects),
             Phase::Leaving(_) if gone => self.phase = Phase::Absent,
-            // A deletion that was given up ends late: what was asked for has happened.
+            // A deletion that had failed has completed after all.
             Phase::Failed(failed) if gone && failed.operation == OperationKind::Stop => {
                 self.phase = Phase::Absent;
             }
@@ -43,7 +43,7 @@ impl Lab {
         }
     }
 
-    /// The stop is over for its user once the pod is gone and the rest has been asked to go.
+    /// A stop is complete for its user once the pod is gone and the API server has accepted the deletion of the rest.
     fn advance_stop(&mut self, gone: bool, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.in_flight.awaits(super::Request::Create) || !self.observed.pod.is_missing() {
             return;
@@ -62,7 +62,7 @@ impl Lab {
         effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
     }
 
-    /// A request was refused or not answered: it is made again until its time is up.
+    /// A request failed. It is repeated until the operation's time limit.
     pub(super) fn on_request_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Stopping(_) | Phase::Starting(_))
             && self.is_news(&failure.reason, &failure.message)
@@ -71,7 +71,7 @@ impl Lab {
         }
     }
 
-    /// The pod or the rest has come further: the time limit begins anew.
+    /// Restarts the deletion's time limit when the pod or the rest has made progress.
     pub(super) fn note_progress(&mut self, before: (Presence, Presence), now: Timestamp) {
         let after = (self.observed.pod, self.observed.rest);
         let fresh = self.deletion(now);
@@ -82,8 +82,7 @@ impl Lab {
         }
     }
 
-    /// Ends the operation under way in failure. What it left is cleaned until nothing is left, however long that
-    /// takes.
+    /// Ends the operation under way as failed. The objects that it left are then deleted, without a time limit.
     pub(super) fn fail(&mut self, failure: Failure, now: Timestamp, effects: &mut Vec<Effect>) {
         let operation = match self.phase {
             Phase::Stopping(_) => OperationKind::Stop,
@@ -95,7 +94,7 @@ impl Lab {
         self.phase = Phase::Failed(Failed { failure, at: now, operation });
     }
 
-    /// A deletion, with the time limit that this lab's policies gave it.
+    /// The deletion with the time limit that the lab's policies set, if any.
     pub(super) fn within_its_own_limit(&self, deletion: Operation) -> Operation {
         Operation { deadline: super::operation::after(deletion.started_at, self.limits.delete), ..deletion }
     }
@@ -108,7 +107,7 @@ impl Lab {
         effects.push(Effect::Begin(operation));
     }
 
-    /// True the first time something is said in an operation.
+    /// True the first time that this reason and message occur in the operation.
     pub(super) fn is_news(&mut self, reason: &str, message: &str) -> bool {
         self.told.insert((reason.to_owned(), message.to_owned()))
     }
@@ -125,7 +124,7 @@ impl Lab {
 }
 
 impl Deletion {
-    /// Its time is up, unless that is known already.
+    /// Marks the operation as overdue if its time limit has passed.
     pub(super) fn expire(&mut self, now: Timestamp) {
         self.overdue |= now >= self.deadline;
     }

@@ -1,4 +1,4 @@
-//! What a step says beside the next state.
+//! The consequences of a step, besides the next state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failure, Operation};
 use crate::progress::Entry;
 
-/// One consequence of a step, to be carried out in the order given. Work that takes time is not among them: see
+/// One consequence of a step, to be carried out in the order given. Requests that take time are not effects; see
 /// [`super::plan`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -16,18 +16,18 @@ pub enum Effect {
     Publish(Entry),
     /// Close the operation's history.
     Finish(Outcome),
-    /// The lab ended by itself: begin an operation for that, with `Event::CleanupBegun`.
+    /// The lab ended by itself: begin a cleanup operation, with `Event::CleanupBegun`.
     Cleanup(Ending),
-    /// Remember durably that this user has had a lab.
+    /// Record durably that this user has had a lab that became ready.
     MarkProvisioned,
-    /// So many restarts of a running lab's containers were seen.
+    /// This many more restarts of the running lab's containers were counted.
     Restarted(u32),
 }
 
 /// How a running lab ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// It shut down or was taken away; a sentence says which.
+    /// It shut down or was deleted by somebody else; the text is a sentence that says which.
     Gone(String),
     /// It failed.
     Crashed(Failure),
@@ -37,10 +37,10 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// As asked.
+    /// It did what was requested.
     Complete,
-    /// Not as asked.
+    /// It failed.
     Failed(Failure),
-    /// A stop came first.
+    /// A stop cancelled it.
     Cancelled,
 }

@@ -1,39 +1,40 @@
-//! What happened to a lab.
+//! Events: what happened to a lab.
 
 use jiff::SignedDuration;
 
 use super::{Ending, Failure, Observed, Operation};
 
-/// Something that happened. What does not fit the state (a late answer, a repeated observation) changes nothing.
+/// Something that happened. An event that does not fit the state (a late answer, a repeated observation) changes
+/// nothing.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A spawn was accepted, and its record is written.
     SpawnAccepted(Operation),
     /// A stop was accepted, and its record is written.
     StopAccepted(Operation),
-    /// A lab that ended by itself is being removed.
+    /// A cleanup operation began for a lab that ended by itself.
     CleanupBegun(Operation, Ending),
     /// The policies answered.
     Decided(Result<LabTerms, Failure>),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),
-    /// The cluster shows something.
+    /// The observed state of the cluster changed.
     Observed(Box<Observed>),
-    /// Pod and namespace were read directly; this is what there is.
+    /// Pod and namespace were read directly from the API server.
     Read(Box<Observed>),
     /// The API server accepted the deletion of everything but the pod.
     RestDeletionAccepted,
-    /// A deletion or a reading was refused, or not answered.
+    /// A deletion or read request was refused or not answered.
     RequestFailed(Failure),
     /// Time passed.
     Tick,
 }
 
-/// What a spawn's policies decided that the lifecycle needs to know.
+/// Results of a spawn's policies that the lifecycle needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LabTerms {
-    /// Time limit of this spawn, when it differs from the service's.
+    /// Time limit of this spawn, if a policy set one.
     pub spawn_limit: Option<SignedDuration>,
-    /// Time limit of this lab's deletion, when it differs from the service's.
+    /// Time limit of this lab's deletion, if a policy set one.
     pub delete_limit: Option<SignedDuration>,
 }

@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who has to do something about a failure.
+/// Who can remedy a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
-    /// The user: another choice would work.
+    /// The user: other options would work.
     User,
-    /// The policy: its answer was refused, or it gave none.
+    /// The policy: it returned an error or an unusable answer.
     Policy,
-    /// The cluster: it could not do what it was asked.
+    /// The cluster: it could not do what was requested.
     Cluster,
     /// The service or its configuration.
     Service,
@@ -20,11 +20,11 @@ pub enum Blame {
 /// Why an operation failed, for programs and for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// `CamelCase`, stable.
+    /// The reason in `CamelCase`. It does not change between versions.
     pub reason: String,
-    /// A sentence that the lab's user understands.
+    /// A sentence for the lab's user.
     pub message: String,
-    /// Whose it is to mend.
+    /// Who can remedy it.
     pub blame: Blame,
 }
 

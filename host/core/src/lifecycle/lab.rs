@@ -17,23 +17,23 @@ pub struct Lab {
     pub phase: Phase,
     /// The operation under way, or the last one.
     pub operation: Option<Operation>,
-    /// What is asked already.
+    /// The requests that have been made for this lab.
     pub in_flight: InFlight,
-    /// What the cluster was last known to have.
+    /// The last known state of the cluster.
     pub(super) observed: Observed,
-    /// The stage that pod and events showed last in this operation, with reason and message.
+    /// The latest stage of this operation, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
-    /// What was said in this operation, so that it is said once.
+    /// Reasons and messages that were published in this operation, so that each is published only once.
     pub(super) told: BTreeSet<(String, String)>,
-    /// The service's time limits, and those of this lab: a policy may set others.
+    /// The service's time limits; a policy may set others for this lab.
     pub(super) usual_limits: TimeLimits,
     pub(super) limits: TimeLimits,
 }
 
-/// Where in its life a lab is.
+/// The phase of a lab's life.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
-    /// There is no lab, and nothing is left of one.
+    /// There is no lab, and no object of an earlier one is left.
     Absent,
     /// A spawn is under way.
     Starting(Starting),
@@ -41,47 +41,47 @@ pub enum Phase {
     Running(Running),
     /// The lab is being stopped.
     Stopping(Deletion),
-    /// The lab is stopped as far as its user is concerned; what belonged to it is still going.
+    /// The lab counts as stopped for its user, while its remaining objects are still being deleted.
     Leaving(Deletion),
-    /// The last operation failed. What it left is cleaned.
+    /// The last operation failed. The objects that it left are being deleted.
     Failed(Failed),
 }
 
 /// A spawn under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Starting {
-    /// Where it is.
+    /// The step of the spawn.
     pub step: SpawnStep,
-    /// Its time is up. The cluster is read once more before that is believed.
+    /// The time limit has passed. The cluster is read once more before the spawn fails.
     pub overdue: bool,
 }
 
-/// Where a spawn is.
+/// The steps of a spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnStep {
-    /// Waiting until nothing is left of an earlier lab.
+    /// Waits until the objects of an earlier lab are gone.
     Cleaning,
-    /// Asking the policies.
+    /// Waits for the policies.
     Deciding,
-    /// Creating objects.
+    /// Creates the lab's objects.
     Creating,
-    /// Waiting for the pod.
+    /// Waits for the pod to become ready.
     Waiting,
 }
 
-/// A lab that answers.
+/// A running lab.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
     /// When it became ready.
     pub ready_at: Timestamp,
     /// The pod that was ready.
     pub pod_uid: Option<String>,
-    /// What is known of its containers' restarts.
+    /// Restarts of the pod's containers.
     pub restarts: Restarts,
 }
 
 impl Running {
-    /// How often a container was restarted since the lab became ready.
+    /// How often containers were restarted since the lab became ready.
     pub fn restarts(&self) -> u32 {
         self.restarts.total()
     }
@@ -90,9 +90,9 @@ impl Running {
 /// A deletion under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// When it has taken too long, counted from its last progress.
+    /// When the time limit ends, which is counted from the last progress.
     pub deadline: Timestamp,
-    /// Its time is up. The cluster is read once more before that is believed.
+    /// The time limit has passed. The cluster is read once more before the deletion fails.
     pub overdue: bool,
 }
 
@@ -103,19 +103,19 @@ pub struct Failed {
     pub failure: Failure,
     /// When.
     pub at: Timestamp,
-    /// What failed. A failed deletion is over as soon as nothing is left.
+    /// Which operation failed. A failed deletion ends as soon as no object is left.
     pub operation: OperationKind,
 }
 
-/// A lab's status, in the words of SQR-066.
+/// A lab's status, with the names of SQR-066.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LabStatus {
-    /// On its way up.
+    /// The lab is being started.
     Starting,
-    /// It answers.
+    /// The lab answers.
     Running,
-    /// On its way down.
+    /// The lab is being stopped.
     Terminating,
     /// The last operation failed.
     Failed,
@@ -125,7 +125,7 @@ impl LabStatus {
     /// Every status.
     pub const ALL: [Self; 4] = [Self::Starting, Self::Running, Self::Terminating, Self::Failed];
 
-    /// The status as it is written everywhere.
+    /// The status as it is written in the API and in records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -137,7 +137,7 @@ impl LabStatus {
 }
 
 impl Lab {
-    /// The state before anything happened.
+    /// A lab that does not exist.
     pub fn absent(limits: TimeLimits) -> Self {
         Self {
             phase: Phase::Absent,
@@ -151,7 +151,7 @@ impl Lab {
         }
     }
 
-    /// The state of a lab that a restart found: see [`crate::record::recover`].
+    /// The state of a lab after a restart of the service; see [`crate::record::recover`].
     pub fn recovered(
         phase: Phase,
         operation: Operation,
@@ -164,7 +164,7 @@ impl Lab {
         Self { phase, operation: Some(operation), observed, stage, limits, ..Self::absent(usual) }
     }
 
-    /// The status, or nothing when there is no lab.
+    /// The status, or `None` when there is no lab.
     pub fn status(&self) -> Option<LabStatus> {
         match self.phase {
             Phase::Absent | Phase::Leaving(_) => None,
@@ -175,17 +175,17 @@ impl Lab {
         }
     }
 
-    /// Whether the pod exists.
+    /// Whether the lab's pod exists.
     pub fn pod_presence(&self) -> PodPresence {
         if self.observed.pod.is_missing() { PodPresence::Missing } else { PodPresence::Present }
     }
 
-    /// The stage last shown, with its reason and message.
+    /// The latest stage, with its reason and message.
     pub fn stage(&self) -> Option<(Stage, &str, &str)> {
         self.stage.as_ref().map(|(stage, reason, message)| (*stage, reason.as_str(), message.as_str()))
     }
 
-    /// The failure, when the last operation failed.
+    /// The failure, if the last operation failed.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.phase {
             Phase::Failed(failed) => Some(&failed.failure),
@@ -193,12 +193,12 @@ impl Lab {
         }
     }
 
-    /// How long operations on this lab may take.
+    /// The time limits of operations on this lab.
     pub fn limits(&self) -> TimeLimits {
         self.limits
     }
 
-    /// When the operation under way has taken too long.
+    /// When the time limit of the operation under way ends.
     pub fn deadline(&self) -> Option<Timestamp> {
         match &self.phase {
             Phase::Starting(Starting { overdue: false, .. }) => {
@@ -209,7 +209,7 @@ impl Lab {
         }
     }
 
-    /// True when time is up and the cluster has to be read before that is believed.
+    /// True when the time limit has passed and the cluster has to be read before the operation fails.
     pub(super) fn is_overdue(&self) -> bool {
         match &self.phase {
             Phase::Starting(starting) => starting.overdue,
@@ -223,7 +223,7 @@ impl Lab {
         matches!(self.phase, Phase::Absent | Phase::Failed(_)) && self.observed.is_nothing()
     }
 
-    /// A deletion that begins, or makes progress, at `now`.
+    /// The state of a deletion that begins, or makes progress, at `now`.
     pub(super) fn deletion(&self, now: Timestamp) -> Deletion {
         Deletion { deadline: after(now, self.limits.delete), overdue: false }
     }

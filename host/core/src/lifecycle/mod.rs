@@ -1,8 +1,8 @@
 //! The life of a lab as a pure state machine.
 //!
-//! [`admit_spawn`] and [`admit_stop`] say whether a request may begin an operation; [`Lab::step`] takes what happened
-//! and answers what to tell; [`plan`] says what to do next, from where the lab is and what is observed. Who does it,
-//! and how, is the driver's business: the core sees no cluster and no clock.
+//! [`admit_spawn`] and [`admit_stop`] decide whether a request may begin an operation. [`Lab::step`] takes an event and
+//! returns the effects to carry out, such as progress to publish. [`plan`] returns the requests to make next, from the
+//! lab's state and what is observed. The lab's driver, in the server crate, carries out both.
 //!
 //! ```text
 //!            spawn                      ready
@@ -11,7 +11,7 @@
 //!    |  |          stop |   +---------> Failed <----------+--+
 //!    |  |               v                 | stop           | stop, end of the pod
 //!    |  |            Stopping <-----------+----------------+
-//!    |  |               | the pod is gone, the rest has been asked to go
+//!    |  |               | the pod is gone, deletion of the rest is accepted
 //!    |  +----------- Leaving ---------> Starting (a spawn waits until nothing is left)
 //!    +---- (a new spawn replaces a failed lab)
 //! ```

@@ -1,63 +1,63 @@
-//! What the cluster shows of a lab.
+//! The observed state of a lab in the cluster.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stage::Analysis;
 
-/// Whether an object is there.
+/// Whether an object exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Presence {
-    /// It is not there.
+    /// The object does not exist.
     #[default]
     Missing,
-    /// It is there and on its way out.
+    /// The object is being deleted.
     Terminating,
-    /// It is there, or may be there.
+    /// The object exists, or may exist.
     Present,
 }
 
 impl Presence {
-    /// True when nothing is there, not even on its way out.
+    /// True for [`Presence::Missing`].
     pub fn is_missing(self) -> bool {
         self == Self::Missing
     }
 
-    /// The presence of an object with or without a deletion timestamp.
+    /// The presence of an existing object, which is `deleting` if it has a deletion timestamp.
     pub fn of(deleting: bool) -> Self {
         if deleting { Self::Terminating } else { Self::Present }
     }
 }
 
-/// Whether the lab's pod exists, as SQR-066 words it.
+/// Whether the lab's pod exists, with the names of SQR-066.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PodPresence {
     /// The pod exists.
     Present,
-    /// It does not.
+    /// The pod does not exist.
     Missing,
 }
 
-/// What the cluster shows of one lab at one moment: objects at the place that the lab's record names, and belonging
-/// to it. Others do not count.
+/// What exists of one lab at one moment: the objects at the place that the lab's record names, if they carry the
+/// record's uid. Other objects are not included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The lab's pod.
     pub pod: Presence,
-    /// Which pod it is.
+    /// The uid of that pod.
     pub pod_uid: Option<String>,
-    /// Everything else: the lab's namespace; when namespaces are retained, the lab's other objects in it; and what an
-    /// earlier lab left elsewhere.
+    /// All other objects: the lab's namespace or, when namespaces are retained, the lab's objects in it; and the
+    /// objects that an earlier lab left at another place.
     pub rest: Presence,
-    /// Why the namespace does not go, in the cluster's words: its conditions and remaining finalizers.
+    /// Why the deletion of the namespace does not finish: its conditions and remaining finalizers.
     pub stuck: Option<String>,
-    /// What pod and events say about the stage.
+    /// The stage, as analysed from the pod and its events.
     pub analysis: Analysis,
 }
 
 impl Observed {
-    /// Nothing is there.
+    /// Nothing exists.
     pub fn nothing() -> Self {
         Self {
             pod: Presence::Missing,

@@ -1,4 +1,4 @@
-//! An operation on a lab.
+//! Operations on labs, and their time limits.
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::lab::JobId;
 
-/// An operation on a lab.
+/// A spawn, a stop or a cleanup of one lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Its id.
+    /// The operation's id.
     pub job_id: JobId,
-    /// What it does.
+    /// What the operation does.
     pub kind: OperationKind,
     /// When it began.
     pub started_at: Timestamp,
-    /// When it has taken too long.
+    /// When the time limit of the operation ends.
     pub deadline: Timestamp,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
     /// Starts a lab.
     Spawn,
-    /// Stops it because someone asked.
+    /// Stops a lab on request.
     Stop,
-    /// Removes what is left of a lab that ended by itself.
+    /// Deletes the remaining objects of a lab that ended by itself.
     #[serde(alias = "reap")] // The name of versions before 0.1.
     Cleanup,
 }
 
-/// How long operations may take.
+/// The time limits of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// A spawn, everything included.
+    /// Limit of a whole spawn.
     pub spawn: SignedDuration,
-    /// A deletion, counted from its last progress.
+    /// Limit of a deletion, counted from its last progress.
     pub delete: SignedDuration,
 }
 
@@ -52,7 +52,7 @@ impl TimeLimits {
     }
 }
 
-/// The moment after a span; the end of time where that is later.
+/// Adds a duration to a time; saturates at the largest timestamp.
 pub(super) fn after(now: Timestamp, span: SignedDuration) -> Timestamp {
     now.checked_add(span).unwrap_or(Timestamp::MAX)
 }

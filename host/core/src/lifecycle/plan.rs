@@ -1,33 +1,33 @@
-//! What to do next for a lab: derived from where it is, what is observed and what is asked already, as often as anybody
-//! asks. A lost answer, a request that was dropped or a watch that fell silent therefore only costs time.
+//! Derives the next requests for a lab from its state, what is observed, and the requests under way. The plan is
+//! recomputed at every event, so a lost answer, a dropped request or a silent watch only costs time.
 
 use jiff::Timestamp;
 
 use super::{Lab, Phase, Request, SpawnStep};
 
-/// Whether a lab's record says what it should.
+/// Whether a lab's record is up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordState {
-    /// There is none.
+    /// There is no record.
     Missing,
-    /// It has to be written.
+    /// The record has to be written.
     Stale,
-    /// It is up to date.
+    /// The record is up to date.
     Current,
 }
 
-/// What to do next.
+/// The next requests for a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Requests to make now.
     pub start: Vec<Request>,
-    /// Requests whose answers nobody needs any more, to be ended as soon as possible.
+    /// Requests whose answers are no longer needed. They are to be cancelled as soon as possible.
     pub cancel: Vec<Request>,
-    /// When to ask again, if nothing happens before.
+    /// When to plan again if no event comes before.
     pub again_at: Option<Timestamp>,
 }
 
-/// What to do next for `lab`, at `now`.
+/// Plans the next requests for `lab` at `now`.
 pub fn plan(lab: &Lab, record: RecordState, now: Timestamp) -> Plan {
     let mut plan = Plan { again_at: lab.deadline(), ..Plan::default() };
     for request in needed(lab, record) {
@@ -63,7 +63,8 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
     needed
 }
 
-/// The pod goes first, then everything else; nothing while objects may still be created behind the deletion's back.
+/// Deletes the pod first and then the rest. Waits while a creation is still under way, because it could create objects
+/// after their deletion.
 fn deletion(lab: &Lab) -> Vec<Request> {
     if lab.in_flight.awaits(Request::Create) {
         Vec::new()
@@ -84,7 +85,7 @@ fn is_wanted(request: Request, lab: &Lab) -> bool {
     match request {
         Request::Decide => step == Some(SpawnStep::Deciding),
         Request::Create => step == Some(SpawnStep::Creating),
-        // What is left of a deletion must not meet the next lab's objects.
+        // A deletion request that is still under way could delete the next lab's objects.
         Request::DeletePod | Request::DeleteRest => {
             !matches!(step, Some(SpawnStep::Deciding | SpawnStep::Creating | SpawnStep::Waiting))
         }

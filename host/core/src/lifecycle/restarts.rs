@@ -1,13 +1,13 @@
-//! How often the containers of a running lab may be restarted.
+//! Counts restarts of a running lab's containers.
 
 use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How many restarts of a running lab are forgiven.
+/// How many restarts of a running lab are tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// So many within the window; one more ends the lab.
+    /// Number of restarts within the window that are tolerated. One more ends the lab.
     pub allowed: u32,
     /// How long a restart counts.
     pub window: SignedDuration,
@@ -22,26 +22,26 @@ impl Default for RestartPolicy {
 /// The restarts of a running lab's containers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restarts {
-    /// What the pod counted when it was last looked at; nothing before the first look.
+    /// The pod's restart count at the last observation; `None` before the first one.
     counted: Option<u32>,
-    /// How many were seen since the lab became ready.
+    /// Number of restarts since the lab became ready.
     total: u32,
-    /// When those happened that may still count.
+    /// Times of the restarts that may still be within the window.
     recent: VecDeque<Timestamp>,
 }
 
 impl Restarts {
-    /// So many were seen before a restart of the service.
+    /// Restarts that were counted before a restart of the service.
     pub fn recorded(total: u32) -> Self {
         Self { total, ..Self::default() }
     }
 
-    /// All that were seen since the lab became ready.
+    /// Number of restarts since the lab became ready.
     pub fn total(&self) -> u32 {
         self.total
     }
 
-    /// The pod counts `restarts` by now. Answers how many of them are new.
+    /// Takes the pod's current restart count and returns how many restarts are new.
     pub(super) fn count(&mut self, restarts: u32, now: Timestamp) -> u32 {
         let new = restarts.saturating_sub(self.counted.unwrap_or(restarts));
         self.counted = Some(restarts);
@@ -50,7 +50,7 @@ impl Restarts {
         new
     }
 
-    /// True if more happened within the window than are forgiven.
+    /// True if more restarts happened within the window than are tolerated.
     pub(super) fn are_too_many(&mut self, policy: RestartPolicy, now: Timestamp) -> bool {
         while self.recent.front().is_some_and(|at| now.duration_since(*at) > policy.window) {
             self.recent.pop_front();

@@ -1,4 +1,4 @@
-//! A lab that answers.
+//! Transitions of a running lab.
 
 use jiff::Timestamp;
 
@@ -7,8 +7,8 @@ use crate::progress::Entry;
 use crate::stage::{Analysis, Stage};
 
 impl Lab {
-    /// A running lab whose pod ended is removed. Losing readiness for a while is no end, and neither is a container
-    /// that the kubelet restarts, unless that happens too often.
+    /// Begins the cleanup of a running lab whose pod ended. Losing readiness does not end a lab, and neither does a
+    /// container that the kubelet restarts, unless that happens too often.
     pub(super) fn observe_running(
         &mut self,
         analysis: &Analysis,
@@ -17,9 +17,7 @@ impl Lab {
         effects: &mut Vec<Effect>,
     ) {
         let ending = match analysis.stage {
-            _ if self.observed.pod.is_missing() => {
-                Some(Ending::Gone("The lab's pod was deleted".into()))
-            }
+            _ if self.observed.pod.is_missing() => Some(Ending::Gone("The lab's pod was deleted".into())),
             Stage::Stopped => Some(Ending::Gone("The lab has shut down".into())),
             Stage::Terminating => Some(Ending::Gone("The lab's pod is being deleted".into())),
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
@@ -62,7 +60,7 @@ impl Lab {
         }
     }
 
-    /// Whoever looks at a lab that was restarted reads how that came about.
+    /// Shows the latest restart and its cause as the lab's stage.
     pub(super) fn show_restarts(&mut self, analysis: &Analysis) {
         if let (Phase::Running(running), Some(why)) = (&self.phase, &analysis.last_end)
             && running.restarts() > 0
@@ -71,8 +69,8 @@ impl Lab {
         }
     }
 
-    /// What is left of a lab that ended by itself is removed, in an operation of its own: silently for the user when it
-    /// stopped or was taken away, as a failure when it crashed.
+    /// Ends a running lab and begins a cleanup operation for its remaining objects. If the lab shut down or was
+    /// deleted, the user gets no error; if it crashed, it counts as failed.
     pub(super) fn begin_reap(
         &mut self,
         operation: Operation,

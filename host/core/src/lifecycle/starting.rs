@@ -1,4 +1,4 @@
-//! A lab on its way up.
+//! Transitions of a lab that is being started.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::{
 use crate::progress::{Entry, StageReport, percent};
 use crate::stage::{Analysis, Finding, Severity, Stage};
 
-/// Progress when the policies are asked, and when objects are being created.
+/// Progress in percent while the policies are called.
 const DECIDING: u8 = 5;
 const CREATING: u8 = 10;
 
@@ -73,8 +73,8 @@ impl Lab {
         }
     }
 
-    /// A creation that ends has put objects there, or may have: until the cluster says otherwise they are taken as
-    /// present.
+    /// A creation has ended, and may have created objects even if it failed: until the cluster is observed they count
+    /// as present.
     pub(super) fn on_created(
         &mut self,
         result: Result<(), Failure>,
@@ -133,7 +133,7 @@ impl Lab {
         effects.push(Effect::Publish(Entry::Complete("The lab is ready".into())));
     }
 
-    /// Says what the cluster said, each thing once an operation.
+    /// Publishes the cluster's findings, each once per operation.
     pub(super) fn tell(&mut self, findings: &[Finding], effects: &mut Vec<Effect>) {
         for finding in findings {
             if self.is_news(&finding.reason, &finding.message) {

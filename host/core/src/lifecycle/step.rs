@@ -1,4 +1,4 @@
-//! What happened goes in; the next state and what to tell come out.
+//! The transition function: takes an event, changes the state, and returns effects.
 
 use jiff::Timestamp;
 
@@ -7,9 +7,9 @@ use super::{
 };
 
 impl Lab {
-    /// Takes one event in, at `now`, and answers what to tell, in order.
+    /// Handles one event at `now` and returns its effects in order.
     ///
-    /// Total: an event that does not fit the state (a late answer, a repeated observation) changes nothing.
+    /// An event that does not fit the state (a late answer, a repeated observation) changes nothing.
     pub fn step(&mut self, event: Event, policy: RestartPolicy, now: Timestamp) -> Vec<Effect> {
         let mut effects = Vec::new();
         match event {
@@ -63,7 +63,7 @@ impl Lab {
         }
     }
 
-    /// The verdict on an operation whose time is up, now that the cluster was read.
+    /// Decides about an overdue operation, after the cluster was read once more.
     fn judge(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.is_overdue() {
             let failure = match self.phase {
@@ -83,7 +83,7 @@ impl Lab {
         }
     }
 
-    /// The record of a failure has been kept for long enough: nothing is left, and nobody asked.
+    /// Removes a failed lab that failed before `before` and has no objects left. True if it was removed.
     pub fn forget_failure(&mut self, before: Timestamp) -> bool {
         let forget =
             matches!(&self.phase, Phase::Failed(Failed { at, .. }) if *at < before) && self.is_settled();
@@ -93,7 +93,7 @@ impl Lab {
         forget
     }
 
-    /// The answer to a request was lost, because the task that made it failed.
+    /// Handles a request whose answer was lost because its task failed.
     pub fn lost(&mut self, request: Request, policy: RestartPolicy, now: Timestamp) -> Vec<Effect> {
         self.in_flight.answered(request, now);
         let message = "The service failed; its administrators find the reason in its log";

@@ -1,5 +1,5 @@
-//! The security baseline: what every container of a lab is held to, whatever policies and patches say. Only the
-//! operator's configuration and grants lift a part of it.
+//! The security baseline: security settings that every container of a lab gets, whatever policies and patches set. Only
+//! the operator's configuration and grants can lift parts of it.
 
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, Pod, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 use super::metadata;
 use crate::policy::{SecurityProfile, ValidatedSpawn, VolumeSource};
 
-/// Sets what the baseline decides, over what is there.
+/// Overwrites the settings that the baseline decides.
 pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
     let whose = metadata::of_lab(spawn, &spawn.names.pod);
     pod.metadata.name = whose.name;
@@ -54,7 +54,7 @@ fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
     let identity = &spawn.identity;
     let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();
     let seccomp = if spawn.config.security.unconfined_seccomp { "Unconfined" } else { "RuntimeDefault" };
-    // A volume made for this user belongs to root at first.
+    // A volume that is created for this user belongs to root at first.
     let made_here =
         |source: &VolumeSource| matches!(source, VolumeSource::Claim(claim) if claim.create.is_some());
     let fs_group =
@@ -81,7 +81,7 @@ fn lab_context(spawn: &ValidatedSpawn) -> SecurityContext {
     }
 }
 
-/// What a profile means. The grants for all but the first were checked when the answers were.
+/// The security context of an init container's profile. The grants for all but the first profile were checked before.
 fn context(spawn: &ValidatedSpawn, profile: SecurityProfile) -> SecurityContext {
     let as_root = SecurityContext {
         run_as_user: Some(0),
@@ -91,7 +91,7 @@ fn context(spawn: &ValidatedSpawn, profile: SecurityProfile) -> SecurityContext 
     };
     match profile {
         SecurityProfile::Restricted => lab_context(spawn),
-        // Root keeps the runtime's default capabilities, without which it could not even change an owner.
+        // Root keeps the runtime's default capabilities, without which it could not even change a file's owner.
         SecurityProfile::Baseline => SecurityContext { allow_privilege_escalation: Some(false), ..as_root },
         SecurityProfile::Privileged => SecurityContext { privileged: Some(true), ..as_root },
     }

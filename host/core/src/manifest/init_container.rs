@@ -4,7 +4,7 @@ use super::{lab_container, resources, volume};
 use crate::config::lab::ImagePullPolicy;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
 
-/// A container that ends before the lab starts; its security context is the baseline's to set.
+/// A container that ends before the lab starts. The security baseline sets its security context.
 pub(super) fn build(init: &InitContainer, pull_policy: ImagePullPolicy) -> Container {
     let words = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
     Container {
@@ -29,8 +29,8 @@ fn env(var: &EnvVar) -> ContainerEnvVar {
     ContainerEnvVar { name: var.name.clone(), value, value_from }
 }
 
-/// Kubernetes expands `$(NAME)` in values that stand in the pod; a doubled `$` keeps it from that. A policy may have
-/// put an option of the user here.
+/// Doubles `$`, so that Kubernetes does not expand `$(NAME)` in a value: a policy may have put an option of the user
+/// into it.
 fn literal(text: &str) -> String {
     text.replace("$(", "$$(")
 }

@@ -11,7 +11,7 @@ use crate::policy::{Image, ValidatedSpawn};
 /// The name of the port on which a lab listens.
 pub const PORT_NAME: &str = "notebook";
 
-/// More failures than a probe has in the longest time that a spawn may take.
+/// Failure threshold of the startup probe: more failures than occur in the longest time that a spawn may take.
 const FAILURES_OF_A_DAY: i32 = 86_400;
 
 /// The container in which the single-user server runs.
@@ -43,7 +43,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     }
 }
 
-/// The digest pins the image: a tag that moves does not change a lab.
+/// The image reference, pinned by its digest if there is one: moving a tag then does not change a lab.
 fn pinned(image: &Image) -> String {
     match &image.digest {
         Some(digest) if !image.reference.contains('@') => format!("{}@{digest}", image.reference),
@@ -51,8 +51,8 @@ fn pinned(image: &Image) -> String {
     }
 }
 
-/// The variables that are not in the `ConfigMap` because their values are elsewhere. There is no literal among them,
-/// so that Kubernetes finds no `$(NAME)` to expand.
+/// The variables whose values are not in the `ConfigMap`. All of them are references, because Kubernetes would expand
+/// `$(NAME)` in literal values.
 fn references(spawn: &ValidatedSpawn) -> Vec<EnvVar> {
     spawn
         .env
@@ -87,8 +87,8 @@ pub(super) fn field(path: &str) -> EnvVarSource {
     }
 }
 
-/// Whether the lab answers for the first time, asked often. It never gives up, because a lab that starts slowly is not to
-/// be killed for it: how long a spawn may take is the service's to say.
+/// The startup probe checks frequently until the lab answers for the first time. It practically never gives up, because
+/// the kubelet would then kill a lab that starts slowly; the time limit of a spawn is the service's to enforce.
 fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     let period = spawn.config.readiness_probe.as_ref()?.period_seconds;
     Some(Probe {
@@ -98,7 +98,7 @@ fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     })
 }
 
-/// Whether a lab that has answered still does, asked now and then.
+/// The readiness probe checks at a long interval whether a lab that has answered still does.
 fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     let config = spawn.config.readiness_probe.as_ref()?;
     Some(Probe {
@@ -125,7 +125,7 @@ fn probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     })
 }
 
-/// The path below which the lab serves, as the Hub told it.
+/// The URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
 fn base_url(spawn: &ValidatedSpawn) -> &str {
     match spawn.env.get("JUPYTERHUB_SERVICE_PREFIX") {
         Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,

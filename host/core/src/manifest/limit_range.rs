@@ -6,8 +6,8 @@ use super::metadata;
 use crate::policy::ValidatedSpawn;
 use crate::quota::Quantity;
 
-/// What a container of the namespace gets that states no resources. Where a quota limits CPU or memory the cluster
-/// refuses such containers, so there must be a default: the lab's own size, or all of the quota.
+/// Default resources for containers of the namespace that set none. Where a quota limits CPU or memory, the cluster
+/// refuses containers without them. The defaults are the lab's own size, or else the whole quota.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<LimitRange> {
     let (quota, lab) = (&spawn.quota, &spawn.resources);
     let cpu = quota.cpu_millis.map(|most| {

@@ -1,4 +1,4 @@
-//! Labels and annotations: how an object says whose it is.
+//! Labels and annotations that show which lab and which installation an object belongs to.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ pub fn service_selector(instance: &LabelValue) -> String {
     format!("{MANAGED_BY_LABEL}={MANAGED_BY_VALUE},{INSTANCE_LABEL}={instance}")
 }
 
-/// Selects the objects that belong to the spawn of one record: not what its user keeps, such as volume claims.
+/// Selects the objects that belong to the spawn of one record, which excludes what its user keeps (volume claims).
 pub fn spawn_selector(instance: &LabelValue, spawn: &LabelValue) -> String {
     format!("{},{SPAWN_LABEL}={spawn}", service_selector(instance))
 }
 
-/// Selects the environments of all labs.
+/// Selects the environment `ConfigMap`s of all labs.
 pub fn environment_selector(instance: &LabelValue) -> String {
     format!("{},{COMPONENT_LABEL}={ENVIRONMENT}", service_selector(instance))
 }
 
-/// Whose lab an object belongs to, by its annotations.
+/// The lab that an object belongs to, according to its annotations.
 pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     let annotations = metadata.annotations.as_ref()?;
     let user = Username::parse(annotations.get(USERNAME_ANNOTATION)?.as_str()).ok()?;
@@ -39,7 +39,7 @@ pub fn lab_key(metadata: &ObjectMeta) -> Option<LabKey> {
     Some(LabKey::new(user, server))
 }
 
-/// Metadata of something that belongs to one lab.
+/// Metadata of an object that belongs to one lab.
 pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     let mut meta = of_user(spawn, name);
     let labels = meta.labels.get_or_insert_default();
@@ -51,7 +51,7 @@ pub(super) fn of_lab(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     meta
 }
 
-/// Metadata of something that the user's labs share, or that outlives them.
+/// Metadata of an object that the user's labs share, or that outlives them.
 pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_string()),
@@ -62,7 +62,7 @@ pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     }
 }
 
-/// What says which installation made something.
+/// The labels of the installation.
 pub(super) fn service_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     BTreeMap::from([
         (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),

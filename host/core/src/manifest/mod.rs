@@ -1,5 +1,5 @@
-//! From a validated spawn to the Kubernetes objects of a lab. Everything was decided and checked before: building
-//! cannot fail, and nothing here reads a template or a user's text as anything but text.
+//! Converts a validated spawn to the Kubernetes objects of a lab. All decisions and checks are made before, so building
+//! cannot fail, and texts from users are never interpreted as templates.
 
 mod baseline;
 mod claim;
@@ -29,7 +29,7 @@ pub use objects::{LabObject, LabObjects};
 
 use crate::policy::ValidatedSpawn;
 
-/// The objects of a lab.
+/// Builds the objects of a lab.
 pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let pod = pod::build(spawn);
     let env = env_config_map::build(spawn);

@@ -7,7 +7,8 @@ use crate::config::NamespaceReclaim;
 use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
 use crate::policy::ValidatedSpawn;
 
-/// The namespace: the lab's own, or one that stays. That one is left alone when it is there, and says nothing of a lab.
+/// The namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not changed if it
+/// exists.
 pub(super) fn build(spawn: &ValidatedSpawn, digest: &str) -> LabObject {
     match spawn.namespaces {
         NamespaceReclaim::Delete => LabObject::Namespace(own(spawn, digest)),

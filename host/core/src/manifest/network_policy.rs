@@ -12,7 +12,7 @@ use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
 use crate::labels::{SERVER_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
-/// Who reaches the lab: the peers of the configuration, on the lab's port only. Naming `Ingress` denies the rest.
+/// Allows traffic to the lab's port from the configured peers. Listing `Ingress` in `policyTypes` denies all other.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
     let config = &spawn.config.network_policy;
     if !config.enabled {
@@ -34,7 +34,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
                 match_expressions: None,
             }),
             policy_types: Some(types),
-            // A rule without peers would let everyone in.
+            // A rule without peers would allow all sources.
             ingress: (!config.ingress.is_empty()).then(|| vec![ingress]),
             egress,
         }),
@@ -67,7 +67,8 @@ fn peer(peer: &NetworkPeer) -> NetworkPolicyPeer {
     }
     NetworkPolicyPeer {
         namespace_selector: peer.namespace_labels.as_ref().map(selector),
-        // Kubernetes refuses a peer that says nothing: without labels at all it means the lab's own namespace.
+        // Kubernetes refuses a peer without any selector; without labels the peer means the pods of the lab's own
+        // namespace.
         pod_selector: peer
             .pod_labels
             .as_ref()

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::policy::compose::REDACTED;
 
-/// The objects of one lab. Not there is what nothing asks for.
+/// The objects of one lab. Optional objects are absent when nothing requires them.
 #[derive(Clone, PartialEq)]
 pub struct LabObjects {
-    /// Everything else is in it.
+    /// The namespace, which contains all the other objects.
     pub namespace: LabObject,
-    /// The lab's own account.
+    /// The lab's own service account.
     pub service_account: ServiceAccount,
-    /// The environment that is no secret.
+    /// The non-secret environment.
     pub env: ConfigMap,
     /// The lab's `/etc/passwd` and `/etc/group`.
     pub nss: ConfigMap,
@@ -24,25 +24,25 @@ pub struct LabObjects {
     pub secret: Secret,
     /// The site's registry credential.
     pub pull_secret: Option<Secret>,
-    /// Volume claims, to be created where they do not exist.
+    /// Volume claims, which are created only if they do not exist.
     pub claims: Vec<PersistentVolumeClaim>,
-    /// The user's limits.
+    /// The user's limits on resources.
     pub resource_quota: Option<ResourceQuota>,
-    /// Defaults for containers without resources.
+    /// Default resources for containers that set none.
     pub limit_range: Option<LimitRange>,
-    /// Who reaches the lab.
+    /// The allowed network traffic.
     pub network_policy: Option<NetworkPolicy>,
-    /// The lab itself; it needs all the others.
+    /// The lab's pod, which needs all the other objects.
     pub pod: Pod,
 }
 
 impl LabObjects {
-    /// What has to exist before anything else: the namespace.
+    /// The object that has to exist before all others: the namespace.
     pub fn first(&self) -> &LabObject {
         &self.namespace
     }
 
-    /// What may be created at the same time, between the first and the last.
+    /// The objects that may be created in parallel, after the first and before the last.
     pub fn rest(&self) -> impl Iterator<Item = LabObject> + '_ {
         let single = [
             Some(self.service_account.clone().into()),
@@ -57,24 +57,24 @@ impl LabObjects {
         single.into_iter().flatten().chain(self.claims.iter().cloned().map(LabObject::from))
     }
 
-    /// What needs all the others: the pod.
+    /// The object that needs all the others: the pod.
     pub fn last(&self) -> &Pod {
         &self.pod
     }
 
-    /// All of them in order.
+    /// All objects in the order of creation.
     pub fn in_order(&self) -> impl Iterator<Item = LabObject> + '_ {
         let first = std::iter::once_with(|| self.namespace.clone());
         first.chain(self.rest()).chain(std::iter::once_with(|| LabObject::from(self.pod.clone())))
     }
 
-    /// All of them in order, as they may be shown to people: the values of Secrets are replaced.
+    /// All objects in the order of creation, with the values of Secrets replaced, so that they may be shown.
     pub fn redacted(&self) -> Vec<Value> {
         self.in_order().map(|object| object.redacted()).collect()
     }
 }
 
-/// Says what is there and nothing of its content, because Secrets are among it.
+/// Shows the names and not the contents, because Secrets are among the objects.
 impl fmt::Debug for LabObjects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.in_order()).finish()
@@ -84,31 +84,31 @@ impl fmt::Debug for LabObjects {
 /// One object of a lab.
 #[derive(Clone, PartialEq)]
 pub enum LabObject {
-    /// See [`LabObjects::first`]: the lab's own.
+    /// The lab's own namespace; see [`LabObjects::first`].
     Namespace(Namespace),
-    /// See [`LabObjects::first`]: one that others may have made and that stays. It is created when it does not
+    /// A retained namespace, which others may have created; see [`LabObjects::first`]. It is created if it does not
     /// exist, and never changed.
     RetainedNamespace(Namespace),
-    /// The lab's account.
+    /// The lab's service account.
     ServiceAccount(ServiceAccount),
-    /// The environment, or the user files.
+    /// The environment, or the files for `/etc/passwd` and `/etc/group`.
     ConfigMap(ConfigMap),
     /// The lab's Secret, or the registry credential.
     Secret(Secret),
-    /// A volume claim. It is created when it does not exist, and never changed.
+    /// A volume claim. It is created if it does not exist, and never changed.
     PersistentVolumeClaim(Box<PersistentVolumeClaim>),
-    /// The user's limits.
+    /// The user's limits on resources.
     ResourceQuota(ResourceQuota),
-    /// Defaults for containers without resources.
+    /// Default resources for containers that set none.
     LimitRange(LimitRange),
-    /// Who reaches the lab.
+    /// The allowed network traffic.
     NetworkPolicy(NetworkPolicy),
-    /// See [`LabObjects::last`].
+    /// The pod; see [`LabObjects::last`].
     Pod(Box<Pod>),
 }
 
 impl LabObject {
-    /// Its kind, as Kubernetes writes it.
+    /// The object's kind, as Kubernetes writes it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Namespace(_) | Self::RetainedNamespace(_) => "Namespace",
@@ -123,7 +123,7 @@ impl LabObject {
         }
     }
 
-    /// Its metadata.
+    /// The object's metadata.
     pub fn metadata(&self) -> &ObjectMeta {
         match self {
             Self::Namespace(object) | Self::RetainedNamespace(object) => &object.metadata,
@@ -138,12 +138,12 @@ impl LabObject {
         }
     }
 
-    /// Its name.
+    /// The object's name.
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
     }
 
-    /// The object with `apiVersion` and `kind`, secrets included.
+    /// The object as JSON with `apiVersion` and `kind`, secrets included.
     pub fn to_value(&self) -> Value {
         let value = match self {
             Self::Namespace(object) | Self::RetainedNamespace(object) => serde_json::to_value(object),
@@ -156,11 +156,11 @@ impl LabObject {
             Self::NetworkPolicy(object) => serde_json::to_value(object),
             Self::Pod(object) => serde_json::to_value(object),
         };
-        // These types have string keys only, which is all that JSON asks for.
+        // Serializing cannot fail, because all keys of these types are strings.
         value.unwrap_or_default()
     }
 
-    /// The object as it may be shown to people.
+    /// The object as JSON with secret values replaced, so that it may be shown.
     pub fn redacted(&self) -> Value {
         let mut value = self.to_value();
         if let Self::Secret(_) = self
@@ -175,7 +175,7 @@ impl LabObject {
     }
 }
 
-/// Says which object it is and nothing of its content.
+/// Shows which object it is and not its content.
 impl fmt::Debug for LabObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind(), self.name())

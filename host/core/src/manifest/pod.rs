@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::{Container, LocalObjectReference, Pod, PodSpec};
 use super::{baseline, init_container, lab_container, metadata, resources, scheduling, volume};
 use crate::policy::ValidatedSpawn;
 
-/// The lab's pod: as policies and site want it, patched as far as granted, then held to the security baseline.
+/// The lab's pod: settings of policies and site, then the granted patches, then the security baseline.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.pod);
-    // What the site says and the service's own win over a policy's.
+    // Labels of the site and of the service win over those of a policy.
     metadata.labels = Some(below(&spawn.labels, metadata.labels));
     metadata.annotations = Some(below(&spawn.annotations, metadata.annotations));
     let mut pod = Pod { metadata, spec: Some(spec(spawn)), status: None };
@@ -36,7 +36,7 @@ fn spec(spawn: &ValidatedSpawn) -> PodSpec {
         affinity: scheduling::affinity(spawn.affinity),
         tolerations: scheduling::tolerations(&spawn.tolerations),
         resource_claims: resources::pod_claims(spawn),
-        // A lab that was killed for its memory comes back under the same URL; KubeSpawner's default too.
+        // A lab that was killed for its memory use restarts under the same URL. This is KubeSpawner's default, too.
         restart_policy: Some("OnFailure".to_owned()),
         termination_grace_period_seconds: Some(config.termination_grace_period_seconds.into()),
         scheduler_name: config.scheduler_name.clone(),

@@ -6,7 +6,7 @@ use super::metadata;
 use crate::policy::ValidatedSpawn;
 use crate::quota::Quantity;
 
-/// The user's limits, enforced by the cluster on everything in the namespace: labs and what they start.
+/// The user's limits. The cluster enforces them on all pods and claims of the namespace, not only on labs.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<ResourceQuota> {
     let quota = &spawn.quota;
     if quota.is_unlimited() {
@@ -21,7 +21,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<ResourceQuota> {
     let mut hard: BTreeMap<_, _> =
         plain.into_iter().filter_map(|(name, limit)| Some((name.to_owned(), limit?.into()))).collect();
     for (name, limit) in &quota.extended {
-        // Extended resources are only ever counted by their requests.
+        // Kubernetes counts extended resources by their requests only.
         hard.insert(format!("requests.{name}"), Quantity::count(*limit).into());
     }
     Some(ResourceQuota {

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::labels::{MANAGED_BY_LABEL, MANAGED_BY_VALUE};
 use crate::policy::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
 
-/// A preference for or against nodes with other labs, of whatever namespace; never a requirement.
+/// A preference for or against nodes that have other labs of any namespace; never a requirement.
 pub(super) fn affinity(preset: AffinityPreset) -> Option<Affinity> {
     let preferred = Some(vec![WeightedPodAffinityTerm { weight: 100, pod_affinity_term: beside_labs() }]);
     match preset {
@@ -36,7 +36,7 @@ fn beside_labs() -> PodAffinityTerm {
     PodAffinityTerm {
         topology_key: "kubernetes.io/hostname".to_owned(),
         label_selector: Some(LabelSelector { match_labels: Some(labs), match_expressions: None }),
-        // An empty selector stands for all namespaces; without one it would be the lab's own, where it is alone.
+        // An empty selector means all namespaces. Without one only the lab's own namespace would count.
         namespace_selector: Some(LabelSelector::default()),
         ..PodAffinityTerm::default()
     }

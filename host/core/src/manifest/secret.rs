@@ -28,12 +28,12 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Secret {
     }
 }
 
-/// The key of a variable. The prefix keeps a variable called `token`, or like a site's secret, apart from those.
+/// The key of a variable. The prefix prevents a clash with the key `token` and with keys of site secrets.
 pub(super) fn env_key(name: &EnvName) -> String {
     format!("{}{name}", crate::config::lab::ENV_KEY_PREFIX)
 }
 
-/// The keys that the lab gets as files: not those of its environment.
+/// The keys that are mounted into the lab as files, which excludes the environment variables.
 pub(super) fn file_keys(spawn: &ValidatedSpawn) -> Vec<String> {
     std::iter::once(TOKEN_KEY.to_owned()).chain(spawn.site_secrets.keys().cloned()).collect()
 }

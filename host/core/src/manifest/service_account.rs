@@ -3,7 +3,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use super::metadata;
 use crate::policy::ValidatedSpawn;
 
-/// The lab's own account: no waiting for the namespace's `default` account, and nothing it may do.
+/// The lab's own service account. It has no permissions, and the pod need not wait for the namespace's `default` one.
 pub(super) fn build(spawn: &ValidatedSpawn) -> ServiceAccount {
     ServiceAccount {
         metadata: metadata::of_lab(spawn, &spawn.names.service_account),

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use crate::identity::Identity;
 
-/// The base and one line for the user: home `/home/<username>`, shell `/bin/bash`.
+/// The base, and one line for the user with the home `/home/<username>` and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity) -> String {
     let name = field(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
     format!("{base}{name}:x:{uid}:{gid}::/home/{name}:/bin/bash\n")
 }
 
-/// The base and a line for each group with a number, of which the user is a member unless it is their primary one.
+/// The base, and one line for each group that has a number. The user is listed as a member of all but their primary
+/// one.
 pub(super) fn group(base: &str, identity: &Identity) -> String {
     let mut file = base.to_owned();
     let user = field(identity.username.as_str());
@@ -24,7 +25,7 @@ pub(super) fn group(base: &str, identity: &Identity) -> String {
     file
 }
 
-/// A name that cannot end its field or its line: what separates those becomes `_`.
+/// The name with every separator of fields and lines replaced by `_`.
 fn field(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, ':' | ',' | '/') { '_' } else { c }).collect()
 }

@@ -7,11 +7,11 @@ use super::{nss_config_map, secret};
 use crate::policy::{Mount, ObjectSource, ValidatedSpawn, Volume, VolumeSource};
 use crate::quota::Quantity;
 
-/// The volumes the service adds; policies cannot use the prefix.
+/// Names of the volumes that the service adds. Policies cannot use their prefix.
 const NSS: &str = "wasmspawner-nss";
 const SECRETS: &str = "wasmspawner-secrets";
 
-/// All volumes of the pod: the service's own, then the policies'.
+/// All volumes of the pod: first the service's own, then those of policies.
 pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
     let mut volumes = vec![PodVolume {
         name: NSS.to_owned(),
@@ -122,7 +122,7 @@ fn items(object: &ObjectSource) -> Option<Vec<KeyToPath>> {
     (!object.items.is_empty()).then(|| object.items.iter().map(item).collect())
 }
 
-/// Checked to be at most 0o777.
+/// The file mode, which was checked to be at most 0o777.
 fn mode(object: &ObjectSource) -> Option<i32> {
     object.mode.and_then(|mode| i32::try_from(mode).ok())
 }

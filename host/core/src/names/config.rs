@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{Compat, NamespaceName, SlugScheme};
 
-/// How names are made: a slug scheme and a template for each name. Unset keys have the defaults shown.
+/// How names are made: a slug scheme, and a template for each name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NamesConfig {
-    /// What `{username}`, `{servername}` and `{user_server}` mean.
+    /// The slug scheme of the fields `{username}`, `{servername}` and `{user_server}`.
     pub scheme: SlugScheme,
-    /// Whose word counts where KubeSpawner's page and its release 7.1.0 differ.
+    /// Which rule applies where KubeSpawner's documentation and its release 7.1.0 differ.
     pub compat: Compat,
-    /// The namespace JupyterHub runs in, for `{hubnamespace}`.
+    /// The namespace of JupyterHub, for the field `{hubnamespace}`.
     pub hub_namespace: NamespaceName,
-    /// The namespace of a lab.
+    /// Template of the lab's namespace.
     pub namespace: String,
-    /// The lab's pod.
+    /// Template of the pod's name.
     pub pod: String,
-    /// The lab's own volume claim.
+    /// Template of the name of the lab's own volume claim.
     pub pvc: String,
-    /// Once a server has had a volume claim, its claim and namespace keep their names, whatever the templates say
-    /// later. Also looks for the claim that a KubeSpawner before release 7 made. Only where namespaces are retained:
-    /// elsewhere the claims go with the lab.
+    /// Once a server has had a volume claim, its claim and namespace keep their names, even if the templates change.
+    /// With this, the service also looks for a claim that a KubeSpawner before release 7 created. It applies only where
+    /// namespaces are retained; elsewhere claims are deleted with the lab.
     pub remember_pvc_name: bool,
-    /// What the names of the lab's other objects start with.
+    /// Template of the prefix of the names of the lab's other objects.
     pub object_prefix: String,
-    /// The lab's service account.
+    /// Template of the name of the lab's service account.
     pub service_account: String,
 }
 

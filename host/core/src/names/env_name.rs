@@ -3,13 +3,13 @@
 use super::Problem;
 use super::parsed::parsed_name;
 
-/// Longer names than this help nobody, and must not let a request grow without bound; in bytes.
+/// Largest length in bytes. A limit keeps a request from growing without bound; no real name is longer.
 const LONGEST: usize = 256;
 
 parsed_name! {
     /// The name of an environment variable: letters, digits, `_`, `-` and `.`, not starting with a digit.
     ///
-    /// This is the rule every Kubernetes release accepts; newer ones take any printable ASCII but `=`.
+    /// Every Kubernetes release accepts this rule; newer releases accept any printable ASCII character except `=`.
     EnvName, "environment variable name", check
 }
 

@@ -1,47 +1,47 @@
-//! The fields a template may name, and their values for one user and server.
+//! The fields that a template may contain, and their values for one user and server.
 
 use super::scheme::{self, Slug, Slugs};
 use super::{Compat, SlugScheme};
 
-/// A template field; the names are KubeSpawner's ("Templated fields" in its documentation).
+/// A template field. The names are KubeSpawner's ("Templated fields" in its documentation).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
     /// `{userid}`: JupyterHub's number for the user.
     Userid,
-    /// `{unescaped_username}`: the username as it is.
+    /// `{unescaped_username}`: the unchanged username.
     UnescapedUsername,
-    /// `{unescaped_servername}`: the server name as it is.
+    /// `{unescaped_servername}`: the unchanged server name.
     UnescapedServername,
-    /// `{hubnamespace}`: the namespace JupyterHub runs in.
+    /// `{hubnamespace}`: the namespace of JupyterHub.
     Hubnamespace,
-    /// `{username}`: its slug under the configured scheme.
+    /// `{username}`: the slug of the username under the configured scheme.
     Username,
-    /// `{servername}`: its slug under the configured scheme; empty for the default server.
+    /// `{servername}`: the slug of the server name under the configured scheme; empty for the default server.
     Servername,
-    /// `{user_server}`: both as one slug under the configured scheme; unique for a server.
+    /// `{user_server}`: one slug of both names under the configured scheme; unique for each server.
     UserServer,
-    /// `{safe_username}`
+    /// `{safe_username}`: the slug of the username under the scheme `safe`.
     SafeUsername,
-    /// `{safe_servername}`
+    /// `{safe_servername}`: the slug of the server name under the scheme `safe`.
     SafeServername,
-    /// `{safe_user_server}`
+    /// `{safe_user_server}`: the slug of both names under the scheme `safe`.
     SafeUserServer,
-    /// `{escaped_username}`
+    /// `{escaped_username}`: the slug of the username under the scheme `escape`.
     EscapedUsername,
-    /// `{escaped_servername}`
+    /// `{escaped_servername}`: the slug of the server name under the scheme `escape`.
     EscapedServername,
-    /// `{escaped_user_server}`
+    /// `{escaped_user_server}`: the slug of both names under the scheme `escape`.
     EscapedUserServer,
-    /// `{namespace}`: where the lab's objects are; known to all templates but its own.
+    /// `{namespace}`: the lab's namespace; known to all templates except the namespace's own.
     Namespace,
-    /// `{pod_name}`: known once the pod's template was resolved.
+    /// `{pod_name}`: the pod's name; known after the pod's template is resolved.
     PodName,
-    /// `{pvc_name}`: known once the volume's template was resolved.
+    /// `{pvc_name}`: the volume claim's name; known after the claim's template is resolved.
     PvcName,
 }
 
 impl Field {
-    /// Every field, in the order they are told to people.
+    /// All fields, in the order in which messages list them.
     pub const ALL: [Field; 16] = [
         Field::Userid,
         Field::UnescapedUsername,
@@ -61,7 +61,7 @@ impl Field {
         Field::PvcName,
     ];
 
-    /// The field as templates spell it.
+    /// The field's name in templates.
     pub fn as_str(self) -> &'static str {
         match self {
             Field::Userid => "userid",
@@ -83,27 +83,27 @@ impl Field {
         }
     }
 
-    /// The field of this name.
+    /// The field with this name.
     pub(super) fn named(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.as_str() == name)
     }
 }
 
-/// How far resolution has come when a template is rendered; each step adds the name before it.
+/// The step of resolution at which a template is rendered. Each step knows the names of the steps before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TemplateScope {
-    /// The namespace's own template: users, servers and the Hub's namespace only.
+    /// The namespace's template: it knows only fields of the user, the server and the Hub's namespace.
     Namespace,
-    /// The pod's: also `{namespace}`.
+    /// The pod's template: also knows `{namespace}`.
     Pod,
-    /// The volume's: also `{pod_name}`.
+    /// The volume claim's template: also knows `{pod_name}`.
     Pvc,
-    /// Everything else: also `{pvc_name}`.
+    /// All other templates: also know `{pvc_name}`.
     Rest,
 }
 
 impl TemplateScope {
-    /// True if `field` has a value by then.
+    /// True if `field` has a value at this step.
     pub fn knows(self, field: Field) -> bool {
         match field {
             Field::Namespace => self > TemplateScope::Namespace,
@@ -114,8 +114,8 @@ impl TemplateScope {
     }
 }
 
-/// The values of all fields for one user and server. Names not yet resolved are empty; [`TemplateScope`] keeps templates from
-/// reading them.
+/// The values of all fields for one user and server. Names that are not resolved yet are empty; [`TemplateScope`]
+/// prevents templates from reading them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
     userid: Option<i64>,
@@ -131,17 +131,17 @@ pub struct Fields {
     pvc_name: String,
 }
 
-/// A field's value, borrowed.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Text(&'a str),
     Number(i64),
-    /// `{userid}` where the caller knows none.
+    /// `{userid}`, if the caller does not know it.
     Missing,
 }
 
 impl Fields {
-    /// The fields that come from who asks, for which server.
+    /// The fields that depend on the user and the server only.
     pub(super) fn new(
         user: &str,
         server: &str,
@@ -165,13 +165,13 @@ impl Fields {
         }
     }
 
-    /// With the namespace JupyterHub runs in.
+    /// Sets the namespace of JupyterHub.
     pub(super) fn in_hub(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.hubnamespace);
         self
     }
 
-    /// The same with the slugs of another scheme.
+    /// The same values, with the slugs of another scheme.
     pub(super) fn under(mut self, scheme: SlugScheme) -> Self {
         self.scheme = scheme;
         self
@@ -184,17 +184,17 @@ impl Fields {
         }
     }
 
-    /// From now on `{namespace}` is known.
+    /// Sets `{namespace}`.
     pub(super) fn set_namespace(&mut self, name: &str) {
         name.clone_into(&mut self.namespace);
     }
 
-    /// From now on `{pod_name}` is known.
+    /// Sets `{pod_name}`.
     pub(super) fn set_pod_name(&mut self, name: &str) {
         name.clone_into(&mut self.pod_name);
     }
 
-    /// From now on `{pvc_name}` is known.
+    /// Sets `{pvc_name}`.
     pub(super) fn set_pvc_name(&mut self, name: &str) {
         name.clone_into(&mut self.pvc_name);
     }

@@ -1,54 +1,54 @@
-//! Why a string is not a name.
+//! The error for a string that is not a valid name.
 
 use std::fmt;
 
-/// How much of a refused value is repeated in the message, in characters.
+/// Largest number of characters of a refused value that a message repeats.
 const EXCERPT: usize = 64;
 
-/// A string that is not the kind of name it was given as: says which kind, which value, and what would be right.
+/// A string that is not a valid name of its kind. The message contains the kind, the value and the rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {} {problem}", Excerpt(value))]
 pub struct InvalidName {
-    /// What the value was meant to be, as a reader would say it: `username`, `object name`.
+    /// The kind of name, as messages write it: `username`, `object name`.
     pub kind: &'static str,
-    /// The refused value, whole.
+    /// The whole refused value.
     pub value: String,
-    /// What is wrong with it.
+    /// The rule that it breaks.
     pub problem: Problem,
 }
 
 /// The rule that a refused name breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Nothing was given where something is needed.
+    /// The value is empty.
     #[error("is empty")]
     Empty,
-    /// Longer than `limit` bytes.
+    /// The value is longer than `limit` bytes.
     #[error("is {length} bytes long; at most {limit} are allowed")]
     TooLong {
         /// The value's length in bytes of UTF-8.
         length: usize,
-        /// The most that is allowed.
+        /// The largest allowed length in bytes.
         limit: usize,
     },
-    /// Holds a control character (Unicode category Cc).
+    /// The value contains a control character (Unicode category Cc).
     #[error("contains the control character U+{:04X}", u32::from(*.0))]
     Control(char),
-    /// Holds a character that is not allowed here.
+    /// The value contains a character that is not allowed.
     #[error("contains {0:?}, which is not allowed")]
     Forbidden(char),
-    /// Is `.` or `..`, which would be a step in a path.
+    /// The value is `.` or `..`, which have a meaning in paths.
     #[error("is a path step")]
     PathStep,
-    /// Starts or ends with white space.
+    /// The value starts or ends with white space.
     #[error("starts or ends with white space")]
     OuterSpace,
-    /// Is not of the needed shape; the text says the shape.
+    /// The value does not have the required form, which the text describes.
     #[error("must be {0}")]
     Shape(&'static str),
 }
 
-/// Quotes a value, shortened: a message must stay readable when someone sends a megabyte.
+/// Displays a value, shortened, so that a message stays readable even if the value is a megabyte long.
 struct Excerpt<'a>(&'a str);
 
 impl fmt::Display for Excerpt<'_> {

@@ -3,38 +3,38 @@
 use super::field::Fields;
 use super::{LabelValue, NamespaceName, ObjectName};
 
-/// Names that a lab keeps, whatever the templates say by now.
+/// Names that a lab keeps even if the templates have changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptNames {
-    /// Where its volumes are.
+    /// The namespace of its volumes.
     pub namespace: Option<NamespaceName>,
-    /// Its own volume claim.
+    /// The name of its own volume claim.
     pub pvc: Option<ObjectName>,
 }
 
-/// Every name of a lab's objects, valid for Kubernetes, and the fields from which further templates are rendered.
+/// The names of all objects of a lab, valid for Kubernetes, and the field values for further templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabNames {
-    /// Where all the lab's objects are.
+    /// The namespace of the lab's objects.
     pub namespace: NamespaceName,
     /// The pod.
     pub pod: ObjectName,
-    /// The lab's own volume claim, where it has one.
+    /// The lab's own volume claim, if it has one.
     pub pvc: ObjectName,
-    /// Objects of which a lab has one a kind: its Secret, `NetworkPolicy`, `ResourceQuota`, `LimitRange`.
+    /// Objects of which a lab has one of each kind: its Secret, `NetworkPolicy`, `ResourceQuota`, `LimitRange`.
     pub object: ObjectName,
     /// The `ConfigMap` of environment variables.
     pub env: ObjectName,
     /// The `ConfigMap` of `/etc/passwd` and `/etc/group`.
     pub nss: ObjectName,
-    /// The Secret to pull images with.
+    /// The Secret with which images are pulled.
     pub pull_secret: ObjectName,
     /// The service account.
     pub service_account: ObjectName,
-    /// The user, as the value of a label. Not the raw name: that is for annotations.
+    /// The user as a label value. The raw username is in an annotation.
     pub user_label: LabelValue,
-    /// The server, as the value of a label; empty for the default server.
+    /// The server as a label value; empty for the default server.
     pub server_label: LabelValue,
-    /// The values for templates outside the `names` section.
+    /// The field values for templates outside the section `names`.
     pub fields: Fields,
 }

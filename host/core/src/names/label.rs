@@ -21,11 +21,11 @@ parsed_name! {
 }
 
 impl LabelValue {
-    /// A value for any name, whatever the slug scheme: the name itself where it is valid, else a slug of at most 32
-    /// characters. Empty stays empty.
+    /// A label value for any name, independent of the slug scheme: the name itself if it is a valid value, or else a
+    /// slug of at most 32 characters. An empty name gives an empty value.
     ///
-    /// KubeSpawner folds case by Unicode's rules and so lets U+017F through, which Kubernetes refuses; only ASCII
-    /// counts here.
+    /// KubeSpawner folds case by Unicode's rules and therefore accepts U+017F, which Kubernetes refuses. Here only
+    /// ASCII letters are accepted.
     pub fn for_name(name: &str) -> Self {
         Self(slug::safe(name, |name| check_value(name).is_ok(), None))
     }
@@ -63,7 +63,7 @@ mod tests {
         for good in ["", "Ada", "a.b_c-d", "9", &"a".repeat(63)] {
             assert!(LabelValue::parse(good).is_ok(), "{good}");
         }
-        // The last four fold to ASCII letters in Unicode's case-insensitive matching, which must not let them in.
+        // The last four fold to ASCII letters in Unicode's case-insensitive matching, and must be refused all the same.
         for bad in ["-a", "a-", "a b", &"a".repeat(64), "\u{130}", "\u{131}", "a\u{17f}b", "\u{212a}"] {
             assert!(LabelValue::parse(bad).is_err(), "{bad}");
         }

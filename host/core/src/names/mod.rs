@@ -1,9 +1,10 @@
-//! Names: what JupyterHub calls people and servers, and what Kubernetes lets objects be called.
+//! Names: what JupyterHub calls users and servers, and how Kubernetes allows objects to be named.
 //!
-//! Every name is parsed once, at the border, into a type that cannot hold a bad one. Templates are parsed once, when
-//! the configuration is loaded; what they render is never read as a template again.
+//! Every name is parsed once, where it enters the service, into a type that holds only valid names. Templates are
+//! parsed once, when the configuration is loaded; the text that they render is never parsed as a template again.
 //!
-//! The field names, slug schemes and template language are KubeSpawner's, so that a site's volumes are found again.
+//! The field names, slug schemes and template language are KubeSpawner's, so that existing volumes are found by their
+//! names.
 
 mod config;
 mod env_name;

@@ -1,4 +1,4 @@
-//! What Kubernetes lets objects be called ("Object Names and IDs" in its documentation).
+//! Names of Kubernetes objects ("Object Names and IDs" in its documentation).
 
 use super::Problem;
 use super::parsed::parsed_name;
@@ -7,7 +7,8 @@ parsed_name! {
     /// The name of an object in a namespace: an RFC 1123 subdomain, at most 253 characters of `a-z 0-9 - .`, each
     /// dot-separated part starting and ending with a letter or digit.
     ///
-    /// Wider than what the `safe` scheme makes, because volumes named by the `escape` scheme must stay usable.
+    /// The rule is wider than that of names made by the `safe` scheme, because volumes named by `escape` must stay
+    /// usable.
     ObjectName, "object name", check_subdomain
 }
 
@@ -17,26 +18,26 @@ parsed_name! {
 }
 
 parsed_name! {
-    /// An RFC 1123 label where Kubernetes wants one and it is not a namespace: a container, a volume, a port.
+    /// An RFC 1123 label that is not a namespace: the name of a container, a volume or a port.
     DnsLabel, "name", check_label
 }
 
 impl NamespaceName {
-    /// `jupyterhub`: where the Hub runs unless the configuration says otherwise.
+    /// `jupyterhub`: the default namespace of the Hub.
     pub fn jupyterhub() -> Self {
         Self("jupyterhub".to_owned())
     }
 }
 
 impl From<NamespaceName> for ObjectName {
-    /// Every label is a subdomain.
+    /// Every label is a valid subdomain.
     fn from(name: NamespaceName) -> Self {
         Self(name.into())
     }
 }
 
 impl From<DnsLabel> for ObjectName {
-    /// Every label is a subdomain.
+    /// Every label is a valid subdomain.
     fn from(name: DnsLabel) -> Self {
         Self(name.into())
     }

@@ -1,4 +1,4 @@
-//! The shape all name types share: a string that passed a check, and no other way in.
+//! A macro for name types: strings that can only be constructed by passing a check.
 
 /// Declares a name type over `String`, checked by `$check: fn(&str) -> Result<(), Problem>`.
 macro_rules! parsed_name {
@@ -19,14 +19,14 @@ macro_rules! parsed_name {
                 }
             }
 
-            /// A name written in this crate's own source.
+            /// A name that is a constant in this crate.
             #[allow(dead_code, reason = "not every kind of name has constants")]
             pub(crate) fn constant(value: &'static str) -> Self {
                 debug_assert!($check(value).is_ok(), "{value:?} is no {}", $kind);
                 Self(value.to_owned())
             }
 
-            /// The name as it was given.
+            /// The name as it was passed to [`Self::parse`].
             pub fn as_str(&self) -> &str {
                 &self.0
             }

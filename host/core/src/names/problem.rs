@@ -1,4 +1,4 @@
-//! What can be wrong with a template, and with the names one gives.
+//! Errors in templates, and in the names that templates render.
 
 use super::InvalidName;
 use super::field::{Field, TemplateScope};
@@ -18,20 +18,20 @@ pub struct TemplateError {
 /// What is wrong with a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateProblem {
-    /// A field nobody knows.
+    /// The field does not exist.
     #[error("unknown field {{{field}}}; the fields are {}", known(*.scope))]
     UnknownField {
-        /// The name as written.
+        /// The field's name as written.
         field: String,
-        /// Where the template stands, which decides which fields there are.
+        /// The scope of the template, which decides which fields are known.
         scope: TemplateScope,
     },
-    /// A field that is resolved after the template that names it.
+    /// The field is resolved after the template that contains it.
     #[error("{{{}}} is not resolved yet here; names are resolved in the order namespace, pod, volume, the rest. The fields are {}", .field.as_str(), known(*.scope))]
     LaterField {
         /// The field.
         field: Field,
-        /// Where the template stands.
+        /// The scope of the template.
         scope: TemplateScope,
     },
     /// `{}` or `{0}`.
@@ -51,7 +51,7 @@ pub enum TemplateProblem {
         /// Why it is refused.
         why: &'static str,
     },
-    /// A brace that opens nothing, closes nothing, or is never closed.
+    /// A brace has no counterpart.
     #[error("unbalanced '{0}'; for a brace itself write it twice")]
     Unbalanced(char),
 }
@@ -62,7 +62,7 @@ fn known(scope: TemplateScope) -> String {
     fields.join(", ")
 }
 
-/// A template that gives no usable name for this user and server.
+/// A template that renders no usable name for this user and server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Kubernetes would refuse the name.
@@ -70,10 +70,10 @@ pub enum NameError {
     Refused {
         /// The configuration key of the template.
         key: &'static str,
-        /// The name and the broken rule.
+        /// The name and the rule it breaks.
         invalid: InvalidName,
     },
-    /// The template uses `{userid}`, and whoever asks did not say it.
+    /// The template contains `{userid}`, and the request has no user id.
     #[error("{key} uses {{userid}}, and the request says no user id")]
     NoUserid {
         /// The configuration key of the template.

@@ -1,4 +1,4 @@
-//! What holds for any name a person may have.
+//! Properties that hold for every possible name of a user.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::slug;
 use super::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, SlugScheme, Template, Username};
 use super::{Field, TemplateScope};
 
-/// Unicode of every kind, and strings made of the characters that matter to the rules.
+/// Unicode strings of every kind, and strings of the characters that matter to the rules.
 fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

@@ -1,13 +1,13 @@
-//! Python's `repr` and `ascii` of a string, which `!r` and `!a` ask for.
+//! Python's `repr` and `ascii` of a string, for the conversions `!r` and `!a`.
 
 use std::fmt::Write as _;
 
-/// Quoted, with what cannot be printed escaped.
+/// The quoted text, with unprintable characters escaped.
 pub(super) fn repr(text: &str) -> String {
     quote(text, is_printable)
 }
 
-/// Quoted, with everything but printable ASCII escaped.
+/// The quoted text, with everything except printable ASCII escaped.
 pub(super) fn ascii(text: &str) -> String {
     quote(text, |c| c.is_ascii() && !c.is_ascii_control())
 }
@@ -37,8 +37,8 @@ fn quote(text: &str, shown: fn(char) -> bool) -> String {
     out
 }
 
-/// Python's notion is that of the standard library's `Debug`, but for combining characters at the start of a text,
-/// which Python prints; a letter before them takes the start.
+/// True if Python counts the character as printable. The `Debug` of Rust's `str` agrees, except for a combining
+/// character at the beginning of a text, which Python prints; a letter before it avoids that case.
 fn is_printable(c: char) -> bool {
     let text = ['a', c].iter().collect::<String>();
     c == '"' || c == '\'' || text.escape_debug().nth(1) != Some('\\')
@@ -48,7 +48,7 @@ fn is_printable(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Expected values are Python 3.12's.
+    /// The expected values were computed with Python 3.12.
     #[test]
     fn as_python_does() {
         for (text, repr_of, ascii_of) in [

@@ -1,22 +1,22 @@
-//! The two ways to make a slug of a name, and whose word counts where page and code of KubeSpawner differ.
+//! The two slug schemes, and which rule applies where KubeSpawner's documentation and its code differ.
 
 use serde::{Deserialize, Serialize};
 
 use super::slug::{self, FIELD};
 
-/// How `{username}`, `{servername}` and `{user_server}` are made.
+/// The scheme of the slugs `{username}`, `{servername}` and `{user_server}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SlugScheme {
-    /// Always a valid name of at most 48 characters; the default since KubeSpawner 7.
+    /// Always gives a valid name of at most 48 characters. The default since KubeSpawner 7.
     #[default]
     Safe,
-    /// The scheme before KubeSpawner 7: unique, but Kubernetes refuses some of its names.
+    /// The scheme before KubeSpawner 7. Its names are unique, but Kubernetes refuses some of them.
     Escape,
 }
 
 impl SlugScheme {
-    /// The scheme as configurations spell it.
+    /// The scheme's name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             SlugScheme::Safe => "safe",
@@ -25,19 +25,19 @@ impl SlugScheme {
     }
 }
 
-/// Which KubeSpawner decides where its documentation and its behaviour differ.
+/// Which rule applies where KubeSpawner's documentation and its code differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Compat {
-    /// What release 7.1.0 does. Existing volumes carry these names, so this is the default.
+    /// The code of release 7.1.0. This is the default, because existing volumes have these names.
     #[default]
     #[serde(rename = "7.1.0")]
     V7_1_0,
-    /// What the page "Templated fields" says.
+    /// The documentation ("Templated fields").
     #[serde(rename = "documented")]
     Documented,
 }
 
-/// A name that went through a slug scheme: `a-z 0-9 -`, or empty for the default server.
+/// The result of a slug scheme: `a-z 0-9 -`, or empty for the default server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Slug(String);
 
@@ -73,11 +73,12 @@ pub(super) fn safe(username: &str, servername: &str, compat: Compat) -> Slugs {
     Slugs { username: Slug(user), servername: Slug(server), user_server: Slug(user_server) }
 }
 
-/// Both arguments are a raw name and its slug.
+/// The `safe` slug of a user and server; each argument is a raw name and its slug.
 fn safe_user_server(user: (&str, &str), server: (&str, &str), compat: Compat) -> String {
     let too_long = user.1.len() + server.1.len() + 2 > FIELD;
     let hashed = match compat {
-        // Counts the joint even where there is no server, so that a user's slug of 47 or 48 is hashed.
+        // KubeSpawner counts the joining `--` even where there is no server, so that a user's slug of 47 or 48 is
+        // hashed.
         Compat::V7_1_0 => too_long,
         Compat::Documented => !server.0.is_empty() && (too_long || user.0 != user.1 || server.0 != server.1),
     };
@@ -90,7 +91,7 @@ fn safe_user_server(user: (&str, &str), server: (&str, &str), compat: Compat) ->
     }
 }
 
-/// The escaped slugs, and what the template field `{escaped_user_server}` holds, which differs in its end.
+/// The escaped slugs, and the value of `{escaped_user_server}`, which ends differently.
 pub(super) fn escape(username: &str, servername: &str, compat: Compat) -> (Slugs, Slug) {
     let user = slug::escape(username);
     let server = slug::escape(servername);

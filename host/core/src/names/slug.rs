@@ -1,5 +1,5 @@
-//! Slugs: a readable piece of any name that Kubernetes accepts, and a hash where reading alone would not tell names
-//! apart. The algorithms are KubeSpawner 7.1.0's, value for value: volumes are found again by these names.
+//! Slugs: a readable part of any name that Kubernetes accepts, with a hash where the readable part alone would not be
+//! unique. The algorithms are exactly those of KubeSpawner 7.1.0, because volumes are found by these names.
 //!
 //! Lengths count characters (code points), as Python does; there is no Unicode normalisation.
 
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 /// The longest slug of a template field, in characters.
 pub(super) const FIELD: usize = 48;
 
-/// The length to which a slug is cut where its rule states none.
+/// The length to which a slug is shortened where its rule defines none.
 const DEFAULT: usize = 32;
 
 /// `---` and eight hexadecimal digits.
@@ -26,25 +26,25 @@ pub(super) fn safe(name: &str, valid: impl Fn(&str) -> bool, limit: Option<usize
     }
 }
 
-/// One slug for several names: pieces joined by `--`, then the hash of all, at most `limit` characters.
+/// One slug for several names: readable parts joined by `--`, then a hash of all names; at most `limit` characters.
 pub(super) fn multi(names: &[&str], limit: usize) -> String {
-    // Two less for each piece's joint; what is left over stays unused, as in KubeSpawner.
+    // Two characters less for the joint of each part. Unused characters stay unused, as in KubeSpawner.
     let piece = ((limit.saturating_sub(9)) / names.len().max(1)).saturating_sub(2);
     let pieces: Vec<String> = names.iter().map(|name| extract(name, piece)).collect();
-    // 0xFF cannot occur in UTF-8, so that no two lists of names are hashed alike.
+    // 0xFF does not occur in UTF-8, so two different lists of names never give the same input to the hash.
     let hashed = names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>().join(&0xFF);
     format!("{}---{}", pieces.join("--"), sha8(&hashed))
 }
 
-/// The scheme before KubeSpawner 7: every byte but `a-z 0-9` as `-` and its hexadecimal value. Unique for names
-/// without control characters, but neither length nor ends are looked at.
+/// The scheme before KubeSpawner 7: every byte except `a-z 0-9` becomes `-` and its hexadecimal value. Unique for names
+/// without control characters. The length and the first and last characters are not checked.
 pub(super) fn escape(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
             slug.push(char::from(byte));
         } else {
-            // Not padded to two digits: that is how the names were made. Writing to a String cannot fail.
+            // Not padded to two digits, as in KubeSpawner. Writing to a String cannot fail.
             let _ = write!(slug, "-{byte:x}");
         }
     }
@@ -55,7 +55,7 @@ fn strip_hash(name: &str, limit: usize) -> String {
     format!("{}---{}", extract(name, limit.saturating_sub(HASH_SUFFIX)), sha8(name.as_bytes()))
 }
 
-/// The readable piece: lower case letters and digits, runs of anything else as one `-`, a letter first.
+/// The readable part: lower-case letters and digits, with runs of anything else as one `-`, beginning with a letter.
 pub(crate) fn extract(name: &str, limit: usize) -> String {
     let mut piece = String::new();
     for c in name.to_lowercase().chars() {

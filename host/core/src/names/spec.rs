@@ -1,10 +1,10 @@
-//! Python's format specification for strings and whole numbers (`[[fill]align][sign][#][0][width][grouping][.precision]
+//! Python's format specification for strings and integers (`[[fill]align][sign][#][0][width][grouping][.precision]
 //! [type]`), as far as names need it.
 
 use super::field::{Field, Value};
 use super::problem::TemplateProblem;
 
-/// Padding beyond this is a mistake, and could be made to eat memory; in characters.
+/// Largest width in characters. A larger one is a mistake and could exhaust the memory.
 const WIDEST: usize = 1024;
 
 /// A parsed specification; rendering with it cannot fail.
@@ -26,11 +26,11 @@ enum Align {
     Left,
     Right,
     Centre,
-    /// Padding between the sign and the digits; numbers only.
+    /// Padding between the sign and the digits; for numbers only.
     Inside,
 }
 
-/// A width or precision: written out, or taken from `{userid}`, the one number there is.
+/// A width or precision: a number, or `{userid}`, which is the only numeric field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     Fixed(usize),
@@ -88,7 +88,7 @@ impl Spec {
         }
     }
 
-    /// The fields the specification itself reads.
+    /// The fields that the specification itself contains.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         [self.width, self.precision]
             .into_iter()
@@ -97,13 +97,13 @@ impl Spec {
             .map(|_| Field::Userid)
     }
 
-    /// Formats text; `userid` is there for widths that name it.
+    /// Formats text; `userid` is the value for widths that refer to it.
     pub(super) fn text(&self, value: &str, userid: Value<'_>, out: &mut String) {
         let cut: String = match self.precision {
             Some(precision) => value.chars().take(precision.of(userid)).collect(),
             None => value.to_owned(),
         };
-        // A zero before the width means the fill, but leaves text on the left (Python 3.10 and later).
+        // A zero before the width is the fill character, but does not right-align text (Python 3.10 and later).
         let fill = self.fill.unwrap_or(if self.zero { '0' } else { ' ' });
         pad(&cut, fill, self.align.unwrap_or(Align::Left), self.missing(cut.chars().count(), userid), out);
     }
@@ -156,7 +156,7 @@ impl Size {
     }
 }
 
-/// What of the specification is not read yet.
+/// The part of the specification that is not parsed yet.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
@@ -217,7 +217,7 @@ fn pad(text: &str, fill: char, align: Align, missing: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(fill, missing - left));
 }
 
-/// Marks every `group` digits from the right, after filling with zeros so that at least `least` characters result.
+/// Inserts `mark` before every `group` digits from the right, after filling with zeros to at least `least` characters.
 fn grouped(digits: &str, mark: char, group: usize, least: usize) -> String {
     let mut reversed = String::new();
     let mut source = digits.chars().rev();

@@ -5,11 +5,11 @@ use super::problem::{TemplateError, TemplateProblem};
 use super::repr;
 use super::spec::Spec;
 
-/// A parsed template. Rendering cannot fail, and never reads what it renders as a template again.
+/// A parsed template. Rendering cannot fail, and the rendered text is never parsed as a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// The text itself ends in `-`: then the result keeps its own.
+    /// The template's text ends in `-`, so a trailing dash of the result is kept.
     keeps_dash: bool,
 }
 
@@ -28,16 +28,16 @@ enum Conversion {
 }
 
 impl Template {
-    /// Parses the template at the configuration key `key`, which may name the fields that `scope` knows.
+    /// Parses the template at the configuration key `key`. It may contain the fields that `scope` knows.
     pub fn parse(key: &str, text: &str, scope: TemplateScope) -> Result<Self, TemplateError> {
         let refuse = |problem| TemplateError { key: key.to_owned(), template: text.to_owned(), problem };
         let pieces = pieces(text, scope).map_err(refuse)?;
         Ok(Self { pieces, keeps_dash: text.ends_with('-') })
     }
 
-    /// The text for these values, without the dashes that an empty field left at its end.
+    /// Renders the template with these values, without the dashes that an empty field leaves at the end.
     ///
-    /// A `{userid}` that is not known renders as nothing; see [`Template::needs_userid`].
+    /// An unknown `{userid}` renders as nothing; see [`Template::needs_userid`].
     pub fn render(&self, fields: &Fields) -> String {
         let mut out = String::new();
         for piece in &self.pieces {
@@ -54,7 +54,7 @@ impl Template {
         out
     }
 
-    /// True if the text is the same for every user and server.
+    /// True if the result is the same for every user and server.
     pub(super) fn is_constant(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             Piece::Literal(_) => true,
@@ -64,7 +64,7 @@ impl Template {
         })
     }
 
-    /// True if the template reads JupyterHub's number for the user, which not every caller knows.
+    /// True if the template contains `{userid}`, JupyterHub's number of the user, which not every caller knows.
     pub fn needs_userid(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Literal(_) => false,
@@ -114,7 +114,7 @@ fn pieces(text: &str, scope: TemplateScope) -> Result<Vec<Piece>, TemplateProble
     Ok(pieces)
 }
 
-/// Splits at the brace that closes the field, past the braces of a nested one.
+/// Splits at the brace that closes the field, skipping nested braces.
 fn closing(text: &str) -> Result<(&str, &str), TemplateProblem> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -128,7 +128,7 @@ fn closing(text: &str) -> Result<(&str, &str), TemplateProblem> {
     Err(TemplateProblem::Unbalanced('{'))
 }
 
-/// `name`, `name!r`, `name:spec` or `name!r:spec`.
+/// Parses `name`, `name!r`, `name:spec` or `name!r:spec`.
 fn field_piece(text: &str, scope: TemplateScope) -> Result<Piece, TemplateProblem> {
     let end = text.find(['!', ':']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
@@ -154,7 +154,7 @@ fn field(name: &str, scope: TemplateScope) -> Result<Field, TemplateProblem> {
     }
 }
 
-/// Reads `!r`, `!s` or `!a`; what is left is empty or starts with `:`.
+/// Parses `!r`, `!s` or `!a`. The rest is empty or starts with `:`.
 fn conversion(text: &str) -> Result<(Conversion, &str), TemplateProblem> {
     let Some(text) = text.strip_prefix('!') else {
         return Ok((Conversion::None, text));
@@ -184,7 +184,7 @@ mod tests {
         Template::parse("key", text, TemplateScope::Rest).unwrap().render(&fields)
     }
 
-    /// Expected values are Python 3.12's.
+    /// The expected values were computed with Python 3.12.
     #[test]
     fn numbers_are_formatted_as_in_python() {
         for (text, userid, expected) in [

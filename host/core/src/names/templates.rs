@@ -1,4 +1,4 @@
-//! From the configuration's templates to the names of one lab.
+//! Resolves the configuration's templates to the names of one lab.
 
 use super::field::{Fields, TemplateScope};
 use super::lab_names::{KeptNames, LabNames};
@@ -8,7 +8,7 @@ use super::{
     Compat, InvalidName, LabelValue, NamesConfig, NamespaceName, ObjectName, ServerName, SlugScheme, Username,
 };
 
-/// The parsed name templates of a site. Names depend on nothing else than what is passed to
+/// The parsed name templates of a site. The names depend only on them and on the arguments of
 /// [`NameTemplates::resolve`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameTemplates {
@@ -24,7 +24,7 @@ pub struct NameTemplates {
 }
 
 impl NameTemplates {
-    /// Parses every template of the section, and says everything that is wrong at once.
+    /// Parses all templates of the section. Reports every problem at once.
     pub fn parse(config: &NamesConfig) -> Result<Self, Vec<TemplateError>> {
         let mut errors = Vec::new();
         let mut parse =
@@ -53,20 +53,20 @@ impl NameTemplates {
         })
     }
 
-    /// True if a server's claim keeps its name, whatever the templates say later.
+    /// True if a server's claim keeps its name even if the templates change.
     pub fn remembers_pvc(&self) -> bool {
         self.remember_pvc_name
     }
 
-    /// True if labs of different users have the same claim by design.
+    /// True if labs of different users deliberately share one claim.
     pub fn shares_pvc(&self) -> bool {
         self.pvc.is_constant()
     }
 
-    /// The names of a user's server. `userid` is JupyterHub's number for the user, which only templates with
-    /// `{userid}` need.
+    /// Resolves the names for a user's server. `userid` is JupyterHub's number of the user; only templates with
+    /// `{userid}` need it.
     ///
-    /// Resolved in the order namespace, pod, volume, the rest: each may use those before it.
+    /// The order is namespace, pod, volume claim, all others. Each template may use the names before it.
     pub fn resolve(
         &self,
         user: &Username,
@@ -76,7 +76,7 @@ impl NameTemplates {
         self.resolve_keeping(&KeptNames::default(), user, server, userid)
     }
 
-    /// The same for a server that has names already: they stand where their templates would.
+    /// Like [`Self::resolve`], for a server that has names already: they replace the results of their templates.
     pub fn resolve_keeping(
         &self,
         kept: &KeptNames,
@@ -129,11 +129,11 @@ impl NameTemplates {
         })
     }
 
-    /// What a KubeSpawner before release 7 called the lab's volume claim, where that is another name than today's: the
-    /// template under the `escape` scheme. If a claim of that name exists and none of the new one does, it holds the
+    /// The name that a KubeSpawner before release 7 gave the lab's volume claim (the template under the `escape`
+    /// scheme), if it differs from today's. If a claim of that name exists, and none of today's name, it holds the
     /// user's data.
     pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
-        // A name that Kubernetes refuses cannot be that of an existing claim.
+        // A name that Kubernetes refuses cannot belong to an existing claim.
         let legacy = ObjectName::parse(self.pvc.render(&names.fields.clone().under(SlugScheme::Escape))).ok();
         legacy.filter(|legacy| *legacy != names.pvc)
     }

@@ -6,16 +6,16 @@ use super::field::{Fields, TemplateScope};
 use super::problem::TemplateError;
 use super::template::Template;
 
-/// A JSON value whose strings are templates: alone, inside lists, and as the values of maps. Keys are never
+/// A JSON value in which every string is a template, also inside lists and as the value of a map. Keys are not
 /// templates.
 ///
-/// Only a site's configuration is parsed into one. What a user typed, or a policy took from it, stays text.
+/// Only a site's configuration is parsed into this type. Text from a user, or from a policy's answer, is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateTree(Node);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
-    /// Null, boolean or number.
+    /// Null, a boolean or a number.
     Plain(Value),
     Text(Template),
     List(Vec<Node>),
@@ -23,19 +23,20 @@ enum Node {
 }
 
 impl TemplateTree {
-    /// Parses every string of `value`, which stands at the configuration key `key`; errors name the key of each.
+    /// Parses all strings of `value`, which is at the configuration key `key`. Each error contains the key of its
+    /// string.
     pub fn parse(key: &str, value: &Value) -> Result<Self, Vec<TemplateError>> {
         let mut errors = Vec::new();
         let node = parse(key, value, &mut errors);
         if errors.is_empty() { Ok(Self(node)) } else { Err(errors) }
     }
 
-    /// The value with every template rendered.
+    /// The value with all templates rendered.
     pub fn render(&self, fields: &Fields) -> Value {
         render(&self.0, fields)
     }
 
-    /// True if any of the templates reads `{userid}`.
+    /// True if any of the templates contains `{userid}`.
     pub fn needs_userid(&self) -> bool {
         needs_userid(&self.0)
     }

@@ -1,28 +1,29 @@
-//! What JupyterHub calls people and their servers.
+//! Names of JupyterHub's users and servers.
 
 use super::Problem;
 use super::parsed::parsed_name;
 
-/// The longest accepted username or server name, in bytes of UTF-8. JupyterHub's columns hold 255 characters; bytes
-/// are the tighter reading, and the one that file systems apply to a home directory's name.
+/// Largest length of a username or server name in bytes of UTF-8. JupyterHub's database columns hold 255 characters;
+/// file systems limit the name of a home directory to 255 bytes, which is the stricter limit.
 const LONGEST: usize = 255;
 
 parsed_name! {
-    /// A JupyterHub username, raw: 1 to 255 bytes of almost any Unicode.
+    /// A raw JupyterHub username: 1 to 255 bytes of almost any Unicode.
     ///
-    /// Refused, as JupyterHub refuses them: `/`, white space at either end. Refused here as well: control characters
-    /// (the `escape` slug of `"\x041"` is that of `"A"`) and the path steps `.` and `..`.
+    /// As in JupyterHub, `/` and white space at either end are refused. This service also refuses control characters
+    /// (the `escape` slug of `"\x041"` is that of `"A"`) and the names `.` and `..`, which have a meaning in paths.
     Username, "username", check_username
 }
 
 parsed_name! {
-    /// A JupyterHub server name, raw. Empty for the user's default server; otherwise the rules of [`Username`].
+    /// A raw JupyterHub server name. Empty for the user's default server; otherwise the rules are those of
+    /// [`Username`].
     #[derive(Default)]
     ServerName, "server name", check_server_name
 }
 
 impl ServerName {
-    /// True for the user's default server, the one without a name.
+    /// True for the user's default server, which has the empty name.
     pub fn is_default(&self) -> bool {
         self.as_str().is_empty()
     }

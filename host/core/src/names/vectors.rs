@@ -1,4 +1,4 @@
-//! Values computed by running KubeSpawner 7.1.0 (`tests/vectors`), compared one by one.
+//! Compares names with values that were computed by running KubeSpawner 7.1.0 (`tests/vectors`).
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -139,7 +139,8 @@ fn templates_render_as_in_python() {
     assert_eq!(cases.len(), 39);
     for case in cases {
         let names = KubeSpawner::new(Some(&case.template));
-        // Access to attributes and elements works there and is refused here: it reaches into the interpreter.
+        // KubeSpawner allows access to attributes and elements. It is refused here, because it reaches into the
+        // interpreter.
         let refused =
             case.error.is_some() || case.template.contains(['.', '[']) && case.template.contains("{username");
         if refused && !case.template.contains(":.") {

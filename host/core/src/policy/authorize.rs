@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Options, User};
 
-/// What a user wants to do.
+/// An action of a user that policies may allow or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -18,28 +18,28 @@ pub enum Action {
     Scale,
 }
 
-/// The question `authorize` answers.
+/// The question that the hook `authorize` answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuthorizeRequest {
-    /// What is to happen.
+    /// The action that the user wants to perform.
     pub action: Action,
-    /// Who asks.
+    /// The user who wants to perform it.
     pub user: User,
-    /// Which of their servers; `""` is the default one.
+    /// Name of the user's server; `""` is the default server.
     #[serde(default)]
     pub server: String,
-    /// The parsed options of a spawn, else empty.
+    /// The parsed options of a spawn; empty for other actions.
     #[serde(default)]
     pub options: Options,
 }
 
-/// The answer.
+/// The answer of the hook `authorize`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may happen.
+    /// The action is allowed.
     Allow,
-    /// It may not. The message is shown to the user.
+    /// The action is denied. The message is shown to the user.
     Deny(String),
 }

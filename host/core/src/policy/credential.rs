@@ -1,15 +1,16 @@
-//! Which environment variables are credentials.
+//! Decides which environment variables are credentials.
 
 use crate::config::lab::LabSection;
 
-/// Words of a variable's name that say its value is a credential.
+/// Words in a variable's name which show that its value is a credential.
 const WORDS: [&str; 9] =
     ["TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
 
-/// Two words in a row that say the same.
+/// Pairs of adjacent words which show the same.
 const PAIRS: [(&str, &str); 3] = [("API", "KEY"), ("ACCESS", "KEY"), ("PRIVATE", "KEY")];
 
-/// True if the value of the variable `name` must not be seen: the configuration lists it, or its name says so.
+/// True if the value of the variable `name` must not be shown: the configuration lists it, or its name contains one of
+/// the words.
 pub fn is_credential(name: &str, config: &LabSection) -> bool {
     if config.credential_env.iter().any(|listed| listed == name) {
         return true;

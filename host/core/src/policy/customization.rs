@@ -4,7 +4,7 @@ use super::{
     AffinityPreset, EnvVar, Image, InitContainer, Mount, Pair, Resources, TimeLimits, Toleration, Volume,
 };
 
-/// What one policy says about a lab's pod. Merged over the chain in order: a later policy wins.
+/// The settings that one policy wants for a lab's pod. Answers are merged in the order of the chain; a later one wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Customization {
@@ -23,13 +23,13 @@ pub struct Customization {
     /// Resources of the lab's container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// Taints the pod may live with.
+    /// Taints that the pod tolerates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Labels the node must have.
+    /// Labels that the node must have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub node_selector: Vec<Pair>,
-    /// Where labs go among nodes that would all do.
+    /// Preference among suitable nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<AffinityPreset>,
     /// Volumes of the pod, by name.
@@ -47,13 +47,13 @@ pub struct Customization {
     /// Replaces the image's arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// Absolute path the lab starts in.
+    /// Absolute path of the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// How long operations of this lab may take.
+    /// Time limits of this lab's operations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limits: Option<TimeLimits>,
-    /// Which class of environment the lab belongs to.
+    /// The class of environment that the lab belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_class: Option<String>,
     /// A strategic merge patch of the Pod, as JSON. Needs the grant `pod-patch: [path]`.

@@ -3,8 +3,8 @@
 use super::{Customization, EnvValue, EnvVar, SecurityProfile, VolumeSource, pod_patch};
 use crate::grants::{Grant, GrantViolation, Grants, Need};
 
-/// Checks what `policy` asks for against its grants, and answers what it used of them. `reserved` says of the name of an
-/// environment variable whether the site reserves it.
+/// Checks a policy's answer against its grants, and returns the grants that it used. `reserved` returns whether the
+/// site reserves the environment variable of that name.
 pub(crate) fn check(
     policy: &str,
     asked: &Customization,
@@ -20,7 +20,7 @@ pub(crate) fn check(
     }
 }
 
-/// Everything in an answer that needs a grant, in the order of its fields.
+/// Every setting in an answer that needs a grant, in the order of its fields.
 fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut need = |field: String, grant, wanted| needs.push(Need { field, grant, wanted });

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// What the kubelet pulls: `registry/repository:tag`.
+    /// The reference with which the kubelet pulls the image: `registry/repository:tag`.
     pub reference: String,
-    /// `sha256:...`; pins the image, so that a moving tag cannot change under a user.
+    /// Digest of the image, `sha256:...`. With it, moving the tag does not change the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// For people: `Weekly 2026_21`.
+    /// Description for people: `Weekly 2026_21`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

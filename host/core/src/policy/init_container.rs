@@ -6,12 +6,12 @@ use super::{EnvVar, Mount, Resources};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecurityProfile {
-    /// As the lab: its user, no capabilities.
+    /// Runs as the lab does: as its user, without capabilities.
     #[default]
     Restricted,
-    /// May run as root, without privilege. Needs the grant `run-as-root-init`.
+    /// May run as root, but not privileged. Needs the grant `run-as-root-init`.
     Baseline,
-    /// Needs the grant `privileged-init`.
+    /// Runs privileged. Needs the grant `privileged-init`.
     Privileged,
 }
 
@@ -22,7 +22,7 @@ pub enum InitRun {
     /// At every start of the lab.
     #[default]
     Always,
-    /// Until one lab of this user has started successfully. It must be idempotent all the same.
+    /// Until a lab of this user has become ready. The container must still be idempotent.
     UntilProvisioned,
 }
 
@@ -40,13 +40,13 @@ pub struct InitContainer {
     /// Replaces the image's arguments unless empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Its environment; it does not get the lab's.
+    /// Environment of the container. It does not get that of the lab.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// Its mounts; it does not get the lab's.
+    /// Mounts of the container. It does not get those of the lab.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
-    /// Its resources.
+    /// Resources of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// How privileged it is.

@@ -1,7 +1,7 @@
-//! What a site's policies say, as plain data: the types of the WIT package `wasmspawner:policy` without any
-//! trace of the Component Model, and what the service does with the answers.
+//! Questions to a site's policies and their answers, as plain data, and how the service checks and merges the answers.
+//! The types mirror the WIT package `wasmspawner:policy`, without its Component Model bindings.
 //!
-//! The form's types live in [`crate::form`] and the quota's in [`crate::quota`].
+//! The types of the form are in [`crate::form`], and those of quotas in [`crate::quota`].
 
 mod authorize;
 mod check;

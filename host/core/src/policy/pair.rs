@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// A name and a value: labels, annotations, node selectors.
+/// A name and a value: a label, an annotation or a part of a node selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {

@@ -1,10 +1,10 @@
-//! Patches of the Pod: the escape hatch for what a customization has no word for.
+//! Patches of the Pod, for settings that a customization has no field for.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-/// Reads a patch into the Pod's own types. Refused is what those types do not know, so that a misspelt field is an
-/// error and not a wish that is silently ignored.
+/// Parses a patch into Kubernetes' own types. Unknown fields are refused, so that a misspelt field is an error instead
+/// of being ignored.
 pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     let written: Value = serde_json::from_str(patch).map_err(|error| format!("not JSON: {error}"))?;
     if !written.is_object() {
@@ -20,7 +20,7 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     }
 }
 
-/// The parts of lists are found by their names; one without a name would become a new part.
+/// Checks that all items of lists have names: items are merged by name, and one without a name would be added.
 fn named(pod: Pod) -> Result<Pod, String> {
     let spec = pod.spec.as_ref();
     let containers =
@@ -36,13 +36,13 @@ fn named(pod: Pod) -> Result<Pod, String> {
     Ok(pod)
 }
 
-/// The dotted path of every value a patch sets, without list positions, sorted, each once. Empty when it is not JSON,
-/// which [`parse`] refuses.
+/// The dotted paths of all values that a patch sets, without list positions, sorted and without duplicates. Empty for
+/// invalid JSON, which [`parse`] refuses.
 pub(crate) fn paths(patch: &str) -> Vec<String> {
     serde_json::from_str(patch).map(|value| leaves(&value)).unwrap_or_default()
 }
 
-/// What a patch reaches beyond the pod. A grant to patch volumes or containers is none for these.
+/// Things outside the pod that a patch uses. They need their own grants, even if volumes or containers may be patched.
 #[derive(Default)]
 pub(crate) struct Reach {
     /// Paths of the node.
@@ -51,7 +51,7 @@ pub(crate) struct Reach {
     pub(crate) secrets: Vec<String>,
 }
 
-/// Finds it. Empty when the patch does not parse, which [`parse`] refuses.
+/// Finds what a patch uses outside the pod. Empty for an invalid patch, which [`parse`] refuses.
 pub(crate) fn reach(patch: &str) -> Reach {
     let mut reach = Reach::default();
     let Some(spec) = parse(patch).ok().and_then(|pod| pod.spec) else { return reach };

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::{Options, User};
 use crate::names::Fields;
 
-/// What `build-pod` is asked: a lab for whom, with which options.
+/// The question that the hook `build-pod` answers: a user's lab, with its options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabRequest {
-    /// Whose lab.
+    /// The lab's user.
     pub user: User,
-    /// Which of their servers; `""` is the default one.
+    /// Name of the user's server; `""` is the default server.
     #[serde(default)]
     pub server: String,
     /// The parsed options.
     #[serde(default)]
     pub options: Options,
-    /// The lab's values for templates. Without them a policy's templates are only checked.
+    /// The lab's values for templates. If absent, a policy's templates are only checked.
     #[serde(skip)]
     pub fields: Option<Arc<Fields>>,
 }

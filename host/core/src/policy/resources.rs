@@ -8,28 +8,28 @@ pub struct ResourceClaim {
     pub name: String,
     /// Name of the `ResourceClaimTemplate`.
     pub template: String,
-    /// One request of the claim, when not all of it.
+    /// One request of the claim; absent for the whole claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
-/// What a container may use and is guaranteed.
+/// The limits and requests of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Resources {
-    /// Thousandths of a CPU.
+    /// CPU limit in thousandths of a CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_limit_millis: Option<u64>,
-    /// Thousandths of a CPU.
+    /// CPU request in thousandths of a CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_request_millis: Option<u64>,
-    /// Bytes.
+    /// Memory limit in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
-    /// Bytes.
+    /// Memory request in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_request_bytes: Option<u64>,
-    /// Extended resources, such as `nvidia.com/gpu`; request and limit alike (Kubernetes wants them equal).
+    /// Extended resources, such as `nvidia.com/gpu`. Request and limit are the same, as Kubernetes requires.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extended: Vec<(String, u64)>,
     /// Claims on devices.

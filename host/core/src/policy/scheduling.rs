@@ -14,19 +14,19 @@ pub enum TolerationOperator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaintEffect {
-    /// Not scheduled there.
+    /// New pods are not scheduled on the node.
     NoSchedule,
-    /// Scheduled elsewhere where possible.
+    /// New pods are scheduled on another node if possible.
     PreferNoSchedule,
-    /// Evicted from there.
+    /// Pods are evicted from the node.
     NoExecute,
 }
 
-/// A taint the lab may live with.
+/// A taint that the lab tolerates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Toleration {
-    /// The taint's key; absent with `exists` for all.
+    /// The taint's key; absent, with `exists`, for all taints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// How it matches.
@@ -34,23 +34,23 @@ pub struct Toleration {
     /// The taint's value, with `equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Which effect; absent for all.
+    /// The taint's effect; absent for all effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TaintEffect>,
-    /// With `no_execute`: for how many seconds it is tolerated.
+    /// With `no_execute`: how long the taint is tolerated, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// Where labs go among nodes that would all do.
+/// Preference among suitable nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinityPreset {
-    /// The scheduler decides.
+    /// No preference.
     #[default]
     None,
-    /// Labs apart from each other where possible.
+    /// Labs on different nodes if possible.
     Spread,
-    /// Labs together where possible, so that nodes can be scaled away.
+    /// Labs on the same nodes if possible, so that other nodes can be removed.
     Pack,
 }

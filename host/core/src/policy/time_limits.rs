@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// How long an operation may take. The operator's maximum holds.
+/// Time limits of a lab's operations. The operator's maximum applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeLimits {
-    /// Seconds for a start.
+    /// Limit of a spawn in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawn_seconds: Option<u32>,
-    /// Seconds for a stop.
+    /// Limit of a deletion in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_seconds: Option<u32>,
 }

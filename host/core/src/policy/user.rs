@@ -8,12 +8,12 @@ use crate::identity::Identity;
 pub struct Group {
     /// The group's name.
     pub name: String,
-    /// Its number in the file system, when it has one.
+    /// The group's number, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
 }
 
-/// Who asks, as a policy sees them.
+/// The user, as policies get them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
@@ -25,13 +25,13 @@ pub struct User {
     /// POSIX number of the primary group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
-    /// All groups, the primary one among them when the provider lists it.
+    /// All groups. The primary one is included if the identity provider lists it.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// Mail address, when known.
+    /// The mail address, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The name for people, when known.
+    /// The full name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }

@@ -16,20 +16,20 @@ pub enum AccessMode {
     ReadWriteOncePod,
 }
 
-/// What becomes of a claim when JupyterHub deletes the server that used it. A stop never touches it.
+/// What happens to a claim when JupyterHub deletes the server that used it. Stopping a lab never deletes a claim.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimReclaim {
-    /// It stays.
+    /// The claim stays.
     #[default]
     Retain,
-    /// It is deleted with the last server that used it.
+    /// The claim is deleted with the last server that used it.
     Delete,
 }
 
-/// A claim that the service creates when it does not exist.
+/// A claim that the service creates if it does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimTemplate {
@@ -50,7 +50,7 @@ pub struct ClaimTemplate {
     /// Labels that the volume behind the claim must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selector: Vec<Pair>,
-    /// What becomes of the claim when its server is deleted.
+    /// What happens to the claim when its server is deleted.
     #[serde(default)]
     pub reclaim: ClaimReclaim,
 }
@@ -77,18 +77,18 @@ pub struct ClaimSource {
     /// Mounted read only.
     #[serde(default)]
     pub read_only: bool,
-    /// How to create it when it does not exist.
+    /// How to create the claim if it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<ClaimTemplate>,
 }
 
-/// A ConfigMap or a Secret of the lab's namespace, as files.
+/// A `ConfigMap` or a Secret of the lab's namespace, mounted as files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSource {
     /// Name of the object.
     pub name: String,
-    /// The lab starts without it.
+    /// True if the lab may start without the object.
     #[serde(default)]
     pub optional: bool,
     /// Key and relative path of each file; empty for all keys.
@@ -106,11 +106,11 @@ pub struct EmptyDirSource {
     /// Size limit in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_limit_bytes: Option<u64>,
-    /// In memory; counts against the container's memory limit.
+    /// True for a directory in memory, which counts towards the container's memory limit.
     pub memory: bool,
 }
 
-/// Where the files of a volume are.
+/// The source of a volume's files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VolumeSource {
@@ -134,11 +134,11 @@ pub enum VolumeSource {
 pub struct Volume {
     /// Name within the pod, a DNS label.
     pub name: String,
-    /// Where its files are.
+    /// The source of its files.
     pub source: VolumeSource,
 }
 
-/// A volume, seen by a container.
+/// A mount of a volume in a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {

@@ -1,4 +1,4 @@
-//! One thing that happened in an operation.
+//! Entries of an operation's log.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::stage::Stage;
 
-/// An entry of an operation's log: the event types of seed 000 plus `stage`.
+/// An entry of an operation's log: the event types of SQR-066, and `stage`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "lowercase")]
 pub enum Entry {
-    /// Something was done, or a stage ended.
+    /// An action completed, or a stage ended.
     Info(String),
-    /// Something went wrong; the operation may still succeed.
+    /// Something failed; the operation may still succeed.
     Error(String),
-    /// How far the operation is, 0 to 100.
+    /// Progress of the operation in percent, 0 to 100.
     Progress(u8),
     /// The operation entered a stage.
     Stage(StageReport),
@@ -31,18 +31,18 @@ impl Entry {
     }
 }
 
-/// The machine-readable account of a stage.
+/// The machine-readable description of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageReport {
     /// The stage entered.
     pub stage: Stage,
-    /// Why, in `CamelCase`, stable for programs.
+    /// The reason in `CamelCase`. It does not change between versions.
     pub reason: String,
-    /// Why, for people.
+    /// The reason in words.
     pub message: String,
-    /// Progress at this moment, 0 to 100.
+    /// Progress of the operation in percent, 0 to 100.
     pub progress: u8,
-    /// When.
+    /// When the stage was entered.
     #[schemars(with = "String")]
     pub at: Timestamp,
 }

@@ -14,7 +14,7 @@ pub struct EventId {
     pub number: usize,
 }
 
-/// The text is no event id of this service.
+/// The text is not an event id of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event id is a job id, `-` and a number")]
 pub struct NotAnEventId;

@@ -10,18 +10,18 @@ use crate::lab::JobId;
 /// An entry with its place in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoggedEntry {
-    /// Position, from 1.
+    /// Position in the log, from 1.
     pub number: usize,
     /// When it was logged.
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// What happened.
+    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
 }
 
-/// Everything that was said in one operation, in order. Progress never falls. Nothing but trouble of a running lab
-/// follows the end, and what would only repeat the entry before it is left out.
+/// The log of one operation, in order. Progress never decreases. After the final entry only errors of the running lab
+/// are added. An entry that would repeat the one before it is not added.
 #[derive(Debug, Clone)]
 pub struct ProgressLog {
     job_id: JobId,
@@ -37,8 +37,8 @@ impl ProgressLog {
         Self { job_id, next_number: 1, entries: Vec::new(), progress: 0, finished: false }
     }
 
-    /// The log of an operation that was begun before a restart, as far as the history has it. Its numbers go on at
-    /// `next_number` at the least: above all that were given out before.
+    /// The log of an operation that began before a restart of the service, with the entries that the history has. New
+    /// entries get numbers from `next_number` on, which is above all numbers that were used before.
     pub fn resumed(job_id: JobId, entries: Vec<LoggedEntry>, next_number: usize) -> Self {
         let progress = entries.iter().filter_map(|logged| match logged.entry {
             Entry::Progress(percent) => Some(percent),
@@ -60,7 +60,7 @@ impl ProgressLog {
         self.next_number
     }
 
-    /// Appends; answers whether there is something new to read.
+    /// Appends an entry. Returns false if it was not added.
     pub fn append(&mut self, entry: Entry, at: Timestamp) -> bool {
         let refused = self.finished && !matches!(entry, Entry::Error(_));
         if refused || self.repeats(&entry) {
@@ -78,7 +78,7 @@ impl ProgressLog {
         true
     }
 
-    /// Nothing follows any more, although the operation's end was not told here.
+    /// Closes the log of an operation whose final entry was not logged here.
     pub fn close(&mut self) {
         self.finished = true;
     }
@@ -88,19 +88,19 @@ impl ProgressLog {
         &self.entries
     }
 
-    /// What follows `last_seen`: all of it when that id is of another operation.
+    /// The entries after `last_seen`. All entries if that id belongs to another operation.
     pub fn after(&self, last_seen: Option<EventId>) -> &[LoggedEntry] {
         let seen = last_seen.filter(|id| id.job_id == self.job_id).map_or(0, |id| id.number);
         let skip = self.entries.partition_point(|logged| logged.number <= seen);
         &self.entries[skip..]
     }
 
-    /// The highest progress so far, 0 to 100.
+    /// The highest progress so far in percent, 0 to 100.
     pub fn progress(&self) -> u8 {
         self.progress
     }
 
-    /// True once the operation's end is logged.
+    /// True once the final entry is logged.
     pub fn is_finished(&self) -> bool {
         self.finished
     }

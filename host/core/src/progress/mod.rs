@@ -1,4 +1,4 @@
-//! What a person watching an operation is told: messages, a percentage, and the numbered log of both.
+//! The progress of an operation as users see it: messages, a percentage, and the numbered log of both.
 
 mod entry;
 mod event_id;

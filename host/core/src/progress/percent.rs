@@ -1,9 +1,9 @@
-//! How far along a stage is.
+//! The percentage of each stage.
 
 use crate::stage::Stage;
 
-/// The progress at which a spawn enters a stage, 0 to 100. The share of each stage is what it usually takes: pulling
-/// an image and starting the lab are what people wait for.
+/// The progress in percent at which a spawn enters a stage. Each stage's share is its usual share of the time: pulling
+/// an image and starting the lab take longest.
 pub fn percent(stage: Stage) -> u8 {
     match stage {
         Stage::Unknown => 0,

@@ -2,23 +2,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How much one user may have, their labs and everything below them together. An absent limit does not limit.
+/// The limits of one user: all their labs, and what the labs start, together. An absent limit does not limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quota {
-    /// Thousandths of a CPU.
+    /// CPU in thousandths of a CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_millis: Option<u64>,
-    /// Bytes of memory.
+    /// Memory in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Bytes of storage in claims.
+    /// Storage of volume claims in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage_bytes: Option<u64>,
     /// Pods at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<u32>,
-    /// Labs at the same time, named servers counted.
+    /// Labs at the same time, named servers included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labs: Option<u32>,
     /// Extended resources, such as `nvidia.com/gpu`.
@@ -26,16 +26,16 @@ pub struct Quota {
     pub extended: BTreeMap<String, u64>,
 }
 
-/// What a user has now.
+/// What a user has at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
-    /// Labs that run, start or stop.
+    /// Labs that are running, starting or stopping.
     pub labs: u32,
 }
 
 impl Quota {
-    /// Both limits hold: the smaller of each.
+    /// Combines two quotas: the smaller value of each limit applies.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.cpu_millis = smaller(self.cpu_millis, other.cpu_millis);
@@ -49,7 +49,7 @@ impl Quota {
         self
     }
 
-    /// True if nothing is limited that a namespace can limit.
+    /// True if the quota has no limit that a `ResourceQuota` can enforce.
     pub fn is_unlimited(&self) -> bool {
         let Self { cpu_millis, memory_bytes, storage_bytes, pods, labs: _, extended } = self;
         cpu_millis.is_none()
@@ -59,7 +59,7 @@ impl Quota {
             && extended.is_empty()
     }
 
-    /// Refuses one more lab to somebody who has `usage`, where that is as many as they may have.
+    /// Returns an error if a user with `usage` already has as many labs as the quota allows.
     pub fn allows_another_lab(&self, usage: Usage) -> Result<(), TooManyLabs> {
         match self.labs {
             Some(allowed) if usage.labs >= allowed => Err(TooManyLabs { allowed, running: usage.labs }),
@@ -68,13 +68,13 @@ impl Quota {
     }
 }
 
-/// A user has as many labs as they may have.
+/// The user already has as many labs as the quota allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("You may have {allowed} labs at a time and have {running}; stop one first")]
 pub struct TooManyLabs {
-    /// How many they may have.
+    /// The allowed number of labs.
     pub allowed: u32,
-    /// How many they have.
+    /// The present number of labs.
     pub running: u32,
 }
 

@@ -1,4 +1,4 @@
-//! How much one user may have: quantities, and limits from several sources merged.
+//! The limits of a user: quantities, and quotas from several sources.
 
 mod limits;
 mod quantity;

@@ -3,10 +3,10 @@ use std::str::FromStr;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
-/// An amount as Kubernetes writes it ("Quantity" in its API conventions), exact to a billionth, never negative.
+/// An amount as Kubernetes writes it ("Quantity" in its API conventions), exact to a billionth and never negative.
 ///
-/// Written with decimal suffixes (`500m`, `2`, `3k`) or binary ones (`512Mi`), in the canonical form: the largest
-/// suffix with which no fraction is left.
+/// It has a decimal suffix (`500m`, `2`, `3k`) or a binary one (`512Mi`). The canonical form uses the largest suffix
+/// that needs no fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: u128,
@@ -15,7 +15,7 @@ pub struct Quantity {
 
 const NANOS: u128 = 1_000_000_000;
 
-/// Decimal suffixes and their value in billionths, largest first.
+/// Decimal suffixes and their values in billionths, largest first.
 const DECIMAL: [(&str, u128); 10] = [
     ("E", NANOS * 1_000_000_000_000_000_000),
     ("P", NANOS * 1_000_000_000_000_000),
@@ -29,45 +29,45 @@ const DECIMAL: [(&str, u128); 10] = [
     ("n", 1),
 ];
 
-/// Binary suffixes and their value in units, largest first.
+/// Binary suffixes and their values, largest first.
 const BINARY: [(&str, u128); 6] =
     [("Ei", 1 << 60), ("Pi", 1 << 50), ("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
 
-/// Kubernetes' own largest amount, 2^63-1.
+/// Kubernetes' largest amount, 2^63-1.
 const LARGEST: u128 = (i64::MAX as u128) * NANOS;
 
-/// A text that is no quantity.
+/// The text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a quantity: {problem}; write it like 2, 1.5, 500m or 8Gi")]
 pub struct InvalidQuantity {
-    /// What was given.
+    /// The refused text.
     pub text: String,
     /// What is wrong with it.
     pub problem: &'static str,
 }
 
 impl Quantity {
-    /// Thousandths, as CPUs are counted.
+    /// An amount in thousandths, such as of CPUs.
     pub fn millis(millis: u64) -> Self {
         Self { nanos: u128::from(millis) * 1_000_000, binary: false }
     }
 
-    /// Bytes.
+    /// An amount in bytes.
     pub fn bytes(bytes: u64) -> Self {
         Self { nanos: u128::from(bytes) * NANOS, binary: true }
     }
 
-    /// Whole things.
+    /// A whole number.
     pub fn count(count: u64) -> Self {
         Self { nanos: u128::from(count) * NANOS, binary: false }
     }
 
-    /// The amount in thousandths, when it is a whole number of them that fits.
+    /// The amount in thousandths, if it is a whole number of them that fits into 64 bits.
     pub fn to_millis(self) -> Option<u64> {
         self.nanos.is_multiple_of(1_000_000).then_some(self.nanos / 1_000_000)?.try_into().ok()
     }
 
-    /// The amount in units (bytes), when it is a whole number of them that fits.
+    /// The amount as a whole number (of bytes), if it is one that fits into 64 bits.
     pub fn to_units(self) -> Option<u64> {
         self.nanos.is_multiple_of(NANOS).then_some(self.nanos / NANOS)?.try_into().ok()
     }
@@ -82,7 +82,7 @@ impl Quantity {
     }
 }
 
-/// Amounts are the same however they are written.
+/// Two quantities are equal if they are the same amount, however they are written.
 impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         self.nanos == other.nanos
@@ -131,8 +131,8 @@ impl From<Quantity> for KubernetesQuantity {
 impl FromStr for Quantity {
     type Err = InvalidQuantity;
 
-    /// Reads every form Kubernetes does, exponents among them. Where Kubernetes rounds up to a billionth, this
-    /// refuses.
+    /// Parses every form that Kubernetes accepts, including exponents. Amounts that are not whole billionths are
+    /// refused; Kubernetes would round them up.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refuse = |problem| InvalidQuantity { text: text.to_owned(), problem };
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -154,7 +154,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// A suffix in billionths, and whether it is a binary one.
+/// The value of a suffix in billionths, and whether it is binary.
 fn scale(suffix: &str) -> Option<(u128, bool)> {
     if let Some((_, scale)) = BINARY.iter().find(|(name, _)| *name == suffix) {
         return Some((scale * NANOS, true));

@@ -14,15 +14,14 @@ pub const VERSION: &str = "v1alpha1";
 pub const API_VERSION: &str = "wasmspawner.io/v1alpha1";
 /// The kind of records.
 pub const KIND: &str = "Spawn";
-/// The kind in the API's paths.
+/// The kind's name in URLs.
 pub const PLURAL: &str = "spawns";
-/// The finalizer that makes of `kubectl delete spawn` a stop.
+/// The finalizer that turns `kubectl delete spawn` into a stop of the lab.
 pub const FINALIZER: &str = "wasmspawner.io/stop";
 
-/// The definition, as it is created in a cluster.
+/// The definition that is installed in a cluster.
 ///
-/// It has no `status` subresource: the service is the only writer, and one write has to be able to change both what is
-/// wanted and what became of it.
+/// It has no `status` subresource: the service is the only writer, and has to change `spec` and `status` in one write.
 pub fn definition() -> Value {
     let column = |name: &str, path: &str, description: &str| json!({"name": name, "type": "string", "jsonPath": path, "description": description});
     json!({
@@ -62,7 +61,7 @@ pub fn definition() -> Value {
     })
 }
 
-/// The structural schema of a type: without references, and without what Kubernetes does not accept in one.
+/// The structural schema of a type: without references and keywords that Kubernetes does not accept.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -108,8 +107,8 @@ fn make_structural(schema: &mut Value) {
     }
 }
 
-/// An enumeration becomes a list of its values; an optional type becomes the type, because what is absent is not
-/// written.
+/// Converts an enumeration to a list of its values, and an optional type to the type itself, because absent values are
+/// not written.
 fn choose(fields: &mut Map<String, Value>, variants: Vec<Value>) {
     let value =
         |variant: &Value| variant.get("const").cloned().or_else(|| variant.pointer("/enum/0").cloned());

@@ -1,4 +1,4 @@
-//! What a lab was started with, as far as it may be written down.
+//! The description of a started lab in its record, without secrets.
 
 use std::collections::BTreeMap;
 
@@ -8,57 +8,58 @@ use serde::{Deserialize, Serialize};
 use crate::identity::Group;
 use crate::policy::{Image, Options};
 
-/// What a lab was started with. Complete once the policies have decided; the environment is not a part of it.
+/// The options, user, image and resources of a lab. Complete once the policies have decided. It does not contain the
+/// environment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabDescription {
     /// The parsed options of the spawn form.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub options: Options,
-    /// The user that lab processes run as.
+    /// The user number (UID) that the lab's processes run as.
     pub uid: u32,
-    /// Their primary group.
+    /// The number (GID) of the user's primary group.
     pub gid: u32,
-    /// Every group of the user.
+    /// All groups of the user.
     pub groups: Vec<Group>,
-    /// What the lab may use.
+    /// Limits and requests of the lab's resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quotas: Option<Quotas>,
-    /// The image, pinned.
+    /// The image, with its digest if it is pinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Image>,
-    /// The policies that decided.
+    /// The policies that decided about the lab.
     pub policies: Vec<PolicyRef>,
-    /// Environment variables that are not in the environment's `ConfigMap`, and what is shown in place of their values:
-    /// credentials, and what only the pod knows.
+    /// Environment variables whose values are not in the lab's `ConfigMap`, and the text that is shown in place of the
+    /// values: credentials, and values that only the pod knows.
     pub hidden_env: BTreeMap<String, String>,
 }
 
-/// What a lab may use, and what is set aside for it.
+/// Limits and requests of a lab's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quotas {
-    /// At most.
+    /// The limits: the most that the lab may use.
     pub limits: Share,
-    /// At least.
+    /// The requests: what is reserved for the lab.
     pub requests: Share,
 }
 
-/// CPUs and bytes of memory.
+/// An amount of CPU and memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// In CPUs.
+    /// Number of CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,
-    /// In bytes.
+    /// Memory in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
 }
 
-/// A policy and the component it was at that moment.
+/// A policy, and the digest of its component when the lab was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRef {
-    /// The operator's name for it.
+    /// The policy's name in the configuration.
     pub name: String,
-    /// `sha256:` and 64 hexadecimal digits.
+    /// Digest of the component: `sha256:` and 64 hexadecimal digits.
     pub digest: String,
 }

@@ -1,4 +1,4 @@
-//! Which spawn a record is of, and what the record is called.
+//! Identifies the spawn of a record, and derives the record's name.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::lab::LabKey;
 use crate::names::{ObjectName, ServerName, Username, extract, is_object};
 
-/// What was spawned.
+/// The kind of a spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum SpawnKind {
     /// A user's server.
@@ -31,23 +31,23 @@ impl SpawnKind {
     }
 }
 
-/// Which spawn: no two of one service have the same key.
+/// Identifies a spawn among all spawns of one installation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpawnKey {
-    /// What was spawned.
+    /// The kind of the spawn.
     pub kind: SpawnKind,
-    /// Whose it is.
+    /// The user.
     pub user: Username,
-    /// A lab's server name, which is empty for the default server; a kernel's or pool's own name.
+    /// For a lab, the server name, which is empty for the default server. For a kernel or pool, its own name.
     pub name: ServerName,
-    /// The name of the record of the lab that it belongs to; absent for a lab.
+    /// For a kernel or pool, the name of the record of its lab; absent for a lab.
     pub parent: Option<ObjectName>,
 }
 
-/// The longest readable piece of one name in a record's name, in characters.
+/// Largest number of characters of one name's readable part in a record's name.
 const LONGEST_PIECE: usize = 40;
-/// Hexadecimal digits that tell records apart whose names cannot be used as they are: 64 bits, so that nobody finds a
-/// second name with the same digits.
+/// Number of hexadecimal digits in the hash of a record's name: 64 bits, enough that nobody finds a second name with
+/// the same hash.
 const HASH_DIGITS: usize = 16;
 
 impl SpawnKey {
@@ -58,8 +58,8 @@ impl SpawnKey {
 
     /// The name of the record: readable, valid for Kubernetes, and different for different keys.
     ///
-    /// Names that are already valid are used as they are (`lab-ada`, `lab-ada--gpu`). Others are shortened to what is
-    /// readable, with a hash of the whole key after `---`, which the first form cannot contain.
+    /// Names that are already valid are used as they are (`lab-ada`, `lab-ada--gpu`). Other names are shortened to a
+    /// readable part, followed by `---` and a hash of the whole key. A name of the first form never contains `---`.
     pub fn object_name(&self) -> ObjectName {
         let parts: Vec<&str> =
             [self.user.as_str(), self.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
@@ -75,7 +75,7 @@ impl SpawnKey {
 
     fn hash(&self) -> String {
         let parent = self.parent.as_ref().map_or("", ObjectName::as_str);
-        // 0xFF cannot occur in UTF-8, so that no two keys are hashed alike.
+        // 0xFF does not occur in UTF-8, so two different keys never give the same input to the hash.
         let text = [self.user.as_str(), self.name.as_str(), parent].map(str::as_bytes).join(&0xFF);
         Sha256::digest(text).iter().take(HASH_DIGITS / 2).fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");

@@ -1,9 +1,9 @@
-//! What is written down of everything that was spawned: the custom resource `Spawn`.
+//! The record of a spawn: the custom resource `Spawn`.
 //!
-//! A record lives in the service's own namespace, where only the service may write. What it says is trusted; what the
-//! labels of any other object say is not. It is created before a request is answered, says that a stop was accepted
-//! before that is answered, and is deleted when nothing of the spawn is left. It never holds a credential or the value
-//! of an environment variable.
+//! Records are in the service's own namespace, where only the service may write. The service trusts its records, and
+//! not the labels of any other object. A record is created before the spawn request is answered, is updated before a
+//! stop request is answered, and is deleted when no object of the spawn is left. It never contains a credential or the
+//! value of an environment variable.
 
 mod definition;
 mod description;
@@ -13,7 +13,7 @@ mod recover;
 mod spec;
 mod status;
 
-/// The label that says which installation of the service wrote a record, as it does on every other object.
+/// The label with the installation of the service that wrote a record, the same as on every other object.
 pub use crate::labels::INSTANCE_LABEL;
 pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
 pub use description::{LabDescription, PolicyRef, Quotas, Share};

@@ -1,23 +1,23 @@
-//! Where a spawn is in the cluster.
+//! The place of a spawn in the cluster.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{LabNames, NamespaceName, ObjectName};
 
-/// Where a spawn is in the cluster. It is written down when the spawn is accepted: a template that changes afterwards
+/// The place of a spawn in the cluster. It is recorded when the spawn is accepted, so that a later change of a template
 /// does not move a lab.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The namespace of all its objects.
+    /// The namespace of all objects of the spawn.
     pub namespace: NamespaceName,
-    /// The name of its pod.
+    /// The name of the pod.
     pub pod: ObjectName,
 }
 
 impl Place {
-    /// Where a lab of these names is.
+    /// The place of a lab with these names.
     pub fn of(names: &LabNames) -> Self {
         Self { namespace: names.namespace.clone(), pod: names.pod.clone() }
     }

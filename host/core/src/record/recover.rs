@@ -1,4 +1,4 @@
-//! What a lab is after a restart of the service: a pure function of its record and of what the cluster shows.
+//! Computes the state of a lab after a restart of the service from its record and the observed cluster.
 
 use jiff::Timestamp;
 
@@ -9,24 +9,25 @@ use crate::lifecycle::{
     Starting, TimeLimits,
 };
 
-/// A lab as a restart finds it.
+/// The state of a lab after a restart.
 #[derive(Debug, Clone)]
 pub struct Recovered {
-    /// Its state. What is observed is fed to it as an event afterwards, as always.
+    /// The lab's state. The observed cluster is passed to it later, as an ordinary event.
     pub lab: Lab,
-    /// The operation that the record tells of was cut off, and its history has to be closed with this.
+    /// Set if the restart interrupted the operation in the record. Its history has to be closed with this failure.
     pub interrupted: Option<Failure>,
 }
 
-/// The state of a lab of which there is a record.
+/// Computes the state of a lab from its record.
 ///
-/// Nothing is guessed: `desired` and a deletion of the record say that it was to stop, `readyAt` says whether it was
-/// ever ready, `failure` says that it failed. What is left is a spawn in its middle: it is followed to its end when its
-/// pod exists. Before that it cannot go on, because the environment that it was to get went with the process: it is
-/// cleaned and ends `Interrupted`.
+/// If `desired` is `Stopped` or the record is being deleted, the lab is stopping. If the record has a `failure`, the
+/// lab has failed. If it has `readyAt`, the lab was ready. Otherwise the lab was starting: if its pod exists, the spawn
+/// continues. If not, the spawn cannot continue, because the environment in the request was only in the memory of the
+/// former process; it fails as `Interrupted` and its objects are deleted.
 ///
-/// `deleted` says whether the record is being deleted, `observed` what the cluster shows at the place that the record
-/// names, `pod_seen` whether the lab's pod is really there and not only possibly. `usual` are the service's time limits; `fresh` names the operation that begins when there was none for it.
+/// `deleted` is true if the record is being deleted. `observed` is what the cluster has at the place in the record.
+/// `pod_seen` is true if the lab's pod certainly exists. `usual` are the service's time limits. `fresh` is the id of an
+/// operation that has to begin if the record has none.
 #[expect(clippy::too_many_arguments, reason = "each is a separate fact, and there is one caller")]
 pub fn recover(
     spec: &SpawnSpec,
@@ -67,7 +68,7 @@ pub fn recover(
     Recovered { lab: lab(phase, operation), interrupted: Some(failure) }
 }
 
-/// A stop begins again at its first step; it is over for its user when the pod is gone.
+/// A stop begins again with its first step, and ends for its user when the pod is gone.
 fn going(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Phase {
     let Operation { deadline, .. } = limits.operation(JobId::nil(), OperationKind::Stop, now);
     let deletion = Deletion { deadline, overdue: false };

@@ -1,4 +1,4 @@
-//! `spec` of a record: what is wanted.
+//! `spec` of a record: the desired state.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::lab::{JobId, LabKey};
 use crate::lifecycle::{Operation, OperationKind, TimeLimits};
 use crate::names::{ObjectName, ServerName, Username};
 
-/// Several parts of the service keep the same description of a lab: it is shared, and there once.
+/// Several parts of the service hold the same description of a lab, so it is shared instead of copied.
 fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
     lab.as_ref().serialize(serializer)
 }
@@ -20,32 +20,32 @@ fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescrip
     LabDescription::deserialize(deserializer).map(Arc::new)
 }
 
-/// What is wanted of a spawn.
+/// The desired state of a spawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnSpec {
-    /// What was spawned.
+    /// The kind of the spawn.
     pub kind: SpawnKind,
-    /// Whose it is: the raw username.
+    /// The raw username of the spawn's user.
     pub user: Username,
-    /// A lab's server name, which is empty for the default server; a kernel's or pool's own name.
+    /// For a lab, the server name, which is empty for the default server. For a kernel or pool, its own name.
     #[serde(default)]
     pub name: ServerName,
-    /// The record of the lab that it belongs to; absent for a lab.
+    /// For a kernel or pool, the name of the record of its lab; absent for a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ObjectName>,
-    /// Whether it is to run. `Stopped` once a stop was accepted.
+    /// Whether the spawn is to run. `Stopped` once a stop was accepted.
     pub desired: Desired,
     /// The operation under way, or the last one.
     pub operation: OperationSpec,
-    /// Where it is.
+    /// The place of the spawn in the cluster.
     pub place: Place,
-    /// Places where an earlier lab of the same name left something that has to go first.
+    /// Places where an earlier lab of the same name left objects that have to be deleted first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remains: Vec<Place>,
-    /// How long its operations may take.
+    /// The time limits of the spawn's operations.
     pub time_limits: TimeLimitsSpec,
-    /// What it was started with.
+    /// The description of the lab.
     #[serde(default)]
     #[serde(serialize_with = "shared", deserialize_with = "to_share")]
     #[schemars(with = "LabDescription")]
@@ -55,43 +55,43 @@ pub struct SpawnSpec {
 /// Whether a spawn is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Desired {
-    /// It is to run.
+    /// The spawn is to run.
     Running,
-    /// It is to go, with everything that belongs to it.
+    /// The spawn is to be deleted with all its objects.
     Stopped,
 }
 
-/// An operation as it is written down.
+/// An operation as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationSpec {
-    /// Its id, which is the first part of its events' ids.
+    /// The operation's id, which is the first part of the ids of its events.
     pub id: JobId,
-    /// What it does.
+    /// What the operation does.
     pub kind: OperationKind,
-    /// Who asked for it; absent when nobody did.
+    /// Name of the caller who requested it; absent if the service began it by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<String>,
     /// When it began, RFC 3339.
     #[schemars(with = "String")]
     pub started_at: Timestamp,
-    /// When it has taken too long, RFC 3339.
+    /// When the time limit of the operation ends, RFC 3339.
     #[schemars(with = "String")]
     pub deadline: Timestamp,
 }
 
-/// How long operations may take, in seconds.
+/// The time limits of operations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TimeLimitsSpec {
-    /// A spawn.
+    /// Limit of a whole spawn.
     pub spawn_seconds: u64,
-    /// A deletion, counted from its last progress.
+    /// Limit of a deletion, counted from its last progress.
     pub delete_seconds: u64,
 }
 
 impl SpawnSpec {
-    /// Which spawn it is.
+    /// The key of the spawn.
     pub fn key(&self) -> SpawnKey {
         SpawnKey {
             kind: self.kind,
@@ -101,14 +101,14 @@ impl SpawnSpec {
         }
     }
 
-    /// Which lab it is; nothing for a child of a lab.
+    /// The key of the lab; `None` for a child of a lab.
     pub fn lab_key(&self) -> Option<LabKey> {
         (self.kind == SpawnKind::Lab).then(|| LabKey::new(self.user.clone(), self.name.clone()))
     }
 }
 
 impl OperationSpec {
-    /// An operation, and who asked for it.
+    /// Records an operation and the caller who requested it.
     pub fn of(operation: &Operation, requested_by: Option<String>) -> Self {
         let Operation { job_id, kind, started_at, deadline } = *operation;
         Self { id: job_id, kind, requested_by, started_at, deadline }

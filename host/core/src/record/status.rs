@@ -1,4 +1,4 @@
-//! `status` of a record: what became of it.
+//! `status` of a record: the present state.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,41 +7,42 @@ use serde::{Deserialize, Serialize};
 use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
 use crate::stage::Stage;
 
-/// What became of a spawn. It is written when the spawn is accepted, ready, stopped or failed, and not in between.
+/// The present state of a spawn. It is written when the spawn is accepted, ready, stopped or failed, and not in
+/// between.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnStatus {
-    /// Where in its life it is.
+    /// The status of the lab.
     pub status: LabStatus,
-    /// The stage that belongs to that.
+    /// The stage that belongs to that status.
     pub stage: Stage,
-    /// Why, for programs; absent when there is nothing to say.
+    /// The reason for programs; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, for people; absent when there is nothing to say.
+    /// The reason in words; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How far the operation is, 0 to 100.
+    /// Progress of the operation in percent, 0 to 100.
     #[serde(default)]
     pub progress: u8,
-    /// When it became ready, RFC 3339; absent when it never was.
+    /// When the lab became ready, RFC 3339; absent if it never did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub ready_at: Option<Timestamp>,
-    /// When it failed, RFC 3339.
+    /// When the lab failed, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub finished_at: Option<Timestamp>,
-    /// Why it failed.
+    /// Why the lab failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The pod that was ready.
+    /// The uid of the pod that was ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_uid: Option<String>,
     /// How often a container of the pod was restarted since the lab became ready.
     #[serde(default)]
     pub restarts: u32,
-    /// `Ready`, for `kubectl wait`.
+    /// The condition `Ready`, for `kubectl wait`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -50,22 +51,22 @@ pub struct SpawnStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// `Ready`.
+    /// Always `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True` or `False`.
     pub status: String,
-    /// Why, in `CamelCase`.
+    /// The reason in `CamelCase`.
     pub reason: String,
-    /// Why, for people.
+    /// The reason in words.
     pub message: String,
-    /// Since when, RFC 3339.
+    /// When the status last changed, RFC 3339.
     #[schemars(with = "String")]
     pub last_transition_time: Timestamp,
 }
 
 impl SpawnStatus {
-    /// What is to be written down of a lab. It stays the same while a lab only goes from stage to stage.
+    /// The status of `lab` that its record should have. It does not change while a lab only moves from stage to stage.
     pub fn of(lab: &Lab) -> Self {
         let since = lab.operation.map_or(Timestamp::UNIX_EPOCH, |operation| operation.started_at);
         match &lab.phase {

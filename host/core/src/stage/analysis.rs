@@ -1,4 +1,4 @@
-//! What an analysis says.
+//! The result of analysing a lab's pod.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use super::Stage;
 
-/// The stage of a lab, why, and what is remarkable about it.
+/// The stage of a lab, the reason, and the findings of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Where the pod is.
+    /// The stage of the pod.
     pub stage: Stage,
-    /// Why, in `CamelCase`, stable for programs.
+    /// The reason in `CamelCase`. It does not change between versions.
     pub reason: String,
-    /// Why, in a sentence that a lab's user understands.
+    /// The reason, in a sentence for the lab's user.
     pub message: String,
-    /// What the cluster said, repeats folded, oldest first.
+    /// The cluster's findings with repeats combined, oldest first.
     pub findings: Vec<Finding>,
-    /// How often containers of the pod were restarted, init containers aside.
+    /// Number of restarts of the pod's containers, without init containers.
     pub restarts: u32,
-    /// How the container ended that was restarted last, in a sentence; absent when none was.
+    /// How the container that was restarted last had ended, in a sentence; absent if none was restarted.
     pub last_end: Option<String>,
-    /// When the answer may change without the cluster saying anything new.
+    /// When the analysis has to be repeated even if nothing new is observed.
     pub recheck_at: Option<Timestamp>,
 }
 
 impl Analysis {
-    /// Of a lab that has no pod.
+    /// The analysis of a lab without a pod.
     pub fn unknown() -> Self {
         Self {
             stage: Stage::Unknown,
@@ -40,29 +40,29 @@ impl Analysis {
     }
 }
 
-/// Something the cluster said about the pod or its volumes.
+/// A problem or message of the cluster about the pod or its volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What it means for the spawn.
+    /// Its importance for the spawn.
     pub severity: Severity,
-    /// Kubernetes' own reason.
+    /// The reason that Kubernetes gives.
     pub reason: String,
-    /// The cluster's words, or ours where those help nobody.
+    /// The cluster's message, or a clearer one of the service.
     pub message: String,
-    /// How often it was said; at least 1.
+    /// How often it occurred; at least 1.
     pub count: u32,
-    /// What it is about: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
+    /// Its object: `pod`, `container/notebook`, `PersistentVolumeClaim/claim-ada`.
     pub source: String,
 }
 
-/// What a finding means for a spawn.
+/// The importance of a finding for a spawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing.
+    /// No problem.
     Info,
-    /// It may still succeed.
+    /// The spawn may still succeed.
     Warning,
-    /// It cannot succeed.
+    /// The spawn cannot succeed.
     Critical,
 }

@@ -1,4 +1,4 @@
-//! The questions, in their order.
+//! Analyses a pod: asks the questions that decide its stage, in order.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -10,11 +10,11 @@ use super::pod::{ConditionKind, ObservedPod};
 use super::pull::Pulls;
 use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 
-/// Reads the stage of a lab from its pod, if there is one, and the events about the pod and its volume claims; events
-/// about anything else are ignored.
+/// Reads the stage of a lab from its pod, if there is one, and the events about the pod and its volume claims. Events
+/// about other objects are ignored.
 ///
-/// Total: every pod that can be written down has an answer. `now` is only compared with the times in pod and events;
-/// where the answer would change by waiting alone, `recheck_at` says when.
+/// Every possible pod has a result. `now` is only compared with the times in pod and events; if the result would change
+/// merely with time, `recheck_at` says when.
 pub fn analyze(
     pod: Option<&ObservedPod>,
     events: &[Event],
@@ -24,7 +24,7 @@ pub fn analyze(
     let Some(pod) = pod else { return Analysis::unknown() };
     let events = event::about(pod, events);
     let mut notes = Notes::new(now);
-    // Containers that were killed with their pod have no fault of their own.
+    // Containers that were killed with their pod did not fail themselves.
     if !pod.was_taken_down() {
         state_fault::note(pod, &events, policy, &mut notes);
     }
@@ -58,7 +58,7 @@ impl Conclusion {
     fn with(self, notes: Notes) -> Analysis {
         let Conclusion { stage, reason, message } = self;
         let (findings, recheck_at) = notes.into_parts();
-        // Time alone does not change what has ended.
+        // The result of a pod that has ended does not change with time.
         let ended = matches!(stage, Stage::Terminating | Stage::Stopped | Stage::Failed | Stage::Unknown);
         let recheck_at = recheck_at.filter(|_| !ended);
         Analysis { stage, reason, message, findings, recheck_at, ..Analysis::unknown() }
@@ -89,7 +89,7 @@ fn end(pod: &ObservedPod, notes: &Notes) -> Option<Conclusion> {
     }
 }
 
-/// The pod's own reason counts most: the containers of an evicted pod were merely killed.
+/// The pod's own reason is preferred: the containers of an evicted pod were merely killed.
 fn failure(pod: &ObservedPod, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
     match pod.reason.as_deref() {
@@ -139,7 +139,7 @@ fn pulling(
     notes: &mut Notes,
 ) -> Option<Conclusion> {
     let waiting = pod.containers.iter().filter(|container| !container.is_running() && !container.is_done());
-    // Every download is asked, so that the earliest moment to look again is known.
+    // All downloads are examined, because each can set the earliest moment for the next analysis.
     let late: Vec<&Container> = waiting
         .filter(|container| {
             let pulls = Pulls::of(&container.name, events);
@@ -152,7 +152,7 @@ fn pulling(
 }
 
 fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
-    // Once a main container ran, the init containers are past, whatever a sidecar does later.
+    // Once a main container has run, init containers are complete, whatever a sidecar does later.
     if pod.main_containers().any(Container::has_run) {
         return None;
     }

@@ -1,17 +1,18 @@
-//! A container of the pod: what was asked for and what became of it.
+//! A container of the pod, read from the pod's spec and status.
 
 use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerState, ContainerStateTerminated, ContainerStatus, PodSpec, PodStatus,
 };
 
-/// What a container is for.
+/// The role of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Runs to its end before the main containers start.
+    /// Runs to completion before the main containers start.
     Init,
-    /// An init container that stays (`restartPolicy: Always`); the others wait only until it has started.
+    /// An init container that keeps running (`restartPolicy: Always`). The next containers wait only until it has
+    /// started.
     Sidecar,
-    /// Runs beside the lab, or is the lab.
+    /// The lab's container, or one that runs beside it.
     Main,
 }
 
@@ -20,20 +21,20 @@ pub(super) enum Role {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) role: Role,
-    /// The image as it was asked for; the status may know it by another name.
+    /// The image in the spec. The status may have another name for it.
     pub(super) image: String,
     state: State,
-    /// How it ended last, if it is not ended now.
+    /// How the container ended before it was restarted.
     previous_end: Option<Box<End>>,
     ready: bool,
     started: bool,
     restarts: u32,
 }
 
-/// What a container is doing.
+/// The state of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum State {
-    /// The kubelet has not said anything.
+    /// The kubelet has not reported a state yet.
     #[default]
     Unknown,
     Waiting(Waiting),
@@ -109,7 +110,7 @@ impl Container {
         self.waiting().map_or("", |waiting| waiting.reason.as_str())
     }
 
-    /// How it ended, if it is not running again.
+    /// How the container ended, unless it is running again.
     pub(super) fn ended(&self) -> Option<&End> {
         match &self.state {
             State::Ended(end) => Some(end),
@@ -117,7 +118,7 @@ impl Container {
         }
     }
 
-    /// How it ended last, whether or not it is running again.
+    /// How the container ended last, even if it is running again.
     pub(super) fn last_end(&self) -> Option<&End> {
         self.ended().or(self.previous_end.as_deref())
     }
@@ -126,7 +127,7 @@ impl Container {
         self.state == State::Running
     }
 
-    /// True once a process of it ran, even if it ended since.
+    /// True once the container has run, even if it has ended since.
     pub(super) fn has_run(&self) -> bool {
         self.is_running() || self.last_end().is_some() || self.restarts > 0
     }
@@ -139,7 +140,7 @@ impl Container {
         self.restarts
     }
 
-    /// True if nothing waits for this container any more.
+    /// True if no other container waits for this one any more.
     pub(super) fn is_done(&self) -> bool {
         match self.role {
             Role::Init => self.ended().is_some_and(|end| end.exit_code == 0),
@@ -170,7 +171,7 @@ impl From<&ContainerStateTerminated> for End {
     }
 }
 
-/// Kubernetes leaves a text out or empty when there is none.
+/// `None` for an absent or empty text: Kubernetes uses both for "no text".
 pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }

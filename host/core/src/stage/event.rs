@@ -1,19 +1,19 @@
-//! An event as the analysis reads it.
+//! An event of Kubernetes, in the form that the analysis uses.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 
 use super::pod::ObservedPod;
 
-/// Events about a volume claim that are older than the pod by more than this belong to an earlier lab. Claims are
-/// created shortly before the pod, and event times are whole seconds.
+/// Events about a volume claim that precede the pod by more than this belong to an earlier lab. Claims are created
+/// shortly before the pod, and event times are whole seconds.
 const CLAIM_LEAD: SignedDuration = SignedDuration::from_secs(30);
 
-/// One event, with the questions answered that Kubernetes leaves open.
+/// One event, with count and times read from whichever fields have them.
 pub(super) struct EventView<'a> {
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
-    /// What it is about.
+    /// The object of the event.
     pub(super) about: EventSubject<'a>,
     /// How often it was seen; at least 1.
     pub(super) count: u32,
@@ -31,7 +31,8 @@ pub(super) enum EventSubject<'a> {
     Claim(&'a str),
 }
 
-/// The events about this pod and the claims it mounts, oldest first. An earlier pod of the same name has another uid.
+/// The events about this pod and the claims it mounts, oldest first. Events of an earlier pod of the same name have
+/// another uid and are ignored.
 pub(super) fn about<'a>(pod: &ObservedPod, events: &'a [Event]) -> Vec<EventView<'a>> {
     let mut views: Vec<_> = events.iter().filter_map(|event| EventView::new(pod, event)).collect();
     views.sort_by_key(|event| event.last);
@@ -78,7 +79,7 @@ impl<'a> EventView<'a> {
         })
     }
 
-    /// What the event is about, as a [`Finding`](super::Finding) names it.
+    /// The object of the event, as a [`Finding`](super::Finding) writes it.
     pub(super) fn source(&self) -> String {
         match self.about {
             EventSubject::Pod => "pod".to_owned(),
@@ -88,13 +89,13 @@ impl<'a> EventView<'a> {
     }
 }
 
-/// The field path of a container's event is `spec.containers{notebook}` or `spec.initContainers{prepare}`.
+/// The container in a field path such as `spec.containers{notebook}` or `spec.initContainers{prepare}`.
 fn container_in(field_path: &str) -> Option<&str> {
     let (group, rest) = field_path.split_once('{')?;
     matches!(group, "spec.containers" | "spec.initContainers").then(|| rest.strip_suffix('}')).flatten()
 }
 
-/// Scheduler events may have no `lastTimestamp`, and events of a series keep their time elsewhere.
+/// Events of the scheduler may have no `lastTimestamp`, and events of a series have their time in another field.
 fn last_seen(event: &Event) -> Option<Timestamp> {
     let series =
         event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);

@@ -1,4 +1,4 @@
-//! What events tell. Trouble that is over is told as information: events outlive what they report.
+//! Findings from events. An event outlives its cause, so a problem that has passed is reported as information.
 
 use super::container::Container;
 use super::event::{EventSubject, EventView};
@@ -6,7 +6,7 @@ use super::notes::Notes;
 use super::pod::{ConditionKind, ObservedPod};
 use super::{Finding, Severity, StagePolicy, message};
 
-/// Notes every event about the pod and its volume claims.
+/// Adds a finding for every event about the pod and its volume claims.
 pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
     for event in events {
         if let Some((severity, message)) = reading(pod, event, policy, notes) {
@@ -16,7 +16,7 @@ pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePo
     }
 }
 
-/// How bad it is and what to say; none while it is too early to say anything.
+/// Severity and message of an event; `None` if it is too early to report it.
 fn reading(
     pod: &ObservedPod,
     event: &EventView<'_>,
@@ -28,7 +28,7 @@ fn reading(
     let started = pod.main_containers().any(Container::has_run);
     let warn_unless = |over: bool| if over { Severity::Info } else { Severity::Warning };
     Some(match (event.about, event.reason) {
-        // A pod with a node has its claims bound: the event is an old one.
+        // The claims of a pod that has a node are bound, so this event is out of date.
         (EventSubject::Claim(claim), "FailedBinding") => {
             let severity = if bound { Severity::Info } else { Severity::Critical };
             (severity, message::volume_unbound(claim, event.message))
@@ -43,11 +43,11 @@ fn reading(
             }
             (warn_unless(started), message::mount_late(event.message))
         }
-        // A lab that starts does not answer its first probes: that is no news.
+        // Failing probes are normal while a lab starts.
         (_, "Unhealthy") if !notes.has_passed(policy.unhealthy_grace, event.first) => return None,
         (_, "Unhealthy") => (warn_unless(ready), message::unhealthy(event.message)),
         (_, "NodeNotReady") => (warn_unless(ready), message::node_not_ready()),
-        // What the container's state says of the same fault is told instead.
+        // The same problem is reported from the container's state.
         (EventSubject::Container(name), "Failed" | "BackOff" | "InspectFailed" | "ErrImageNeverPull") => {
             let over =
                 ready || pod.container(name).is_some_and(|container| notes.has_fault_of(&container.name));

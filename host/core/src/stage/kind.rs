@@ -1,33 +1,33 @@
-//! The stages themselves.
+//! The stages of a lab.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a lab's pod is in its life (seed 004).
+/// The stage of a lab's pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Stage {
     /// Waiting for a node.
     Scheduling,
-    /// An image is being downloaded, for longer than a moment.
+    /// An image is being downloaded, and not just for a moment.
     Pulling,
     /// Init containers run or wait to run.
     Initializing,
-    /// The main containers start, or are not ready yet.
+    /// The main containers are starting, or are not ready yet.
     Starting,
-    /// Ready.
+    /// The pod is ready.
     Running,
-    /// Being deleted.
+    /// The pod is being deleted.
     Terminating,
-    /// Ended by itself, successfully.
+    /// The pod ended by itself, successfully.
     Stopped,
-    /// Ended, or will never be ready.
+    /// The pod failed, or cannot become ready.
     Failed,
-    /// Nothing can be said.
+    /// There is no pod, or its stage cannot be determined.
     Unknown,
 }
 
 impl Stage {
-    /// The stage's name, as it is written everywhere.
+    /// The stage's name, as it is written in the API and in records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scheduling => "Scheduling",

@@ -1,9 +1,9 @@
-//! Sentences for the lab's user. The cluster's own words follow in brackets, for whoever is asked for help.
+//! Sentences for the lab's user. The cluster's own message follows in brackets, for those who help the user.
 
-/// The cluster's words are cut here; in characters.
+/// Largest length of the cluster's message in characters; the rest is cut off.
 const LONGEST_DETAIL: usize = 300;
 
-/// `text`, with the cluster's words in brackets if there are any.
+/// `text`, followed by the cluster's message in brackets if there is one.
 pub(super) fn with_detail(text: &str, detail: &str) -> String {
     let detail = detail.trim().trim_end_matches('.');
     match detail.char_indices().nth(LONGEST_DETAIL) {
@@ -18,13 +18,14 @@ pub(super) fn image_pull(image: &str, detail: &str) -> String {
     with_detail(&format!("The image {image} could not be downloaded: {}", pull_cause(detail)), detail)
 }
 
-/// The runtime's own words: the event has them behind `Failed to pull image "NAME": `, the container's state alone.
+/// The runtime's own message. In the event it follows `Failed to pull image "NAME": `, in the container's state not.
 fn pull_error(detail: &str) -> &str {
     let event = detail.strip_prefix("Failed to pull image \"").and_then(|rest| rest.split_once("\": "));
     event.map_or(detail, |(_, error)| error)
 }
 
-/// What a registry's or runtime's words mean. Their texts are no interface, so that this may miss, never mislead.
+/// The cause of a failed download, from the message of registry or runtime. These messages are not a stable interface,
+/// so the cause may be missing.
 fn pull_cause(detail: &str) -> &'static str {
     let detail = detail.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| detail.contains(word));
@@ -85,7 +86,7 @@ pub(super) fn ended_badly(what: &str, ending: &str) -> String {
 }
 
 pub(super) fn unschedulable(detail: &str) -> String {
-    // What follows is about preemption, which says nothing to a user.
+    // The rest is about preemption, which does not help a user.
     let detail = detail.split(" preemption:").next().unwrap_or(detail);
     with_detail("No machine has room for your lab at the moment; it starts as soon as one has", detail)
 }

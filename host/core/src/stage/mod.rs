@@ -1,8 +1,8 @@
-//! From what Kubernetes says about a pod to the stage its lab is in.
+//! Determines the stage of a lab from its pod and the events of Kubernetes.
 //!
-//! The order of the questions is the design: deletion, phase, faults that nothing will mend, scheduling, pulling,
-//! init containers, main containers, ready. Faults come before scheduling and pulling because a cluster goes on
-//! saying "unscheduled" or "pulling" while it already knows that this will not end.
+//! The questions are asked in a fixed order: deletion, phase, permanent faults, scheduling, pulling, init containers,
+//! main containers, readiness. Faults come before scheduling and pulling because a cluster still reports
+//! "unscheduled" or "pulling" when it is already certain that the pod will not start.
 
 mod analysis;
 mod analyze;

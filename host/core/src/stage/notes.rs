@@ -1,4 +1,4 @@
-//! What is collected while a pod is looked at: findings, repeats folded, and when to look again.
+//! Collects findings during an analysis, combines repeats, and notes when to analyse again.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +33,7 @@ impl Notes {
         }
     }
 
-    /// True if `wait` has passed since `since`. If not, notes when it will have. An unknown time is long ago.
+    /// True if `wait` has passed since `since`; if not, notes when it will have. An unknown time counts as long ago.
     pub(super) fn has_passed(&mut self, wait: SignedDuration, since: Option<Timestamp>) -> bool {
         let Some(due) = since.and_then(|since| since.checked_add(wait).ok()) else {
             return true;
@@ -45,20 +45,20 @@ impl Notes {
         false
     }
 
-    /// True if something was found about this container already.
+    /// True if there is a finding about this container already.
     pub(super) fn has_fault_of(&self, container: &str) -> bool {
         let source = format!("container/{container}");
         self.found.iter().any(|(_, finding)| finding.source == source && finding.severity > Severity::Info)
     }
 
-    /// The fault that ends the spawn, if any: the first one told.
+    /// The finding that ends the spawn, if any: the first critical one.
     pub(super) fn critical(&self) -> Option<&Finding> {
         self.found.iter().map(|(_, finding)| finding).find(|finding| finding.severity == Severity::Critical)
     }
 
-    /// Everything found, oldest first, and when to look again.
+    /// All findings, oldest first, and when to analyse again.
     pub(super) fn into_parts(mut self) -> (Vec<Finding>, Option<Timestamp>) {
-        // What the pod's status says has no time of its own: it holds now, so it comes last.
+        // Findings from the pod's status have no time. They hold now, so they come last.
         self.found.sort_by_key(|(at, _)| at.unwrap_or(Timestamp::MAX));
         (self.found.into_iter().map(|(_, finding)| finding).collect(), self.recheck_at)
     }

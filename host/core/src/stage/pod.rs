@@ -1,5 +1,5 @@
-//! What is kept of a pod: what a lab's stage is read from, and whose pod it is. A pod of the API server is several times
-//! as large, and a service has ten thousand of them.
+//! The parts of a pod that the service keeps: those that decide a lab's stage and identify its lab. The whole pod
+//! object is several times as large, and a service may keep ten thousand pods.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
@@ -8,27 +8,27 @@ use super::container::{Container, Role, not_empty};
 use crate::lab::JobId;
 use crate::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 
-/// What is kept of a pod. Ephemeral containers are left out: they never decide anything.
+/// The parts of a pod that the service keeps. Ephemeral containers are left out, because they do not affect the stage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedPod {
-    /// Where it is.
+    /// The pod's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The pod's name.
     pub name: String,
-    /// Which one of that name.
+    /// The pod's uid.
     pub uid: Option<String>,
-    /// Its resource version as a number: of two states of one pod the newer one has the larger (KEP-5504). One that is
-    /// no number counts as the newest.
+    /// The resource version as a number. Of two states of one pod, the newer has the larger number (KEP-5504). A
+    /// version that is not a number counts as the newest.
     pub version: u64,
-    /// The uid of the record that it says to belong to.
+    /// The uid of the record in the pod's label.
     pub spawn: Option<String>,
-    /// The operation that created it.
+    /// The id of the operation that created the pod.
     pub operation: Option<JobId>,
-    /// When it will be gone at the latest, if it is being deleted.
+    /// The latest time at which the pod will be gone; set if it is being deleted.
     pub deletion: Option<Timestamp>,
-    /// Its address, once it has one.
+    /// The pod's IP address, once it has one.
     pub ip: Option<String>,
-    /// The volume claims that it mounts, generic ephemeral volumes included.
+    /// The volume claims that the pod mounts, generic ephemeral volumes included.
     pub claims: Box<[String]>,
     pub(super) created: Option<Timestamp>,
     pub(super) started: Option<Timestamp>,
@@ -51,14 +51,14 @@ pub(super) struct Condition {
     pub(super) message: Option<String>,
 }
 
-/// The conditions that a stage is read from.
+/// The conditions that decide a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionKind {
-    /// It is taken away for a reason outside it: `DisruptionTarget`.
+    /// `DisruptionTarget`: the pod is being ended for a reason outside itself.
     DisruptionTarget,
-    /// It has a node: `PodScheduled`.
+    /// `PodScheduled`: the pod has a node.
     PodScheduled,
-    /// All its containers are ready: `Ready`.
+    /// `Ready`: all containers are ready.
     Ready,
 }
 
@@ -92,7 +92,7 @@ impl From<&Pod> for ObservedPod {
     }
 }
 
-/// A claim is mounted by its name, or made for the pod alone and called after it.
+/// The names of the claims that a pod mounts. The claim of an ephemeral volume is named after pod and volume.
 fn claims(pod: &str, spec: &PodSpec) -> Box<[String]> {
     let volumes = spec.volumes.iter().flatten();
     let claims = volumes.filter_map(|volume| match &volume.persistent_volume_claim {
@@ -121,7 +121,7 @@ fn conditions(status: &PodStatus) -> Box<[Condition]> {
 }
 
 impl ObservedPod {
-    /// True if it is being deleted.
+    /// True if the pod is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.deletion.is_some()
     }
@@ -139,13 +139,13 @@ impl ObservedPod {
         self.condition(kind).is_some_and(|condition| condition.status == status)
     }
 
-    /// The reason of a condition that has this status.
+    /// The reason of the condition, if it has this status.
     pub(super) fn condition_reason(&self, kind: ConditionKind, status: &str) -> Option<&str> {
         let condition = self.condition(kind).filter(|condition| condition.status == status)?;
         condition.reason.as_deref()
     }
 
-    /// When the pod began, as far as its status says.
+    /// When the pod was started, according to its status.
     pub(super) fn began_at(&self) -> Option<Timestamp> {
         self.started.or(self.created)
     }

@@ -1,24 +1,24 @@
-//! The site's patience.
+//! Thresholds of the analysis: how long or how often a fault is tolerated.
 
 use jiff::SignedDuration;
 
-/// When a fault that may pass is taken for one that does not.
+/// Thresholds after which a fault that may pass counts as permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagePolicy {
-    /// The lab was ready before. Then a container that ends is restarted by the kubelet, and no fault of one container
-    /// ends the lab by itself: how many restarts are too many is decided elsewhere.
+    /// True if the lab was ready before. The kubelet then restarts a container that ends, and no single container's
+    /// fault ends the lab; `RestartPolicy` decides how many restarts are too many.
     pub was_ready: bool,
-    /// Restarts of one container that are forgiven; one more is a crash loop.
+    /// Restarts of one container that are tolerated; one more is a crash loop.
     pub restarts: u32,
-    /// Failed downloads of one image that end a spawn; 0 counts as 1.
+    /// Number of failed downloads of one image that end a spawn; 0 counts as 1.
     pub image_pull_failures: u32,
-    /// How long a container may fail to be created: a Secret can arrive late.
+    /// How long a container may fail to be created, because a Secret may be created late.
     pub config_error_grace: SignedDuration,
-    /// How long a volume may fail to mount before it is told: most mount at the second try.
+    /// How long a volume may fail to mount before it is reported; most mount at the second attempt.
     pub mount_grace: SignedDuration,
-    /// How long a lab may fail its probes before it is told: every lab does while it starts.
+    /// How long a lab may fail its probes before it is reported; every lab fails them while it starts.
     pub unhealthy_grace: SignedDuration,
-    /// How long a download lasts before it is told: a cached image takes a moment.
+    /// How long a download may last before it is reported; an image that is on the node takes a moment.
     pub pulling_delay: SignedDuration,
 }
 

@@ -1,4 +1,4 @@
-//! Downloads of a container's image, read from events.
+//! Reads downloads of a container's image from events.
 
 use jiff::Timestamp;
 
@@ -9,13 +9,13 @@ use super::event::{EventSubject, EventView};
 pub(super) struct Pulls<'a> {
     begun: u32,
     succeeded: u32,
-    /// Failed downloads.
+    /// Number of failed downloads.
     pub(super) failed: u32,
-    /// When the last one began.
+    /// When the last download began.
     pub(super) last_begun: Option<Timestamp>,
-    /// When one last succeeded.
+    /// When a download last succeeded.
     pub(super) last_success: Option<Timestamp>,
-    /// Why the last one failed.
+    /// Why the last download failed.
     pub(super) failure: Option<&'a str>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Pulls<'a> {
                     pulls.begun = pulls.begun.saturating_add(event.count);
                     pulls.last_begun = pulls.last_begun.max(event.last);
                 }
-                // An image that was there before has a Pulled event too, and no Pulling.
+                // An image that was on the node already has an event `Pulled`, and none `Pulling`.
                 "Pulled" if event.message.contains("already present") => pulls.last_success = event.last,
                 "Pulled" => {
                     pulls.succeeded = pulls.succeeded.saturating_add(event.count);
@@ -45,18 +45,19 @@ impl<'a> Pulls<'a> {
         pulls
     }
 
-    /// True while a download goes on. Counted, because begin and end may carry the same second.
+    /// True while a download is under way. It compares counts, because begin and end may have the same second as time.
     pub(super) fn is_open(&self) -> bool {
         self.begun > self.succeeded.saturating_add(self.failed)
     }
 
-    /// True if downloads failed and none succeeded: known from the event before the container's state says so.
+    /// True if downloads failed and none succeeded. Events show this before the container's state does.
     pub(super) fn has_only_failed(&self) -> bool {
         self.failed > 0 && self.last_success.is_none() && !self.is_open()
     }
 }
 
-/// `Failed` is also the reason of `Error: ErrImagePull`, which repeats this, and of faults after the download.
+/// True for messages of failed downloads. The reason `Failed` also has messages such as `Error: ErrImagePull`, which
+/// repeat the failure, and messages about faults after the download.
 pub(super) fn is_pull_failure(message: &str) -> bool {
     message.starts_with("Failed to pull image")
 }

@@ -1,4 +1,4 @@
-//! Faults that a container's state tells. Most have no event of their own name.
+//! Faults that are read from a container's state. Most of them have no event of the same name.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use super::pod::ObservedPod;
 use super::pull::{Pulls, is_pull_failure};
 use super::{Finding, Severity, StagePolicy, message};
 
-/// Notes at most one fault for each container.
+/// Adds at most one finding for each container.
 pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePolicy, notes: &mut Notes) {
     for container in &pod.containers {
         let fault = image_fault(container, events, policy)
@@ -43,7 +43,7 @@ impl<'a> Fault<'a> {
     }
 }
 
-/// The image: its name, or its download.
+/// A fault of the image: its name is invalid, or its download fails.
 fn image_fault<'a>(
     container: &'a Container,
     events: &[EventView<'_>],
@@ -64,7 +64,7 @@ fn image_fault<'a>(
         | "ImageInspectError"
         | "RegistryUnavailable"
         | "SignatureValidationFailed") => reason,
-        // The event comes a moment before the state.
+        // The event of a failed download comes a moment before the container's state changes.
         _ if !container.has_run() && pulls.has_only_failed() => "ErrImagePull",
         _ => return None,
     };
@@ -73,7 +73,7 @@ fn image_fault<'a>(
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
 }
 
-/// The container cannot be made: something it refers to is missing, or the runtime refuses it.
+/// The container cannot be created: an object that it refers to is missing, or the runtime refuses it.
 fn create_fault<'a>(
     pod: &ObservedPod,
     container: &'a Container,
@@ -92,7 +92,8 @@ fn create_fault<'a>(
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
 }
 
-/// A waiting state has no time: it began with the first event of the fault, or when the image had arrived.
+/// When the fault began. A waiting state has no time; the time of the fault's first event, or of the image's arrival,
+/// is used.
 fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp> {
     let failed = |event: &&EventView<'_>| {
         event.about == EventSubject::Container(container)
@@ -103,7 +104,7 @@ fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp>
     first.or_else(|| Pulls::of(container, events).last_success)
 }
 
-/// The container ran and ended as it should not have.
+/// The container ran and ended with an error.
 fn run_fault<'a>(pod: &ObservedPod, container: &'a Container, policy: &StagePolicy) -> Option<Fault<'a>> {
     if container.is_done() {
         return None;
@@ -138,14 +139,13 @@ fn run_fault<'a>(pod: &ObservedPod, container: &'a Container, policy: &StagePoli
     }
 }
 
-/// True if a container ended badly and is not started again.
+/// True if a container failed and is not restarted.
 fn ended_for_good(pod: &ObservedPod, container: &Container) -> bool {
     let stays_down = pod.restarts_never || pod.phase == "Failed";
     stays_down && container.ended().is_some_and(|end| end.exit_code != 0)
 }
 
-/// How a main container ended that the kubelet has started again, in a sentence. Of several, the one that was restarted
-/// most often.
+/// How the main container that was restarted most often had ended, in a sentence.
 pub(super) fn last_end(pod: &ObservedPod) -> Option<String> {
     let restarted = pod.main_containers().filter(|container| container.restarts() > 0);
     let container = restarted.max_by_key(|container| container.restarts())?;
@@ -169,7 +169,7 @@ fn ending(end: Option<&End>) -> String {
     }
 }
 
-/// How the user knows the container.
+/// The name of the container in messages for the user.
 fn called(container: &Container) -> String {
     match container.role {
         Role::Main if container.name == "notebook" => "Your lab".to_owned(),

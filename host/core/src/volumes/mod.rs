@@ -1,6 +1,6 @@
-//! What the service remembers of volume claims: which server uses which, and what becomes of them with it.
+//! Remembered volume claims: which server uses which claim, and what happens to it when the server is deleted.
 //!
-//! A claim outlives labs, so what is known of it cannot be read off a lab's objects.
+//! A claim outlives labs, so this information cannot be read from a lab's objects.
 
 mod owner;
 mod record;

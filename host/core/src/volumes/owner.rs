@@ -1,14 +1,14 @@
-//! Whose a claim is.
+//! The user that a claim belongs to.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::labels::USERNAME_ANNOTATION;
 
-/// The annotation in which KubeSpawner writes down the raw username.
+/// The annotation in which KubeSpawner writes the raw username.
 pub const KUBESPAWNER_USERNAME_ANNOTATION: &str = "hub.jupyter.org/username";
 
-/// The user that a claim was made for, as whoever made it wrote down. Names alone do not tell: what the `safe` scheme
-/// makes of one user (`ada-2dl`) can be what the `escape` scheme made of another (`ada-l`).
+/// The user for whom a claim was created, according to its annotations. The claim's name is not enough: the `safe` slug
+/// of one user (`ada-2dl`) can be the `escape` slug of another (`ada-l`).
 pub fn owner(claim: &ObjectMeta) -> Option<&str> {
     let annotations = claim.annotations.as_ref()?;
     let written = [USERNAME_ANNOTATION, KUBESPAWNER_USERNAME_ANNOTATION];

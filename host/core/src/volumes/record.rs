@@ -1,4 +1,4 @@
-//! What is written down of one server's volume claims.
+//! The remembered volume claims of one server.
 
 use std::fmt::Write;
 
@@ -13,35 +13,35 @@ use crate::policy::{ClaimReclaim, ValidatedSpawn, VolumeSource};
 /// A claim that a server has used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimUse {
-    /// Where the claim is.
+    /// The claim's namespace.
     pub namespace: NamespaceName,
-    /// Its name.
+    /// The claim's name.
     pub name: ObjectName,
-    /// What a policy said last about its end. A claim that no policy would create is retained.
+    /// What the policy last decided about the claim's deletion. A claim that no policy would create is retained.
     pub reclaim: ClaimReclaim,
 }
 
-/// What is written down of one server's volume claims.
+/// The remembered volume claims of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VolumeRecord {
-    /// Whose.
+    /// The server.
     #[serde(flatten)]
     pub key: LabKey,
-    /// Where the server's own claim is.
+    /// The namespace of the server's own claim.
     pub namespace: NamespaceName,
-    /// What `{pvc_name}` is for this server.
+    /// The value of `{pvc_name}` for this server.
     pub pvc: ObjectName,
-    /// Every claim that the server has used, sorted.
+    /// All claims that the server has used, sorted.
     pub claims: Vec<ClaimUse>,
 }
 
 impl VolumeRecord {
-    /// The claims of a lab; nothing when it has none.
+    /// The claims of a lab; `None` if it has none.
     pub fn of(spawn: &ValidatedSpawn) -> Option<Self> {
         let claims = spawn.volumes.iter().filter_map(|volume| match &volume.source {
             VolumeSource::Claim(claim) => Some(ClaimUse {
                 namespace: spawn.names.namespace.clone(),
-                // Checked with the policy's answer.
+                // The name was checked with the policy's answer.
                 name: ObjectName::parse(claim.claim_name.as_str()).ok()?,
                 reclaim: claim.create.as_ref().map(|create| create.reclaim).unwrap_or_default(),
             }),
@@ -57,8 +57,8 @@ impl VolumeRecord {
         (!record.claims.is_empty()).then_some(record)
     }
 
-    /// Under which key a server's record is kept: the digest of its name, which no two servers share and no
-    /// configuration changes.
+    /// The key under which a server's record is stored: a digest of its name, which is unique and does not depend on
+    /// the configuration.
     pub fn record_key(key: &LabKey) -> String {
         let mut digest = Sha256::new();
         digest.update(key.user.as_str());
@@ -75,7 +75,7 @@ impl VolumeRecord {
         KeptNames { namespace: Some(self.namespace.clone()), pvc: Some(self.pvc.clone()) }
     }
 
-    /// The same, knowing also what the server used `before`.
+    /// Adds the claims that the server used `before`.
     #[must_use]
     pub fn after(mut self, before: Option<&Self>) -> Self {
         for claim in before.iter().flat_map(|before| &before.claims) {
@@ -91,7 +91,7 @@ impl VolumeRecord {
         self.claims.iter().any(|ours| ours.namespace == claim.namespace && ours.name == claim.name)
     }
 
-    /// Two volumes of a lab may be the same claim: then it stays if either wants that.
+    /// Adds a claim. If two volumes of a lab are the same claim, it is retained if either of them is.
     fn add(&mut self, claim: ClaimUse) {
         let same = |ours: &&mut ClaimUse| ours.namespace == claim.namespace && ours.name == claim.name;
         if let Some(ours) = self.claims.iter_mut().find(same) {

@@ -1,4 +1,4 @@
-//! All that is remembered of volume claims.
+//! The remembered volume claims of all servers.
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,49 @@ use super::record::{ClaimUse, VolumeRecord};
 use crate::lab::LabKey;
 use crate::policy::ClaimReclaim;
 
-/// The claims of every server that has had any.
+/// The remembered claims of every server that has had any.
 #[derive(Debug, Clone, Default)]
 pub struct RememberedVolumes {
     records: BTreeMap<LabKey, VolumeRecord>,
 }
 
-/// What becomes of a server's claims when the server is deleted.
+/// What happens to a server's claims when the server is deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Release {
-    /// To be deleted.
+    /// Claims that are deleted.
     pub delete: Vec<ClaimUse>,
-    /// Left alone.
+    /// Claims that stay, and why.
     pub keep: Vec<(ClaimUse, Kept)>,
 }
 
-/// Why a claim is left alone.
+/// Why a claim is not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// No policy says that it should be deleted.
+    /// No policy wants it to be deleted.
     Retained,
     /// Another server uses it.
     UsedBy(LabKey),
 }
 
 impl RememberedVolumes {
-    /// What is remembered of a server.
+    /// The record of a server.
     pub fn of(&self, key: &LabKey) -> Option<&VolumeRecord> {
         self.records.get(key)
     }
 
-    /// Remembers a server's claims.
+    /// Adds or replaces a server's record.
     pub fn remember(&mut self, record: VolumeRecord) {
         self.records.insert(record.key.clone(), record);
     }
 
-    /// Forgets a server.
+    /// Removes a server's record.
     pub fn forget(&mut self, key: &LabKey) {
         self.records.remove(key);
     }
 
-    /// What may go with a server: what a policy wants deleted, and no other server, of this user or of another, has
-    /// used. What is retained stays remembered, so that the server finds it again should it ever come back.
+    /// Decides which claims are deleted with a server: those that a policy wants deleted and that no other server of
+    /// any user has used. Retained claims stay in the record, so that a server of the same name finds them again.
     pub fn release(&self, key: &LabKey) -> Release {
         let mut release = Release::default();
         for claim in self.of(key).iter().flat_map(|record| &record.claims).cloned() {
@@ -67,7 +67,7 @@ impl RememberedVolumes {
 }
 
 impl Release {
-    /// What is remembered of the server from now on.
+    /// The record of the server after the deletion; `None` if no claim is left.
     pub fn left_of(&self, record: &VolumeRecord) -> Option<VolumeRecord> {
         let retained = self.keep.iter().filter(|(_, kept)| *kept == Kept::Retained);
         let claims: Vec<_> = retained.map(|(claim, _)| claim.clone()).collect();

@@ -1,4 +1,4 @@
-//! Properties of the lifecycle under every order of requests, answers and observations.
+//! Properties of the lifecycle under all orders of requests, answers and observations.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

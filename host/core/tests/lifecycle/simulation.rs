@@ -1,4 +1,4 @@
-//! A cluster, a policy engine and a driver, as far as the state machine can tell.
+//! A simulated cluster, policy engine and driver for the state machine.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,7 @@ pub(crate) const LIMITS: TimeLimits =
 pub(crate) const RESTARTS: RestartPolicy =
     RestartPolicy { allowed: 3, window: SignedDuration::from_mins(10) };
 
-/// A cluster, a policy engine and a driver, as far as the state machine can tell. Requests that are asked for and not
-/// answered yet are in the lab's own book.
+/// A simulated cluster, policy engine and driver. The requests under way are in the lab's own `in_flight`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the simulation")]
 pub(crate) struct Simulation {
     pub(crate) lab: Lab,
@@ -28,9 +27,9 @@ pub(crate) struct Simulation {
     pub(crate) rest: Presence,
     pub(crate) stage: Stage,
     restarts: u32,
-    /// Requests that change the cluster are answered, and do what they say.
+    /// Requests that change the cluster are answered and have their effect.
     cluster_works: bool,
-    /// What the cluster shows reaches the lab.
+    /// The observed state of the cluster reaches the lab.
     pub(crate) watch_works: bool,
     operations: u128,
     pub(crate) open_record: bool,
@@ -108,7 +107,7 @@ impl Simulation {
                     (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
                 }
                 self.on_event(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
-                // What a creation made is known without any watch.
+                // The objects of a completed creation are known without any watch.
                 let observed = self.observed();
                 self.on_event(Event::Observed(Box::new(observed)));
             }
@@ -153,7 +152,7 @@ impl Simulation {
         }
     }
 
-    /// The requests to the cluster that are under way come back.
+    /// Answers the requests to the cluster that are under way.
     fn answer(&mut self) {
         for request in self.lab.in_flight.awaited().collect::<Vec<_>>() {
             match request {
@@ -212,7 +211,7 @@ impl Simulation {
         self.on_event(Event::Observed(Box::new(observed)));
     }
 
-    /// As the driver does: every effect of one event, then what is planned next.
+    /// Does what the driver does: carries out the effects of one event, and then the plan.
     pub(crate) fn on_event(&mut self, event: Event) {
         let effects = self.lab.step(event, RESTARTS, self.now);
         self.carry_out(effects);
@@ -288,7 +287,8 @@ impl Simulation {
         }
     }
 
-    /// Lets everything under way end, with no new requests. The watch may stay silent: then direct answers must do.
+    /// Completes all requests under way without new ones. The watch may stay silent; direct answers must then be
+    /// enough.
     pub(crate) fn run_until_idle(&mut self) {
         self.cluster_works = true;
         for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! A spawn as a file says it.
+//! A spawn that is described by a YAML file.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use wasmspawner_core::quota::Quota;
 use wasmspawner_core::secret::{SecretBytes, SecretString};
 use wasmspawner_core::spawn::SpawnRequest;
 
-/// Everything that goes into a spawn. What a case does not say is the default.
+/// All inputs of a spawn. Keys that are absent have their defaults.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
@@ -52,7 +52,7 @@ pub(crate) struct CaseAnswer {
     pub(crate) customization: Customization,
 }
 
-/// The token of every case: found anywhere but in a Secret it is a leak.
+/// The token of every case. If it occurs outside a Secret, it has leaked.
 pub(crate) const TOKEN: &str = "gt-the-users-own-token";
 
 impl Case {

@@ -1,5 +1,5 @@
-//! Golden files: `tests/golden/manifest/NAME.case.yaml` must give exactly `NAME.yaml`. `UPDATE_GOLDEN=1` writes them
-//! anew; the difference is then for the reader of the change.
+//! Golden files: `tests/golden/manifest/NAME.case.yaml` must give exactly `NAME.yaml`. `UPDATE_GOLDEN=1` rewrites them;
+//! check the difference.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What holds whatever a policy says.
+//! Properties of the objects that hold for every answer of a policy.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use wasmspawner_core::policy::{
 
 use super::case::{Case, CaseAnswer, TOKEN};
 
-/// Names among which some are good, some are the service's own, and some are nonsense.
+/// Names of which some are valid, some are the service's own, and some are invalid.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z][a-z0-9-]{0,8}[a-z0-9]",

@@ -1,4 +1,4 @@
-//! What is refused, where, and whose it is to mend.
+//! Refused spawns: where the error is, and who can correct it.
 
 use wasmspawner_core::policy::SpawnRejected;
 use wasmspawner_core::policy::compose::RejectionBlame;
@@ -9,7 +9,7 @@ fn refused(case: &str) -> SpawnRejected {
     Case::read(case).compose().err().unwrap_or_else(|| panic!("accepted: {case}"))
 }
 
-/// A policy `p` that answers this to Ada.
+/// The rejection when a policy `p` gives this answer for Ada.
 fn answer(grants: &str, customization: &str, more: &str) -> SpawnRejected {
     refused(&format!(
         "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1'}}, {more}

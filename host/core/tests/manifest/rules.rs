@@ -1,4 +1,4 @@
-//! The rules of the pod configuration, one test each.
+//! The rules of the pod configuration, with one test each.
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use wasmspawner_core::lab::LabKey;
@@ -25,7 +25,7 @@ answers:
     customization: {env: [{name: C, value: {literal: two}}]}
 ";
 
-/// Ada, who has nothing special but what is said of her.
+/// A case for the user Ada with defaults, and the keys in `more`.
 fn ada(more: &str) -> Case {
     Case::read(&format!("identity: {{username: ada, uid: 1000, gid: 1000}}\n{more}"))
 }

@@ -1,9 +1,9 @@
-//! Amounts as KubeSpawner takes them.
+//! Amounts in KubeSpawner's notation.
 
 use wasmspawner_sdk::quantity;
 
-/// Bytes: `K`, `M`, `G` and `T` are powers of 1024 and fractions of a byte are cut off, as JupyterHub reads them; any
-/// other unit is Kubernetes'.
+/// Bytes. As in JupyterHub, `K`, `M`, `G` and `T` are powers of 1024 and a fraction of a byte is cut off. All other
+/// units are those of Kubernetes.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 10),
@@ -25,7 +25,7 @@ pub(super) fn cpu_millis(text: &str) -> Result<u64, String> {
     millis.ok_or_else(|| format!("`{text}` is no amount of CPU, such as 0.5, 2 or 500m"))
 }
 
-/// A decimal number times a unit, without the errors of floating point.
+/// A decimal number times a unit, computed without floating point.
 fn scaled(number: &str, unit: u128, divide: fn(u128, u128) -> u128) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");

@@ -1,7 +1,7 @@
 use serde::de::DeserializeOwned;
 use wasmspawner_sdk::Section;
 
-/// What an override does to a setting. KubeSpawner tells a key that is absent from one that is `null`.
+/// What an override does to a setting. KubeSpawner distinguishes an absent key from one that is `null`.
 #[derive(Clone, Default)]
 pub(super) enum Change<T> {
     /// The key is absent.
@@ -20,7 +20,7 @@ impl<T: Clone> Change<T> {
         Self::given(entry.has(key), entry.optional(key))
     }
 
-    /// What a key that may be there gives.
+    /// The change for a key: `there` is false if the key is absent.
     pub(super) fn given(there: bool, value: Option<T>) -> Self {
         match value {
             Some(value) => Self::Set(value),
@@ -29,7 +29,7 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// `0` is no limit, as KubeSpawner has it.
+    /// Treats `nothing` as no limit. KubeSpawner writes `0` for that.
     pub(super) fn unless(self, nothing: &T) -> Self
     where
         T: PartialEq,
@@ -64,7 +64,7 @@ impl<T: Clone> Change<T> {
 }
 
 impl<T: Clone> Change<Vec<T>> {
-    /// A list is replaced, not extended.
+    /// Replaces a list; it is not extended.
     pub(super) fn apply_to_list(&self, to: &mut Vec<T>) {
         match self {
             Self::Keep => {}

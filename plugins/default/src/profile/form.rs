@@ -5,7 +5,7 @@ use super::option::typed_key;
 use super::{PROFILE, Profile, Profiles};
 
 impl Profiles {
-    /// The profile, and for each the fields that are shown with it.
+    /// The field for the profile, and the fields that each profile shows.
     pub(crate) fn fields(&self, user: &User) -> Result<Vec<Field>, Error> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -25,10 +25,10 @@ impl Profiles {
         Ok(fields)
     }
 
-    /// The submission with the names of the form's fields: programs give KubeSpawner's `user_options`.
+    /// Converts a submission to the names of the form's fields: programs submit KubeSpawner's `user_options`.
     pub(crate) fn in_form_names(&self, user: &User, submission: &Options) -> Options {
         let mut named = submission.clone();
-        // A profile that is not there is told by the check of the form.
+        // The check of the form reports a profile that does not exist.
         let Ok(profile) = self.of(user, submission) else { return named };
         for (name, option) in &profile.options {
             for (short, long) in profile.names(name) {
@@ -42,7 +42,7 @@ impl Profiles {
         named
     }
 
-    /// Checked options with KubeSpawner's names, and what the form's fields alone cannot check.
+    /// Converts checked options to KubeSpawner's names, and checks what the form's fields cannot express.
     pub(crate) fn in_option_names(
         &self,
         user: &User,
@@ -61,7 +61,7 @@ impl Profiles {
         Ok(options)
     }
 
-    /// Errors under the names that were submitted, else under those of the form.
+    /// Gives errors the names that were submitted, or else those of the form.
     pub(crate) fn as_submitted(
         &self,
         user: &User,
@@ -81,12 +81,12 @@ impl Profiles {
 }
 
 impl Profile {
-    /// The form's field for one of the options.
+    /// The name of the form's field for an option.
     fn key(&self, option: &str) -> String {
         format!("profile-option-{}--{option}", self.slug)
     }
 
-    /// The two fields of an option, each as programs and as the form call it.
+    /// The names of an option's two fields, each in `user_options` and in the form.
     fn names(&self, option: &str) -> [(String, String); 2] {
         let key = self.key(option);
         [(option.to_owned(), key.clone()), (typed_key(option), typed_key(&key))]

@@ -1,4 +1,4 @@
-//! What KubeSpawner takes in Kubernetes' own spelling.
+//! Settings that KubeSpawner takes in Kubernetes' own format.
 
 use serde_json::Value;
 use wasmspawner_sdk::pod::{
@@ -9,7 +9,7 @@ use wasmspawner_sdk::{Section, quantity};
 
 use crate::placement;
 
-/// A name and one of the sources a policy may have.
+/// A volume: a name, and one of the sources that a policy may use.
 pub(super) fn volume(entry: &mut Section<'_>) -> Volume {
     let name: String = entry.required("name");
     let sources = [
@@ -83,7 +83,7 @@ pub(super) fn toleration(entry: &mut Section<'_>) -> Toleration {
     placement::toleration_of(entry, effect.flatten(), "tolerationSeconds")
 }
 
-/// A text or number, or Kubernetes' `{valueFrom: ...}`; KubeSpawner takes the latter with the variable's name in it.
+/// A text, a number, or Kubernetes' `{valueFrom: ...}`. KubeSpawner allows the latter to contain the variable's name.
 pub(super) fn env_value(name: &str, value: &Value) -> Option<EnvValue> {
     match value {
         Value::String(text) => Some(EnvValue::Literal(text.clone())),

@@ -1,8 +1,8 @@
-//! KubeSpawner's `profile_list`, as a site of Zero to JupyterHub has it.
+//! KubeSpawner's `profile_list`, as sites of Zero to JupyterHub have it.
 //!
 //! The lab's options are KubeSpawner's `user_options`: `profile`, the names of the profile's options, and
-//! `NAME--unlisted-choice` for what was typed in. The form's fields are called as in KubeSpawner's form; both are
-//! understood.
+//! `NAME--unlisted-choice` for a typed value. The form's fields have the names of KubeSpawner's form. A submission may
+//! use either kind of names.
 
 mod amount;
 mod change;
@@ -24,7 +24,7 @@ use crate::storage::Storage;
 use option::ProfileOption;
 use overrides::Overrides;
 
-/// The option that says which profile.
+/// The option that contains the chosen profile.
 pub(crate) const PROFILE: &str = "profile";
 
 /// The profiles, in their order.
@@ -35,14 +35,14 @@ struct Profile {
     display_name: String,
     description: Option<String>,
     default: bool,
-    /// Only members of these groups see it; everybody when empty.
+    /// Only members of these groups see the profile; if empty, every user does.
     groups: Vec<String>,
     overrides: Overrides,
     options: BTreeMap<String, ProfileOption>,
 }
 
 impl Profiles {
-    /// `taken` are the names of the form's other fields.
+    /// Reads the profiles. `taken` are the names of the form's other fields.
     pub(crate) fn read(config: &mut Section<'_>, site: &Storage, taken: &[&str]) -> Self {
         let mut slugs: Vec<String> = Vec::new();
         let mut defaults = 0;
@@ -73,7 +73,7 @@ impl Profiles {
         self.0.iter().filter(|profile| profile.groups.is_empty() || user.is_in_any(&profile.groups))
     }
 
-    /// The one that is marked where this user may have it, else the first they may.
+    /// The profile that is marked as default if this user may choose it, or else the first that they may choose.
     fn default(&self, user: &User) -> Result<&Profile, Error> {
         let marked = self.open_to(user).find(|profile| profile.default);
         let found = marked.or_else(|| self.open_to(user).next());
@@ -86,7 +86,8 @@ impl Profiles {
         found.ok_or_else(|| Error::invalid(PROFILE, format!("`{slug}` is not offered to you")))
     }
 
-    /// What the options choose, in the order in which it is applied; nothing where the site has no profiles.
+    /// The overrides of the chosen profile and options, in the order in which they apply; empty if the site has no
+    /// profiles.
     pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Vec<Chosen>, Error> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -100,7 +101,7 @@ impl Profiles {
     }
 }
 
-/// What a profile, or a choice within it, changes about the lab.
+/// The overrides of a profile, or of a choice within it.
 pub(crate) struct Chosen(Overrides);
 
 impl Chosen {

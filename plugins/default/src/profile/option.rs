@@ -6,10 +6,10 @@ use wasmspawner_sdk::{Error, Options, Section};
 use super::overrides::Overrides;
 use super::unlisted::Unlisted;
 
-/// The choice of something that is typed in.
+/// The choice that stands for a typed value.
 const UNLISTED: &str = "unlisted-choice";
 
-/// One of the `profile_options`: something further to choose within a profile.
+/// One of the `profile_options`: a further choice within a profile.
 pub(super) struct ProfileOption {
     display_name: Option<String>,
     choices: BTreeMap<String, OptionChoice>,
@@ -54,13 +54,13 @@ impl ProfileOption {
         option
     }
 
-    /// The choice that is marked, else the first; `None` when everything is typed in.
+    /// The choice that is marked as default, or else the first; `None` if the value can only be typed.
     fn default(&self) -> Option<&str> {
         let marked = self.choices.iter().find(|(_, choice)| choice.default);
         marked.or_else(|| self.choices.iter().next()).map(|(name, _)| name.as_str())
     }
 
-    /// The fields, which `key` names and `condition` shows.
+    /// The fields of the option. `key` is the name of the first. They are shown while the field `profile` is `slug`.
     pub(super) fn fields(&self, name: &str, key: &str, (profile, slug): (&str, &str)) -> Vec<Field> {
         let label = self.display_name.as_deref().unwrap_or(name);
         let mut fields = Vec::new();
@@ -81,7 +81,7 @@ impl ProfileOption {
         fields
     }
 
-    /// Who gives only a text means it.
+    /// A submission with a typed value but without a choice means the typed value.
     pub(super) fn imply_unlisted(&self, key: &str, submission: &mut Options) {
         let typed = submission.text(&typed_key(key)).is_some_and(|text| !text.is_empty());
         if typed && submission.get(key).is_none() && self.unlisted.is_some() && !self.choices.is_empty() {
@@ -89,7 +89,7 @@ impl ProfileOption {
         }
     }
 
-    /// What the options choose.
+    /// The overrides of the chosen or typed value.
     pub(super) fn chosen(&self, name: &str, options: &Options) -> Result<Overrides, Error> {
         let chosen = options.text(name).or_else(|| self.default()).unwrap_or(UNLISTED);
         if let Some(choice) = self.choices.get(chosen) {
@@ -106,7 +106,7 @@ impl ProfileOption {
     }
 }
 
-/// The field of what is typed in, beside the field `key` of the choice.
+/// The name of the field for the typed value that belongs to the field `key`.
 pub(super) fn typed_key(key: &str) -> String {
     format!("{key}--{UNLISTED}")
 }

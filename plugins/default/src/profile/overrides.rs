@@ -18,16 +18,16 @@ pub(super) struct Written<'a> {
     pub(super) text: &'a mut String,
 }
 
-/// What becomes of a text, and whether a user may have typed a part of it.
+/// How template fields in a text are expanded, and whether a part of the text may be typed by a user.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reading {
-    /// It stays as it is. A part may be typed.
+    /// No fields are expanded. A user may type a part of it.
     Plain,
-    /// Fields are filled in here. A part may be typed.
+    /// This policy expands fields. A user may type a part of it.
     Template,
-    /// Fields are filled in here; all of it is the operator's.
+    /// This policy expands fields. The whole text is the operator's.
     Site,
-    /// Fields are filled in by the service; all of it is the operator's.
+    /// The service expands fields. The whole text is the operator's.
     Service,
 }
 
@@ -52,12 +52,12 @@ fn literal(value: &mut EnvValue) -> Option<&mut String> {
     }
 }
 
-/// Settings that JupyterHub gives a lab as variables.
+/// Settings that JupyterHub passes to a lab as environment variables.
 const SETTINGS: [(&str, &str); 2] =
     [("default_url", "JUPYTERHUB_DEFAULT_URL"), ("notebook_dir", "JUPYTERHUB_ROOT_DIR")];
 
-/// A `kubespawner_override`: maps are merged into what was said before, where `null` takes an entry away; everything
-/// else replaces it.
+/// A `kubespawner_override`. Maps are merged into earlier ones, where `null` removes an entry; all other values replace
+/// earlier ones.
 #[derive(Clone, Default)]
 pub(super) struct Overrides {
     image: Option<String>,
@@ -114,14 +114,14 @@ impl Overrides {
         overrides
     }
 
-    /// Overrides in which nothing is typed.
+    /// Reads overrides that contain no typed value.
     pub(super) fn read_listed(entry: &mut Section<'_>) -> Self {
         let mut overrides = Self::read(entry);
         overrides.check_templates(entry);
         overrides
     }
 
-    /// A volume that only the site's own `mounts` or these name must be there.
+    /// Checks that every volume exists that the mounts of the site or of these overrides use.
     pub(super) fn check_volumes(&self, entry: &mut Section<'_>, site: &crate::storage::Storage) {
         let names = |volumes: &[Volume]| volumes.iter().map(|volume| volume.name.clone()).collect::<Vec<_>>();
         let known = names(self.volumes.value().unwrap_or(&site.volumes));
@@ -140,7 +140,7 @@ impl Overrides {
         }
     }
 
-    /// Changes what was said so far about the lab.
+    /// Applies the overrides to a lab.
     pub(super) fn apply(&self, lab: &mut Customization) {
         if let Some(reference) = &self.image {
             lab.image = Some(Image::new(reference));
@@ -183,7 +183,7 @@ impl Overrides {
         }
     }
 
-    /// Every text that somebody may want to be different for each lab.
+    /// All texts that may differ from lab to lab.
     pub(super) fn texts(&mut self) -> Vec<Written<'_>> {
         let mut texts = Texts(Vec::new());
         texts.add("image", Reading::Plain, &mut self.image);
@@ -203,14 +203,14 @@ impl Overrides {
         texts.0
     }
 
-    /// Notes the templates that are none.
+    /// Reports texts that are not valid templates.
     pub(super) fn check_templates(&mut self, entry: &Section<'_>) {
         for text in self.texts().iter().filter(|text| text.reading != Reading::Plain) {
             entry.check_template(text.key, text.text);
         }
     }
 
-    /// The same with the lab's fields filled in.
+    /// The same overrides with the lab's fields expanded.
     pub(super) fn filled(&self) -> Result<Self, Error> {
         let mut filled = self.clone();
         for text in filled.texts() {
@@ -226,8 +226,8 @@ impl Overrides {
     }
 }
 
-/// KubeSpawner makes a lab's claim whatever volumes it has. Here a volume says how its claim is made; who replaces the
-/// volumes and names the same claim still means that one.
+/// KubeSpawner creates a lab's claim whatever volumes the lab has. In this policy the volume says how its claim is
+/// created. If a profile replaces the volumes and refers to the same claim, the claim is still created as before.
 fn keep_claims_made(before: &[Volume], volumes: &mut [Volume]) {
     let claim = |volume: &Volume| match &volume.source {
         VolumeSource::Claim(claim) => Some(claim.clone()),
@@ -257,7 +257,7 @@ fn list<T: Clone>(
     if entry.has(key) { Change::Set(list) } else { Change::Keep }
 }
 
-/// A program and its arguments; a text alone is a program.
+/// A program with its arguments. A text means a program without arguments.
 fn command(entry: &mut Section<'_>, key: &'static str) -> Option<Vec<String>> {
     let value: Value = entry.optional(key)?;
     let words = match &value {
@@ -292,7 +292,7 @@ fn environment(entry: &mut Section<'_>) -> BTreeMap<String, Option<EnvValue>> {
     variables
 }
 
-/// Kubernetes wants guarantee and limit of an extended resource to be the same.
+/// Kubernetes requires guarantee and limit of an extended resource to be the same.
 fn extended(entry: &mut Section<'_>) -> BTreeMap<String, Option<u64>> {
     let mut amounts = counts(entry, "extra_resource_limits");
     for (name, guarantee) in counts(entry, "extra_resource_guarantees") {

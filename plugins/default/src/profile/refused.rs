@@ -1,7 +1,7 @@
 use serde_json::Value;
 use wasmspawner_sdk::Section;
 
-/// Keys of KubeSpawner that an override cannot have here, and what to do instead.
+/// Keys of KubeSpawner that are not supported in an override, and what to do instead.
 const REFUSED: [(&[&str], &str); 9] = [
     (
         &["http_timeout", "env_keep", "ssl_alt_names", "consecutive_failure_limit"],
@@ -58,7 +58,7 @@ const REFUSED: [(&[&str], &str); 9] = [
     ),
 ];
 
-/// Notes every key that would be without effect.
+/// Reports all keys that would have no effect.
 pub(super) fn refuse(entry: &mut Section<'_>) {
     for (key, remedy) in REFUSED.iter().flat_map(|(keys, remedy)| keys.iter().map(move |key| (*key, *remedy)))
     {

@@ -1,5 +1,5 @@
-/// The slug that KubeSpawner makes of a display name: ASCII letters and digits in lower case, `-` for the rest.
-/// `None` where it would transliterate letters of other alphabets, or nothing would be left.
+/// The slug that KubeSpawner derives from a display name: ASCII letters and digits in lower case, and `-` for all else.
+/// `None` if KubeSpawner would transliterate letters of other alphabets, or if nothing would be left.
 pub(super) fn slug(display_name: &str) -> Option<String> {
     if display_name.chars().any(|char| !char.is_ascii() && char.is_alphanumeric()) {
         return None;

@@ -33,7 +33,7 @@ fn env(pod: &Customization) -> Vec<(&str, &str)> {
     literals
 }
 
-/// The problems of a site with one profile, which has `extra`; each as `pointer: message`.
+/// The problems of a site with one profile that has the keys `extra`; each as `pointer: message`.
 fn problems(extra: &Value) -> Vec<String> {
     let mut profile = json!({"display_name": "P"});
     profile.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -314,7 +314,7 @@ fn profiles_that_cannot_be_offered_are_refused() {
     );
 }
 
-/// As for the keys of the whole configuration: the schema names those that are read.
+/// The schema of an override has exactly the keys that are read.
 #[test]
 fn the_schema_has_every_override() {
     let schema: Value = serde_json::from_str(include_str!("../../schema.json")).unwrap();

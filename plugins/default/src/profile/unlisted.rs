@@ -6,12 +6,12 @@ use wasmspawner_sdk::{Error, Section};
 use super::overrides::{Overrides, Reading, Written};
 use crate::template;
 
-/// Where what the user typed goes.
+/// The placeholder for the typed value.
 const PLACE: &str = "{value}";
-/// Characters that may be typed.
+/// Largest length of a typed value in characters.
 const LONGEST: u32 = 512;
 
-/// A choice that the user types in.
+/// A choice whose value the user types.
 pub(super) struct Unlisted {
     display_name: Option<String>,
     pub(super) name_in_choices: String,
@@ -21,7 +21,7 @@ pub(super) struct Unlisted {
 }
 
 impl Unlisted {
-    /// `None` where it is not enabled.
+    /// Reads the choice; `None` if it is not enabled.
     pub(super) fn read(entry: &mut Section<'_>) -> Option<Self> {
         let enabled = entry.or_default("enabled");
         let mut unlisted = Self {
@@ -42,7 +42,7 @@ impl Unlisted {
         enabled.then_some(unlisted)
     }
 
-    /// The typed value goes somewhere, and everywhere the operator wrote.
+    /// Checks that the typed value is used, and only where it may be used.
     fn check_places(&mut self, entry: &mut Section<'_>) {
         let written = entry.optional::<Value>("kubespawner_override").as_ref().map_or(0, places);
         let texts = self.overrides.texts();
@@ -75,8 +75,8 @@ impl Unlisted {
         }
     }
 
-    /// The overrides with `typed` in their places. It is put in once, after everything else was read: a `{value}`, or
-    /// any other field, in what was typed is just text.
+    /// The overrides with the typed value in its places. It is inserted last and only once: a `{value}`, or any other
+    /// field, in the typed text is plain text.
     pub(super) fn with(&self, field: &str, typed: &str) -> Result<Overrides, Error> {
         self.accept(typed).map_err(|message| Error::invalid(field, message))?;
         let mut overrides = self.overrides.clone();
@@ -105,7 +105,7 @@ impl Unlisted {
     }
 }
 
-/// Overrides in which something is typed.
+/// Reads overrides that contain a typed value.
 fn overrides(entry: &mut Section<'_>) -> Overrides {
     let mut overrides = Overrides::read(entry);
     if entry.is_check() {
@@ -118,12 +118,12 @@ fn overrides(entry: &mut Section<'_>) -> Overrides {
     overrides
 }
 
-/// What the operator wrote around what is typed.
+/// The operator's texts before, between and after the typed values.
 fn pieces_of(reading: Reading, text: &str) -> Vec<&str> {
     if reading.may_be_typed() { pieces(text) } else { vec![text] }
 }
 
-/// A text cut at its places. A doubled brace is a brace, as in any template.
+/// Splits a text at its placeholders. A doubled brace is a brace, as in any template.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -144,8 +144,8 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// A piece of the operator's with the lab's fields. Where KubeSpawner knows no fields but `{value}`, only braces are
-/// read.
+/// Expands the lab's fields in a piece of the operator's text. In texts for which KubeSpawner has no field except
+/// `{value}`, only doubled braces are replaced.
 fn fill(reading: Reading, piece: &str) -> Result<String, Error> {
     let mut text = piece.to_owned();
     match reading {
@@ -169,7 +169,7 @@ fn check(entry: &Section<'_>, key: &str, reading: Reading, piece: &str) {
     }
 }
 
-/// How many texts have a place, in values and names alike.
+/// Number of texts with a placeholder, among values and names.
 fn places(value: &Value) -> usize {
     match value {
         Value::String(text) => usize::from(pieces(text).len() > 1),
@@ -181,8 +181,8 @@ fn places(value: &Value) -> usize {
     }
 }
 
-/// The expression, matching all of a text or nothing of it. It must stand on its own first, so that no bracket of it
-/// pairs with one of ours.
+/// Compiles the expression so that it must match the whole text. It is first compiled alone, so that none of its
+/// brackets can pair with a bracket that is added here.
 fn whole(pattern: &str) -> Result<Regex, String> {
     let problem = |error: regex_lite::Error| {
         format!(
@@ -193,7 +193,8 @@ fn whole(pattern: &str) -> Result<Regex, String> {
     Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(problem)
 }
 
-/// Characters that an image reference is made of, as the service checks them; here a user can still be told.
+/// True if the text has only characters of image references, as the service checks them. The policy checks it first,
+/// because it can still show an error to the user.
 fn may_be_an_image(reference: &str) -> bool {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     reference.starts_with(|first: char| first.is_ascii_alphanumeric()) && reference.bytes().all(good)

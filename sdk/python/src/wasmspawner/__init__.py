@@ -1,4 +1,4 @@
-"""JupyterHub's side of wasmspawner: a spawner that asks a service for labs and needs no cluster permissions itself."""
+"""A JupyterHub spawner that requests labs from the wasmspawner service and needs no permissions on the cluster."""
 
 from .spawner import WasmSpawner
 

@@ -1,4 +1,4 @@
-"""The service's REST API, for as many labs at once as the Hub has users."""
+"""The client of the service's REST API, for many labs at once."""
 
 import asyncio
 import atexit
@@ -23,15 +23,15 @@ from .sse import Event, EventStreamParser, StreamTooLong
 from .status_report import StatusReport
 
 _TERMINAL = frozenset(("complete", "failed"))
-# Ingresses close idle connections after 60 to 75 seconds. A connection that is closed by the other side just as a
-# request is sent on it costs an attempt, and for a spawn the certainty whether it was accepted.
+# Ingresses close idle connections after 60 to 75 seconds. If the other side closes a connection just when a request is
+# sent on it, the request fails, and it is unknown whether a spawn was accepted.
 _KEEPALIVE_SECONDS = 15
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """How to reach the service. All times in seconds."""
+    """How to reach the service. All times are in seconds."""
 
     api_url: str
     ca_file: str = ""
@@ -46,7 +46,7 @@ class ClientOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A 2xx or 3xx, read to its end."""
+    """A complete answer with status 2xx or 3xx."""
 
     status: int
     body: bytes
@@ -56,9 +56,9 @@ class Answer:
 class ServiceClient:
     """One connection pool for all spawners of a Hub.
 
-    Event streams live as long as a spawn and are not counted. Requests that a user waits for are bounded by
-    `max_requests`, so that a thousand spawns neither starve each other's streams nor open a thousand connections more.
-    Polls have slots of their own, `max_status_requests`: nobody waits behind them.
+    Event streams last as long as a spawn and are not limited. `max_requests` limits the requests that users wait for,
+    so that a thousand spawns do not open a thousand further connections. Polls have a separate limit,
+    `max_status_requests`, so that users do not wait for them.
     """
 
     _shared: ClassVar[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ClientOptions, "ServiceClient"]]] = (
@@ -86,7 +86,7 @@ class ServiceClient:
 
     @classmethod
     def shared(cls, options: ClientOptions) -> "ServiceClient":
-        """The running loop's client for these options."""
+        """The client of the running event loop for these options."""
         clients = cls._shared.setdefault(asyncio.get_running_loop(), {})
         if options not in clients:
             clients[options] = cls(options)
@@ -96,7 +96,7 @@ class ServiceClient:
         """Close all connections."""
         await self._session.close()
 
-    # The routes
+    # Routes
 
     async def spawn_form(self, lab: Lab, token: str) -> str:
         """The user's options form, an HTML fragment."""
@@ -104,7 +104,7 @@ class ServiceClient:
         return answer.body.decode("utf-8", "replace")
 
     async def spawn(self, lab: Lab, token: str, options: Mapping[str, Any], env: Mapping[str, str]) -> None:
-        """Queue a new lab; one attempt. Raises `Refused` with status 409 where there is one already.
+        """Request a new lab, in one attempt. Raises `Refused` with status 409 if there is one already.
 
         After an `Unreachable` that is not `unsent` the lab may be starting all the same.
         """
@@ -112,15 +112,15 @@ class ServiceClient:
         await self._request("POST", f"{lab.path}/spawn", token, body)
 
     async def lab(self, lab: Lab, token: str) -> LabState | None:
-        """The lab's state, None if there is no lab. Asks again while the service is away."""
+        """The lab's state; None if there is no lab. Repeats the request while the service is not reachable."""
         return await self._lab_state(self._patiently("GET", lab.path, token))
 
     async def lab_now(self, lab: Lab, token: str) -> LabState | None:
-        """As `lab`, in one attempt."""
+        """Like `lab`, in one attempt."""
         return await self._lab_state(self._request("GET", lab.path, token))
 
     async def polled_lab(self, lab: Lab, token: str) -> LabState | None:
-        """As `lab`, in one attempt and with the slots of those who come again anyway."""
+        """Like `lab`, in one attempt and within the limit of polls."""
         return await self._lab_state(self._request("GET", lab.path, token, slots=self._status_slots))
 
     async def _lab_state(self, request: Awaitable[Answer]) -> LabState | None:
@@ -136,10 +136,11 @@ class ServiceClient:
             raise Unreachable("the answer about a lab is not understood") from error
 
     async def lab_status(self, token: str, since: str = "") -> StatusReport | None:
-        """All labs, or those that changed since a revision; one attempt. None if the service has no such route."""
+        """All labs, or those that changed since a revision; one attempt. None if the service does not have this
+        route."""
         path = f"/lab-status?since={quote(since, safe='')}" if since else "/lab-status"
         try:
-            # There is one at a time: it need not queue up with the polls that wait for it.
+            # Only one such request runs at a time, and polls wait for it, so it does not count towards their limit.
             answer = await self._request("GET", path, token, slots=nullcontext())
         except Refused as error:
             if error.status in (404, 405):
@@ -164,7 +165,8 @@ class ServiceClient:
         return True
 
     async def release_volumes(self, lab: Lab, token: str) -> tuple[list[str], list[str]]:
-        """Delete what volumes of a deleted server may go. The names of the deleted and of the kept ones."""
+        """Delete the volumes of a deleted server, as far as policies allow. Returns the names of deleted and of kept
+        volumes."""
         answer = await self._patiently("DELETE", f"{lab.path}/volumes", token)
         try:
             body = json.loads(answer.body)
@@ -175,11 +177,11 @@ class ServiceClient:
     async def events(
         self, lab: Lab, token: str, *, give_up_after: float = math.inf
     ) -> AsyncGenerator[list[Event], None]:
-        """The current operation's events, in batches of one network read, to its `complete` or `failed`.
+        """The current operation's events up to `complete` or `failed`, in batches of one network read.
 
-        Survives broken connections and restarts of the service: it resumes after the last event received, and raises
-        what went wrong only after `give_up_after` seconds without a new one. Raises `Refused` at once when the service
-        says that this stream is not to be had.
+        Resumes after the last event received when a connection breaks or the service restarts. Raises the last error
+        only after `give_up_after` seconds without a new event. Raises `Refused` at once if the service refuses the
+        stream.
         """
         parser = EventStreamParser()
         retries = None
@@ -219,10 +221,10 @@ class ServiceClient:
         except _BROKEN as error:
             raise Unreachable(f"GET {lab.path}/events: {error or type(error).__name__}") from error
 
-    # One request
+    # A single request
 
     async def _patiently(self, method: str, path: str, token: str) -> Answer:
-        """Ask again while the service is away (it restarts in seconds), for `retry_for` seconds."""
+        """Repeat a request for `retry_for` seconds while the service is not reachable (a restart takes seconds)."""
         retries = Retries(self.options.retry_for)
         while True:
             try:
@@ -239,7 +241,7 @@ class ServiceClient:
         *,
         slots: AbstractAsyncContextManager[None] | None = None,
     ) -> Answer:
-        # On a kept-alive connection that the other side had closed aiohttp itself repeats a GET or a DELETE once.
+        # aiohttp itself repeats a GET or DELETE once if the other side had closed a kept-alive connection.
         headers = {"Authorization": f"Bearer {token}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -264,7 +266,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> ServiceError:
     refused = Refused(response.status, body, {k.lower(): v for k, v in response.headers.items()})
     if response.status not in (502, 503, 504):
         return refused
-    # With 503 the request was not accepted. 502 and 504 are a proxy's, which may have passed it on.
+    # With 503 the service has not accepted the request. 502 and 504 come from a proxy, which may have forwarded it.
     message = f"{response.method} {response.url.path}: {refused}"
     return Unreachable(message, unsent=response.status == 503, retry_after=_retry_after(refused))
 
@@ -275,7 +277,8 @@ def _retry_after(refused: Refused) -> float:
 
 
 def _close_at_exit(reference: "weakref.ref[ServiceClient]") -> None:
-    """The Hub gives its spawners no chance to say goodbye; without one aiohttp fills the Hub's log."""
+    """Close connections at exit. The Hub does not notify its spawners, and aiohttp would log errors about open
+    connections."""
     if (client := reference()) is not None:
         with suppress(Exception):
             asyncio.run(client.close())

@@ -1,4 +1,4 @@
-"""What can go wrong between the Hub and the service, and how the Hub tells the user."""
+"""Errors between the Hub and the service, and how the Hub shows them to users."""
 
 import html
 import json
@@ -11,13 +11,13 @@ _UNREACHABLE = "The service that starts labs cannot be reached at the moment. Pl
 
 
 class ServiceError(Exception):
-    """Anything that kept the service from doing what it was asked."""
+    """The service could not do what was requested."""
 
 
 class Unreachable(ServiceError):
-    """No answer, or one from a service that is not ready (502, 503, 504): nothing is known about the lab.
+    """No answer, or one from a service that is not ready (502, 503, 504): the state of the lab is unknown.
 
-    `unsent`: the service did nothing about the request. `retry_after`: seconds it wants to be left alone.
+    `unsent` is true if the service has not begun the request. `retry_after` is the pause that it asks for, in seconds.
     """
 
     def __init__(self, message: str, *, unsent: bool = False, retry_after: float = 0.0) -> None:
@@ -27,7 +27,7 @@ class Unreachable(ServiceError):
 
 
 class Refused(ServiceError):
-    """The service answered, with a 4xx or 5xx of its own.
+    """The service answered with a 4xx or 5xx of its own.
 
     `problems` are `(location, message)` pairs, the location without its leading `body`/`options`.
     """
@@ -42,13 +42,14 @@ class Refused(ServiceError):
 
     @property
     def no_lab(self) -> bool:
-        """The service itself says that there is no such lab; not just any 404 of a proxy or a wrong `api_url`."""
+        """True if the service itself reports that there is no such lab; false for a 404 of a proxy or a wrong
+        `api_url`."""
         return self.status == 404 and "unknown_lab" in self.types
 
     @property
     def may_pass(self) -> bool:
-        """Another attempt may be answered differently: the service fails or is overloaded, or it was not the service
-        that answered (its errors all have a type) but a proxy before it."""
+        """True if another attempt may succeed: the service failed or is overloaded, or a proxy before it answered
+        (errors of the service always have a type)."""
         return self.status >= 500 or self.status == 429 or not any(self.types)
 
 
@@ -75,9 +76,9 @@ def _line(location: str, message: str) -> str:
 
 
 class LabError(web.HTTPError):
-    """An error with a text for the user, that JupyterHub shows on the spawn form, the progress page and in its API.
+    """An error with a text for the user. JupyterHub shows it on the spawn form, the progress page and in its API.
 
-    `headers` are sent along by the Hub (`Retry-After`).
+    The Hub adds `headers` to its answer (`Retry-After`).
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class LabError(web.HTTPError):
 
 
 def for_user(error: ServiceError, doing: str) -> LabError:
-    """The error as the Hub should raise it. `doing` names the attempt for the log: "starting the lab of ada"."""
+    """The error that the Hub should raise. `doing` describes the attempt in the log: "starting the lab of ada"."""
     log_message = f"{doing}: {error}"
     if not isinstance(error, Refused):
         return LabError(503, _UNREACHABLE, log_message=log_message)

@@ -5,13 +5,13 @@ from urllib.parse import quote
 
 
 def _segment(name: str) -> str:
-    """A name as one path segment; `.` and `..` too, which `quote` leaves alone and proxies resolve."""
+    """A name as one path segment. Also quotes `.` and `..`, which `quote` leaves unchanged and proxies resolve."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Which lab: a user's default server (`server` is "") or one of their named ones."""
+    """Identifies a lab: a user's default server (`server` is "") or one of their named servers."""
 
     user: str
     server: str = ""
@@ -21,11 +21,11 @@ class Lab:
 
     @property
     def path(self) -> str:
-        """The lab's resource, below the API's base."""
+        """The path of the lab, relative to the API's base URL."""
         path = f"/labs/{_segment(self.user)}"
         return f"{path}/servers/{_segment(self.server)}" if self.server else path
 
     @property
     def form_path(self) -> str:
-        """The user's spawn form, below the API's base."""
+        """The path of the user's spawn form, relative to the API's base URL."""
         return f"/spawn-form/{_segment(self.user)}"

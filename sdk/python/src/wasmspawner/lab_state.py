@@ -1,4 +1,4 @@
-"""What the service says about one lab."""
+"""The state of one lab as the service reports it."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _ALIVE = frozenset(("starting", "running", "terminating"))
 
 @dataclass(frozen=True, slots=True)
 class LabState:
-    """One answer about a lab. `status` may be a word of a later version of the service."""
+    """The state of a lab at one time. `status` may be a value that only a later version of the service has."""
 
     status: str
     pod: str = ""
@@ -20,28 +20,28 @@ class LabState:
     reason: str = ""
     message: str = ""
     age: float | None = None
-    """Seconds since its spawn began, by the service's own clock; None where it does not say."""
+    """Seconds since the lab's spawn began, by the clock of the service; None if the service does not report it."""
 
     @property
     def alive(self) -> bool | None:
-        """Whether the lab is there. None: this version does not know the status, which says nothing at all."""
+        """Whether the lab exists. None if this version does not know the status."""
         if self.stopped or self.status == "failed":
             return False
         return True if self.status in _ALIVE else None
 
     @property
     def stopped(self) -> bool:
-        """Nothing of it runs any more, although other objects of it may still be removed."""
+        """True if the lab's pod is gone, although other objects may still be being deleted."""
         return self.status in ("failed", "terminating") and self.pod == "missing"
 
     @property
     def interrupted(self) -> bool:
-        """Its spawn failed for no other reason than that the service restarted."""
+        """True if the spawn failed only because the service restarted."""
         return self.status == "failed" and self.reason == "Interrupted"
 
     @classmethod
     def of(cls, entry: Any, now: datetime | None = None) -> "LabState":
-        """The state in an object of the API. Raises `ValueError` for anything that is not one."""
+        """The state in an object of the API. Raises `ValueError` for any other object."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("status"), str):
             raise ValueError("a lab without a status")
         texts = {name: str(entry.get(name) or "") for name in ("pod", "url", "reason", "message")}

@@ -13,10 +13,10 @@ from .retries import Retries
 
 
 class LabStop:
-    """Stops one lab: asks, follows the events, and looks whether the lab is gone, until it is.
+    """Stops one lab: requests a stop, follows its events and reads the lab, repeatedly until the lab is gone.
 
-    An answer that is lost, a stream that ends and a service that is away decide nothing; after `timeout` seconds the
-    last trouble becomes the error. `token` is called for every request, since the Hub's may change meanwhile.
+    Lost answers, ended streams and an unreachable service are tolerated for `timeout` seconds; then the last error is
+    raised. `token` is called for every request, because the Hub's token may change.
     """
 
     def __init__(self, client: ServiceClient, lab: Lab, token: Callable[[], str], timeout: float) -> None:
@@ -57,13 +57,13 @@ class LabStop:
                 lab = await self._client.lab_now(self._lab, self._token())
                 if lab is None or lab.stopped:
                     return
-                # A stop that is known to be under way is only followed.
+                # If the lab is being stopped already, only follow the events.
                 ask = lab.status != "terminating"
                 self._note(lab, log)
             except ServiceError as error:
                 trouble = self._put_up_with(error)
             await retries.pause(trouble)
-            log = ProgressLog()  # a stream that is opened again begins with what has been shown already
+            log = ProgressLog()  # a stream that is opened again repeats events that were shown already
 
     async def _follow(self, log: ProgressLog) -> None:
         patience = self._client.options.retry_for
@@ -73,11 +73,11 @@ class LabStop:
                     if await log.apply(batch):
                         return
         except Refused as error:
-            if not error.no_lab:  # the record went with the lab before the stream was opened
+            if not error.no_lab:  # the record was deleted with the lab before the stream was opened
                 raise
 
     def _put_up_with(self, error: ServiceError) -> ServiceError:
-        """Remember what is wrong, or raise it if trying again is in vain."""
+        """Remember the error, or raise it if another attempt cannot succeed."""
         if isinstance(error, Refused) and not error.may_pass:
             raise error
         self._trouble = for_user(error, "the last attempt")

@@ -1,4 +1,4 @@
-"""The spawn form's submission, as the service takes it."""
+"""Converts a submitted spawn form to the options that the service expects."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,13 +9,13 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def options_from_form(form: Mapping[str, Sequence[Any]]) -> dict[str, str | bool]:
-    """Single values out of a form's lists; `"true"` and `"false"` become booleans.
+    """Convert a form's lists to single values; `"true"` and `"false"` become booleans.
 
-    Raises `LabError` (400) for a field submitted more than once, not at all, or as a file.
+    Raises `LabError` (400) for a field that was submitted more than once, without a value, or as a file.
     """
     options: dict[str, str | bool] = {}
     for key, values in form.items():
-        if key == "_xsrf":  # JupyterHub's own
+        if key == "_xsrf":  # JupyterHub's own field
             continue
         if len(values) != 1:
             raise LabError(400, f"{key}: expected one value, got {len(values)}")

@@ -1,4 +1,4 @@
-"""What the Hub's spawn page shows: the service's events turned into JupyterHub's progress events."""
+"""Converts the service's events to JupyterHub's progress events for the spawn page."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -6,18 +6,18 @@ from typing import Any
 
 from .sse import Event
 
-# The Hub keeps the log in its database between restarts; a stream that never settles must not grow it for ever.
+# The Hub stores the log in its database between restarts, so its size must be limited.
 _KEPT_EVENTS = 200
 
 ProgressEvent = dict[str, Any]
 
 
 class ProgressLog:
-    """The log of one operation (a start or a stop) on one lab, and who waits for it.
+    """The log of one operation (a start or a stop) on one lab, and its waiting readers.
 
-    The conversion is that of the specification: `progress` only moves the number; `info` and `error` are shown with
-    the last number seen; `complete` and `failed` end the operation at 100. These two are shown by `end`: before that,
-    the operation may still be asked for again (`go_on`).
+    The conversion is that of SQR-066: `progress` only changes the percentage; `info` and `error` are shown with the
+    last percentage; `complete` and `failed` end the operation at 100. `end` shows the last two, because before that the
+    operation may still be requested again (`go_on`).
     """
 
     def __init__(self) -> None:
@@ -31,16 +31,16 @@ class ProgressLog:
 
     @property
     def failed(self) -> bool:
-        """The service's last word is that the operation failed."""
+        """True if the service's final event is that the operation failed."""
         return self._outcome is not None and self._outcome.type == "failed"
 
     @property
     def failure(self) -> str:
-        """Why it failed, for the user."""
+        """Why the operation failed, as a text for the user."""
         return self.last_error or (self._outcome.data if self._outcome else "") or "Operation failed"
 
     async def apply(self, batch: Iterable[Event]) -> bool:
-        """Take the events of one network read; wake the readers once. True when the service has said its last word."""
+        """Apply the events of one network read, and wake the readers once. True if the final event is among them."""
         async with self._changed:
             before = len(self.events)
             for event in batch:
@@ -54,7 +54,7 @@ class ProgressLog:
             return
         match event.type:
             case "progress":
-                # A number the bar cannot show is not worth failing a spawn for.
+                # An invalid percentage is ignored; a spawn should not fail because of it.
                 if event.data.strip().isdecimal():
                     self.progress = max(self.progress, min(int(event.data), 100))
             case "info":
@@ -65,13 +65,13 @@ class ProgressLog:
             case "complete" | "failed":
                 self._outcome = event
             case _:
-                pass  # `stage` and types of later versions are for other clients
+                pass  # `stage`, and event types of later versions
 
     def _show(self, message: str) -> None:
         self.events.append({"progress": self.progress, "message": message})
 
     async def go_on(self, message: str) -> None:
-        """Tell the user that the operation is asked for again; its events follow in this log."""
+        """Show that the operation is requested again; its events are added to this log."""
         async with self._changed:
             self._outcome = None
             self.last_error = ""
@@ -79,7 +79,7 @@ class ProgressLog:
             self._changed.notify_all()
 
     async def end(self) -> None:
-        """Show how the operation ended, if the service has said so, and release the readers."""
+        """Show how the operation ended, if that is known, and release the readers."""
         async with self._changed:
             if self._outcome is not None and not self.complete:
                 self.progress = 100
@@ -88,7 +88,7 @@ class ProgressLog:
             self._changed.notify_all()
 
     async def follow(self) -> AsyncIterator[ProgressEvent]:
-        """Every event so far, then each new one, until the operation has ended."""
+        """Yield all events so far, then each new one, until the operation has ended."""
         seen = 0
         while True:
             async with self._changed:
@@ -96,7 +96,7 @@ class ProgressLog:
                     await self._changed.wait()
                 fresh = self.events[seen:]
                 ended = self.complete
-            # Yielded outside the lock: a slow browser must not hold up the spawn.
+            # Yielded outside the lock, so that a slow browser does not delay the spawn.
             for event in fresh:
                 yield dict(event)
             seen += len(fresh)
@@ -104,12 +104,12 @@ class ProgressLog:
                 return
 
     def to_state(self) -> dict[str, Any]:
-        """The log as JupyterHub stores it."""
+        """The log in the form that JupyterHub stores."""
         return {"events": self.events[-_KEPT_EVENTS:], "progress": self.progress, "complete": self.complete}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ProgressLog":
-        """The log as JupyterHub stored it."""
+        """A log from the form that JupyterHub stored."""
         log = cls()
         log.events = list(state.get("events", []))
         log.progress = int(state.get("progress", 0))

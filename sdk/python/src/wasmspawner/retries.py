@@ -10,13 +10,13 @@ _FEWEST_ATTEMPTS = 3
 
 
 def backoff(failures: int, *, first: float, longest: float) -> float:
-    """Seconds to wait after so many failures in a row: doubling, and spread so that a thousand clients do not return
-    in step."""
+    """Seconds to wait after this number of failures in a row. It doubles each time, with a random part so that a
+    thousand clients do not return at the same moment."""
     return min(first * 2 ** min(failures - 1, 10), longest) * random.uniform(0.5, 1.0)
 
 
 class Retries:
-    """The attempts at one thing, for `give_up_after` seconds from now, and three attempts at least."""
+    """Attempts at one thing: at least three, for `give_up_after` seconds from now."""
 
     def __init__(self, give_up_after: float = math.inf, *, first: float = 0.2, longest: float = 2.0) -> None:
         self._patience = give_up_after
@@ -26,11 +26,11 @@ class Retries:
         self._failures = 0
 
     async def pause(self, error: ServiceError | None) -> None:
-        """Wait before the next attempt, for as long as the service asks to; raise `error` when the time is up."""
+        """Wait before the next attempt, for as long as the service asks to. Raise `error` when the time is up."""
         self._failures += 1
         asked_for = error.retry_after if isinstance(error, Unreachable) else 0.0
         seconds = max(backoff(self._failures, first=self._first, longest=self._longest), asked_for)
-        # A busy Hub may find its timers expired before it has looked once: time alone is not enough.
+        # On a busy Hub the time may be up before the first attempt was answered, so the number of attempts counts, too.
         exhausted = (
             asyncio.get_running_loop().time() + seconds > self._give_up_at and self._failures >= _FEWEST_ATTEMPTS
         )

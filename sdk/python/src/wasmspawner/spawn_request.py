@@ -1,4 +1,4 @@
-"""Asking the service for a lab."""
+"""Requests a lab from the service."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -13,17 +13,18 @@ from .lab_stop import LabStop
 from .progress import ProgressLog
 from .retries import Retries
 
-# Started so many seconds before it was asked for, a lab still counts as the one asked for: the clocks of a proxy and of
-# the service may differ, and HTTP's dates have no fractions.
+# A lab that began up to this many seconds before the request still counts as the requested lab: the clocks of a proxy
+# and the service may differ, and HTTP dates have no fractions.
 _CLOCK_TOLERANCE = 2.0
 
 
 class SpawnRequest:
-    """One wish for a lab. It can be submitted again, with the same options, environment and token.
+    """One request for a lab. It can be submitted again, with the same options, environment and token.
 
-    A request may be accepted although its answer is lost. Sent again blindly it is refused because of the very lab it
-    started, which must not be taken for a left-over one. So after a lost answer the lab is read first: what began
-    since the request was first sent is ours, because the Hub starts a user's server one at a time.
+    The service may accept a request although its answer is lost. A repeated request would then be refused because of
+    the very lab that it started, which must not be mistaken for one left over from before. So after a lost answer the
+    lab is read first. A lab that began after the first request is the requested one, because the Hub runs one start at
+    a time.
     """
 
     def __init__(
@@ -46,7 +47,8 @@ class SpawnRequest:
         self._stop_timeout = stop_timeout
 
     async def submit(self) -> None:
-        """Ask until the service has accepted; its events are then those of this spawn. Raises `ServiceError`."""
+        """Repeat the request until it is accepted; then the lab's events are those of this spawn. Raises
+        `ServiceError`."""
         sent_at = asyncio.get_running_loop().time()
         while_away = Retries(self._client.options.retry_for)
         while_occupied = Retries(self._stop_timeout, longest=5.0)
@@ -65,7 +67,7 @@ class SpawnRequest:
             first = False
 
     async def _make_room(self, conflict: Refused, sent_at: float, *, first: bool) -> bool:
-        """End what is in the way of the spawn. True if that is the lab asked for. Raises all other refusals."""
+        """Stop a lab that prevents the spawn. True if it is the requested lab. Raises all other refusals."""
         stop = LabStop(self._client, self._lab, self._hub_token, self._stop_timeout)
         if "stop_in_progress" in conflict.types:
             await stop.wait()
@@ -75,8 +77,8 @@ class SpawnRequest:
         surely_left_over = first and "lab_exists" in conflict.types
         if not surely_left_over and await self._began_since(sent_at):
             return True
-        # JupyterHub starts a lab only when it knows of none: this one is left over (the Hub lost its database, a stop
-        # was cut short), and its API token no longer opens the Hub.
+        # JupyterHub starts a lab only if it knows of none. So this lab is left over (the Hub lost its database, or a
+        # stop was interrupted), and its API token is no longer valid at the Hub.
         get_logger().warning("Stopping the lab that %s already has, unknown to this Hub", self._lab)
         await stop.run(ProgressLog())
         return False

@@ -1,4 +1,4 @@
-"""The class JupyterHub loads: `c.JupyterHub.spawner_class = "wasmspawner"`."""
+"""The spawner class that JupyterHub loads: `c.JupyterHub.spawner_class = "wasmspawner"`."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ from .token_file import TokenFile
 
 
 class WasmSpawner(Spawner):
-    """Starts a user's lab by asking the wasmspawner service for it.
+    """Starts a user's lab by requesting it from the wasmspawner service.
 
     The service decides on images, sizes, quotas and volumes. `mem_limit`, `mem_guarantee`, `cpu_limit`,
     `cpu_guarantee`, `cmd` and `args` of this class are therefore not used.
@@ -137,7 +137,7 @@ class WasmSpawner(Spawner):
             raise TraitError(f"WasmSpawner.api_url is {proposal.value!r}; it must be an http(s) URL")
         return proposal.value.rstrip("/")
 
-    # Defaults of the base class that suit a process on the Hub's machine, not a pod.
+    # Defaults that differ from the base class, which is written for processes on the Hub's machine.
 
     @default("ip")
     def _ip_default(self) -> str:
@@ -149,11 +149,11 @@ class WasmSpawner(Spawner):
 
     @default("env_keep")
     def _env_keep_default(self) -> list[str]:
-        return []  # the Hub's PATH means nothing in a container
+        return []  # the Hub's PATH is of no use in a container
 
     @default("start_timeout")
     def _start_timeout_default(self) -> int:
-        return 630  # the service gives up by itself after 10 minutes, and says why
+        return 630  # the service ends a spawn after 10 minutes, and says why
 
     @default("options_form")
     def _options_form_default(self) -> Any:
@@ -161,7 +161,7 @@ class WasmSpawner(Spawner):
 
     @default("apply_user_options")
     def _apply_user_options_default(self) -> Any:
-        # The options go to the service as they are. JupyterHub 5.3 and later warn unless somebody claims them.
+        # The options are passed to the service unchanged. Without this, JupyterHub 5.3 and later log a warning.
         return lambda spawner, user_options: None
 
     def __init__(self, **kwargs: Any) -> None:
@@ -169,7 +169,7 @@ class WasmSpawner(Spawner):
         self._starting = False
         # When the last start or stop began or ended.
         self._operation_at = -math.inf
-        # What poll() last knew. A spawner that was neither started nor loaded has no lab.
+        # The last result of poll(). A spawner that was neither started nor loaded has no lab.
         self._last_status: int | None = 0
         super().__init__(**kwargs)
 
@@ -184,7 +184,7 @@ class WasmSpawner(Spawner):
         return form if form.strip() else ""
 
     def options_from_form(self, form_data: dict[str, list[Any]]) -> dict[str, Any]:
-        """Single values out of the form's lists, `"true"` and `"false"` as booleans."""
+        """Convert the form's lists to single values, `"true"` and `"false"` to booleans."""
         return options_from_form(form_data)
 
     # The lab
@@ -199,7 +199,7 @@ class WasmSpawner(Spawner):
             request = await self._spawn_request()
             await request.submit()
             if await self._was_interrupted(log):
-                # Nobody has to press the button again for a restart of the service.
+                # The user need not start the lab again because the service restarted.
                 await log.go_on("The service that starts labs was restarted. Starting your lab again.")
                 await request.submit()
                 await self._follow(log)
@@ -232,25 +232,25 @@ class WasmSpawner(Spawner):
         except Refused as error:
             if not error.no_lab:
                 raise
-            interrupted = True  # what was accepted a moment ago is not even recorded any more
+            interrupted = True  # the service has lost even the record of the accepted spawn
         return interrupted and self._log_of_operation is log
 
     async def _says_interrupted(self) -> bool:
         try:
             lab = await self._client.lab(self._lab, self._hub_token())
         except ServiceError:
-            return False  # the user is told why the spawn failed, not why that could not be read
+            return False  # show why the spawn failed, not why the lab could not be read
         return lab is not None and lab.interrupted
 
     async def _running_url(self) -> str:
         lab = await self._client.lab(self._lab, self._hub_token())
         if lab is None or lab.status != "running" or not lab.url:
-            # Somebody else stopped it in the meantime; the end of that operation is not the end of ours.
+            # Another caller stopped the lab in the meantime; the events are those of that stop.
             raise LabError(500, (lab and lab.message) or "The lab was stopped before it was ready.")
         return lab.url
 
     async def stop(self, now: bool = False) -> None:
-        """Stop the lab and wait until it is gone. `now` changes nothing: the grace period is the service's."""
+        """Stop the lab and wait until it is gone. `now` has no effect: the service decides the grace period."""
         log = self._new_log()
         self._touch()
         try:
@@ -263,7 +263,7 @@ class WasmSpawner(Spawner):
         self._last_status = 0
 
     async def delete_forever(self) -> None:
-        """Delete the volumes of a server that the Hub deletes, as far as the site's policies want that.
+        """Delete the volumes of a server that the Hub deletes, as far as the site's policies allow.
 
         A volume that another server of the user has used stays.
         """
@@ -275,7 +275,7 @@ class WasmSpawner(Spawner):
             self.log.info("Volumes of %s: deleted %s, kept %s", self._log_name, deleted, kept)
 
     async def _release_volumes(self) -> tuple[list[str], list[str]]:
-        # A stop ends with the lab's pod; what else there was of it, and uses the volumes, may go later.
+        # A stop ends when the lab's pod is gone. Its other objects, which may still use the volumes, can take longer.
         retries = Retries(self.stop_timeout, longest=5.0)
         while True:
             try:
@@ -294,20 +294,22 @@ class WasmSpawner(Spawner):
     async def poll(self) -> int | None:
         """None while there is a lab (starting, running, terminating), 0 if it failed or does not exist.
 
-        Only the service's word counts. When it is away, restarting or refuses the Hub's token, the last answer
-        stands: labs outlive the service, and a Hub that takes silence for death would stop them all.
+        Only an answer of the service changes the result. While the service is not reachable, restarts or refuses the
+        Hub's token, the last result is repeated: labs survive the service, and the Hub would otherwise stop all of
+        them.
         """
         if self._starting:
-            return None  # between start() and the service's acceptance there is no lab yet
+            return None  # between start() and its acceptance there is no lab yet
         operation_at = self._operation_at
         alive = await self._statuses.is_alive(self._lab, self._hub_token, since=operation_at)
-        # What was asked before a start or a stop is not believed after it.
+        # An answer to a request from before a start or a stop is not used afterwards.
         if alive is not None and operation_at == self._operation_at:
             self._last_status = None if alive else 0
         return None if self._starting else self._last_status
 
     async def get_url(self) -> str:
-        """The URL of a lab that runs since before this Hub; waits for one that is still starting."""
+        """The URL of a lab that has been running since before this Hub started; waits for a lab that is still
+        starting."""
         try:
             lab = await self._client.lab(self._lab, self._hub_token())
             if lab is not None and lab.status == "starting":
@@ -329,14 +331,14 @@ class WasmSpawner(Spawner):
         return f"{theirs.scheme}://{theirs.netloc}{self.server.base_url}"
 
     async def progress(self) -> AsyncIterator[ProgressEvent]:
-        """The events of the running start or stop, from its first, until it has ended."""
+        """The events of the start or stop under way, from the first, until it has ended."""
         async for event in self._log_of_operation.follow():
             yield event
 
     # State
 
     def get_state(self) -> dict[str, Any]:
-        """The progress of the last operation. JupyterHub takes a lab without state for one that does not exist."""
+        """The progress of the last operation. JupyterHub treats a spawner without state as one without a lab."""
         return {**super().get_state(), **self._log_of_operation.to_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -344,11 +346,11 @@ class WasmSpawner(Spawner):
         super().load_state(state)
         if "events" in state:
             self._log_of_operation = ProgressLog.from_state(state)
-            # Until the service says otherwise: the Hub would not have kept the state of a lab that was stopped.
+            # Until the service answers: the Hub would not have stored a state for a lab that was stopped.
             self._last_status = None if state["events"] else 0
 
     def clear_state(self) -> None:
-        """Forget the last operation."""
+        """Discard the last operation."""
         super().clear_state()
         self._log_of_operation = ProgressLog()
         self._last_status = 0
@@ -357,13 +359,13 @@ class WasmSpawner(Spawner):
         self._operation_at = asyncio.get_running_loop().time()
 
     def _new_log(self) -> ProgressLog:
-        # A reader may have come before start() was called (JupyterHub prepares for a while); it keeps its log.
+        # If a reader came before start() was called (JupyterHub needs a moment), keep the log that it reads.
         if self._log_of_operation.begun:
             self._log_of_operation = ProgressLog()
         self._log_of_operation.begun = True
         return self._log_of_operation
 
-    # Who asks whom
+    # Clients and tokens
 
     @property
     def _lab(self) -> Lab:

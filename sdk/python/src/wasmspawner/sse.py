@@ -1,4 +1,4 @@
-"""Server-sent events, as the WHATWG HTML standard parses them, fed with whatever pieces the network delivers."""
+"""Parses server-sent events as the WHATWG HTML standard defines, from pieces of any size."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
-    """One dispatched event."""
+    """One complete event."""
 
     type: str
     data: str
@@ -14,13 +14,13 @@ class Event(NamedTuple):
 
 
 class StreamTooLong(ValueError):
-    """A line, or the data of one event, grew beyond the limit: this is no event stream of ours."""
+    """A line, or the data of one event, is longer than the limit, so this is not an event stream of the service."""
 
 
 class EventStreamParser:
-    """Incremental parser: bytes in, finished events out.
+    """An incremental parser: takes bytes, returns complete events.
 
-    `last_event_id` and `retry` (seconds, None until the server states it) are what a reconnecting client needs.
+    A client needs `last_event_id` and `retry` (seconds; None until the server sends it) to reconnect.
     """
 
     def __init__(self, limit: int = 256 * 1024) -> None:
@@ -39,7 +39,7 @@ class EventStreamParser:
         self._size = 0
 
     def reconnected(self) -> None:
-        """Forget the half-received event of a broken connection; keep the id to resume from."""
+        """Discard the incomplete event of a broken connection; keep the id from which to resume."""
         self._id = self.last_event_id
         self._rest = b""
         self._started = False
@@ -47,11 +47,11 @@ class EventStreamParser:
         self._reset_event()
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """Take the next bytes and return the events they finish, in order."""
+        """Take the next bytes, and return the events that they complete, in order."""
         data = self._rest + chunk
         self._rest = b""
         if self._skip_newline and data:
-            # The previous piece ended between the two bytes of a CRLF.
+            # The previous bytes ended between the two characters of a CRLF.
             self._skip_newline = False
             data = data.removeprefix(b"\n")
         if not self._started:
@@ -75,7 +75,7 @@ class EventStreamParser:
 
     def _line(self, line: bytes, events: list[Event]) -> None:
         if not line:
-            # Only now: an event cut off after its id has not been received.
+            # Set only now: an event that is cut off after its id has not been received.
             self.last_event_id = self._id
             if self._data:
                 events.append(Event(self._type or "message", "\n".join(self._data), self.last_event_id))
@@ -94,4 +94,4 @@ class EventStreamParser:
             case b"retry" if value.isdigit() and len(value) < 10:
                 self.retry = int(value) / 1000
             case _:
-                pass  # a comment (empty name, the keepalive) or a field of a later standard
+                pass  # a comment (empty name, for keepalive), or a field of a later standard

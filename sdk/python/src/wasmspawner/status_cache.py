@@ -1,4 +1,4 @@
-"""The state of all labs of a Hub, for everybody who polls."""
+"""The states of all labs of a Hub, shared by all polls."""
 
 import asyncio
 import math
@@ -12,15 +12,15 @@ from .lab import Lab
 from .lab_state import LabState
 from .outage_log import OutageLog
 
-# An older service may be replaced by one that has the list while the Hub runs on.
+# The service may be replaced by a version that has this route while the Hub is running.
 _ASK_FOR_THE_LIST_AGAIN_AFTER = 300.0
 
 
 class StatusCache:
-    """Whether a lab is alive, by the service's list of all labs, which is asked for once an interval for all pollers.
+    """Whether a lab is alive, according to a list of all labs that is requested once per interval for all polls.
 
-    The list is believed only about labs that are alive. What it says nothing about, or that it failed, is asked about
-    by itself: no lab is reported as gone because of a list that is out of date.
+    The list is trusted only for labs that are alive. If it does not contain a lab, or the lab has failed, the lab
+    itself is read: a lab must not be reported as gone because a list is out of date.
     """
 
     _shared: ClassVar[weakref.WeakKeyDictionary[ServiceClient, dict[str, "StatusCache"]]] = weakref.WeakKeyDictionary()
@@ -38,16 +38,17 @@ class StatusCache:
 
     @classmethod
     def shared(cls, client: ServiceClient, credential: str) -> "StatusCache":
-        """The cache of all who use this client with the same credential (a token, or the file that it is in)."""
+        """The cache that is shared by all users of this client with the same credential (a token, or the file with
+        it)."""
         caches = cls._shared.setdefault(client, {})
         if credential not in caches:
             caches[credential] = cls(client)
         return caches[credential]
 
     async def is_alive(self, lab: Lab, token: Callable[[], str], since: float = -math.inf) -> bool | None:
-        """Whether there is such a lab, by an answer to a request that was made after `since` (the loop's time).
+        """Whether the lab exists, according to a request that was made after `since` (in the time of the event loop).
 
-        None when that is not known, because the service is away or says something that is not understood.
+        None if that is unknown, because the service is not reachable or its answer has an unknown form.
         """
         if self._has_list():
             await self._refresh_unless_after(max(since, self._now() - self._client.options.status_interval), token)
@@ -75,11 +76,12 @@ class StatusCache:
         return self._now() >= self._no_list_until
 
     async def _refresh_unless_after(self, instant: float, token: Callable[[], str]) -> None:
-        """Have the outcome of a request made at `instant` or later: the last one's, or that of one for all callers."""
+        """Return the outcome of a request that was made at `instant` or later: the last one, or a new one for all
+        callers."""
         while self._asked_at < instant:
             if self._refreshing is None:
                 self._refreshing = asyncio.create_task(self._refresh(token))
-            await asyncio.shield(self._refreshing)  # a poll that is cancelled leaves it to the others
+            await asyncio.shield(self._refreshing)  # if this poll is cancelled, the request continues for the others
 
     async def _refresh(self, token: Callable[[], str]) -> None:
         asked_at = self._now()

@@ -1,4 +1,4 @@
-"""What the service says about all labs at once."""
+"""The answer of the service about all labs."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from .lab_state import LabState
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """All labs (`complete`), or those that changed since the revision asked about; None for a lab that is gone."""
+    """All labs (`complete`), or those that changed since the given revision; None for a lab that is gone."""
 
     revision: str
     complete: bool
@@ -19,7 +19,7 @@ class StatusReport:
 
     @classmethod
     def of_answer(cls, body: bytes) -> "StatusReport":
-        """The report in an answer to `GET /lab-status`. Raises `ValueError` for anything that is not one."""
+        """The report in an answer to `GET /lab-status`. Raises `ValueError` for any other answer."""
         report = json.loads(body)
         match report:
             case {"revision": str(revision), "complete": bool(complete), "labs": list(entries)}:

@@ -7,7 +7,7 @@ from .errors import LabError
 
 
 class TokenFile:
-    """A token that may change while the Hub runs: the file is read again when its time of modification changes."""
+    """A token that may change while the Hub runs: the file is read again when its modification time changes."""
 
     _known: ClassVar[dict[str, tuple[int, str]]] = {}
 

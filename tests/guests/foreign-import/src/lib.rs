@@ -1,4 +1,4 @@
-//! Imports what no policy gets.
+//! A component with an import that no policy may have.
 #![cfg(target_arch = "wasm32")]
 #![allow(missing_docs, unsafe_code, clippy::pedantic, reason = "generated bindings")]
 

@@ -1,5 +1,4 @@
-//! A policy that does what its configuration says, all of it bad. The host must survive each `act` and name
-//! the policy.
+//! A policy that misbehaves as its configuration says. The host must survive each `act` and report the policy's name.
 
 #![cfg(target_arch = "wasm32")]
 #![expect(clippy::panic, reason = "it is what this guest is for")]

@@ -1,6 +1,6 @@
-//! A policy that gives each user the lab their name asks for: `fault.crash-loop` one that crashes,
-//! `pull.30s` one whose image takes that long, `act.loop` none, because the policy never answers. Everybody else gets
-//! an ordinary one. What the names mean is told by the simulated kubelet's annotations.
+//! A policy that chooses the lab by the username: `fault.crash-loop` gets a lab that crashes, `pull.30s` one whose
+//! image takes that long to pull, and for `act.loop` the policy never answers. All others get an ordinary lab.
+//! Annotations tell the simulated kubelet what to do.
 #![cfg(target_arch = "wasm32")]
 #![expect(clippy::panic, reason = "it is what this guest is for")]
 
@@ -59,14 +59,14 @@ fn ordinary() -> Customization {
     Customization { image: Some(image), ..Customization::default() }
 }
 
-/// A lab that answers for two seconds.
+/// A lab that has the fault after two seconds of running.
 fn later(fault: &str) -> Customization {
     let mut lab = staged("fault", fault);
     lab.annotations.extend(staged("fault-after", "2s").annotations);
     lab
 }
 
-/// The same, but the fault comes only once.
+/// A lab that has the fault only once, after two seconds of running.
 fn once(fault: &str) -> Customization {
     let mut lab = later(fault);
     lab.annotations.extend(staged("fault-times", "1").annotations);

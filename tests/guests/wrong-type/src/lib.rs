@@ -1,4 +1,4 @@
-//! Exports a hook under the right name with another type.
+//! A component that exports a hook under the right name with a wrong type.
 #![cfg(target_arch = "wasm32")]
 #![allow(missing_docs, unsafe_code, clippy::pedantic, reason = "generated bindings")]
 

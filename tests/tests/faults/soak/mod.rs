@@ -1,8 +1,8 @@
-//! Random schedules: people start and stop labs, others interfere, the API server fails, and the service is killed. At
-//! the end everything works again and is stopped; then nothing is left, and nothing is left open.
+//! Random schedules: users start and stop labs, other clients interfere, the API server fails, and the service is
+//! killed. At the end all faults and labs are removed; then no object may be left and no operation may be under way.
 //!
-//! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` says how many there are. Without either there are as many as fit in a
-//! minute, 50 at most.
+//! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` sets their number. Without either, as many run as fit into a minute, at
+//! most 50.
 
 mod run;
 mod schedule;
@@ -16,12 +16,12 @@ use serde_json::json;
 use crate::setup::Setup;
 use schedule::Schedule;
 
-/// Schedules in a test run, where nobody says how many.
+/// Default number of schedules in a test run.
 const RUNS: u64 = 50;
-/// No schedule begins later, where nobody says how many.
+/// Time after which no further schedule begins, by default.
 const TIME: Duration = Duration::from_mins(1);
-/// Schedules that go on at once, each with a cluster and a service of its own. In every other one
-/// namespaces stay when labs go.
+/// Number of schedules that run in parallel, each with its own cluster and service. Every other one has retained
+/// namespaces.
 const LANES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! One run: a schedule is carried out, and what is left at the end is judged.
+//! Runs a schedule, and checks what is left at the end.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use wasmspawner_tests::proxy::Rule;
 use super::schedule::{Schedule, Step, USERS};
 use crate::setup::{Setup, eventually, lab, stop};
 
-/// How long somebody waits for an answer before they give up; the service may go on with what they asked for.
+/// How long a user waits for an answer. The service may still carry out the request afterwards.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How long a moment is.
+/// How long [`Step::Await`] waits at most.
 const MOMENT: Duration = Duration::from_millis(400);
 
-/// Somebody who starts and stops a lab.
+/// A user who starts and stops a lab.
 struct Person {
     name: String,
     client: Client,
-    /// A stop was accepted, and no spawn was asked for since.
+    /// A stop was accepted, and no spawn was requested since.
     stopped: bool,
 }
 
-/// Carries a schedule out and judges what is left.
+/// Runs a schedule, and checks what is left.
 pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
     let mut people: Vec<Person> = (0..USERS)
         .map(|number| {
@@ -69,7 +69,7 @@ async fn take(setup: &mut Setup, people: &mut [Person], step: &Step) {
             person.stopped |= matches!(&answer, Ok(Ok(answer)) if answer.status == 202);
         }
         Step::Crash => {
-            // It is not ready again before it can reach its cluster.
+            // The service becomes ready only when it can reach its cluster.
             heal(setup).await;
             setup.service.crash_and_restart().await.unwrap();
         }
@@ -109,7 +109,7 @@ fn is_at_rest(lab: &Value) -> bool {
     matches!(lab["status"].as_str(), None | Some("running" | "failed"))
 }
 
-/// No operation of this user's goes on, and each stop that was begun has ended.
+/// Checks that the user has no operation under way, and that each stop that began has ended.
 async fn nothing_is_open(person: &Person, seed: u64) {
     let path = format!("{PREFIX}/labs/{}/history", person.name);
     let answer = person.client.get(&path).await.unwrap();

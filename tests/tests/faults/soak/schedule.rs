@@ -1,20 +1,20 @@
-//! What happens in a run, drawn from a seed.
+//! The random steps of a run, derived from a seed.
 
 use std::time::Duration;
 
 use wasmspawner_tests::proxy::Fault;
 
-/// How many people there are in a run.
+/// Number of users in a run.
 pub(crate) const USERS: usize = 3;
 
-/// What happens, in this order.
+/// The steps of a run, in order.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pub(crate) seed: u64,
     pub(crate) steps: Vec<Step>,
 }
 
-/// Something that happens. Users are numbered.
+/// One step of a run. Users are identified by numbers.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Spawn(usize),
@@ -24,13 +24,13 @@ pub(crate) enum Step {
     DeleteRecord(usize),
     DeletePod(usize),
     DeleteNamespace(usize),
-    /// A fault for requests like these, so many times.
+    /// A fault for requests that match the pattern, this number of times.
     Fault(&'static str, Fault, usize),
-    /// The API server cannot be reached.
+    /// The API server is not reachable.
     Outage,
     /// The API server works again.
     Heal,
-    /// The user's lab comes to rest, or a moment passes.
+    /// Wait until the user's lab has no operation under way, or for a moment.
     Await(usize),
 }
 
@@ -58,13 +58,13 @@ impl Schedule {
         Self { seed, steps }
     }
 
-    /// The name of a user; no other run has one of the same name.
+    /// The name of a user; it is different in every run.
     pub(crate) fn user(&self, number: usize) -> String {
         format!("s{}n{number}x", self.seed)
     }
 }
 
-/// A generator of numbers that need not be good ones: splitmix64.
+/// A simple generator of random numbers: splitmix64.
 struct Random(u64);
 
 impl Random {

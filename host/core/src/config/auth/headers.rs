@@ -1,4 +1,4 @@
-//! `auth.headers`: an ingress that has authenticated the caller (Gafaelfawr).
+//! `auth.headers`: callers are authenticated by an ingress (Gafaelfawr).
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::access::{Scope, ScopeSet};
 use crate::names::Username;
 
 /// Callers come through an ingress that sets `X-Auth-Request-User` and, where it delegates, `X-Auth-Request-Token`.
-/// What else is to be known is asked of Gafaelfawr with that token.
+/// With that token the service asks Gafaelfawr for the user's numbers, groups and scopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeadersAuth {
-    /// Gafaelfawr's base URL; `/auth/api/v1/user-info` and `/auth/api/v1/token-info` are asked below it.
+    /// Gafaelfawr's base URL. The service requests `/auth/api/v1/user-info` and `/auth/api/v1/token-info` below it.
     pub url: BaseUrl,
-    /// Where the ingress connects from. Requests from elsewhere are refused whatever their headers say.
+    /// Addresses that the ingress connects from. A request from any other address is refused, whatever its headers are.
     pub trusted_peers: Vec<PeerRange>,
-    /// How long an answer about a token is believed; at most an hour.
+    /// How long Gafaelfawr's answer about a token is cached; at most an hour.
     #[serde(default = "default_cache")]
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -30,14 +30,14 @@ pub struct HeadersAuth {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub timeout: SignedDuration,
-    /// Scopes that the ingress demands of every caller it lets through, so that each one has them.
+    /// Scopes that the ingress requires of every caller it lets through, and that every caller therefore has.
     #[serde(default = "default_implied_scopes")]
     pub implied_scopes: ScopeSet,
-    /// Scopes of particular users, in addition: `bot-jupyterhub: [admin:jupyterhub]`.
+    /// Additional scopes of particular users: `bot-jupyterhub: [admin:jupyterhub]`.
     #[serde(default)]
     pub user_scopes: BTreeMap<Username, ScopeSet>,
-    /// Further headers that the ingress sets or removes on **every** request. One that it lets through unchanged
-    /// could be forged by the caller, so none is believed unless it is listed here.
+    /// Further headers that the ingress sets or removes on **every** request. Headers that are not listed are ignored,
+    /// because a caller could forge a header that the ingress passes on unchanged.
     #[serde(default)]
     pub ingress_also_sets: Vec<IngressHeader>,
 }
@@ -65,13 +65,13 @@ impl HeadersAuth {
         check_span("auth.headers.timeout", self.timeout, SignedDuration::from_mins(1))
     }
 
-    /// What a caller may do: what passing the ingress means, what the user is given here, and what their token has.
+    /// The caller's scopes: `implied_scopes`, the user's `user_scopes`, and the scopes of the user's token.
     pub fn scopes(&self, user: &Username, of_token: impl IntoIterator<Item = Scope>) -> ScopeSet {
         let own = self.user_scopes.get(user).into_iter().flatten();
         self.implied_scopes.iter().chain(own).copied().chain(of_token).collect()
     }
 
-    /// True when that header may be believed.
+    /// True when the header is trusted.
     pub fn believes(&self, header: IngressHeader) -> bool {
         self.ingress_also_sets.contains(&header)
     }

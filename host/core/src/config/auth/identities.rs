@@ -1,4 +1,4 @@
-//! `auth.identities`: what the service knows about users by itself.
+//! `auth.identities`: users whose numbers and groups are configured here.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{Group, Identity};
 use crate::names::Username;
 
-/// Numbers and groups of users, for those whom the identity provider tells nothing about.
+/// Numbers and groups of users for whom the identity provider has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identities {
-    /// By username.
+    /// Entries by username.
     #[serde(default)]
     pub users: BTreeMap<Username, IdentityEntry>,
-    /// For everybody else; without it, a user who is unknown everywhere may not spawn.
+    /// The entry for every other user. Without it, a user who has no numbers anywhere cannot start a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<IdentityEntry>,
 }
 
-/// What is known about one user.
+/// The numbers, groups and names of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityEntry {
-    /// The user that lab processes run as.
+    /// The user number (UID) that the lab's processes run as.
     pub uid: u32,
-    /// Their primary group.
+    /// The number (GID) of the user's primary group.
     pub gid: u32,
-    /// Every group of the user; the number (`id`) is optional.
+    /// All groups of the user. A group's number (`id`) is optional.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// For policies.
+    /// The user's mail address. Only policies use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// For policies and the form's greeting.
+    /// The name shown in the form's greeting. Policies get it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 
 impl Identities {
-    /// What is known about `username`: their own entry, else the default.
+    /// The entry of `username`, or else the default entry.
     pub fn get(&self, username: &Username) -> Option<Identity> {
         let known = self.users.get(username).or(self.default.as_ref())?;
         Some(Identity {

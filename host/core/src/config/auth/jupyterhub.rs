@@ -1,4 +1,4 @@
-//! `auth.jupyterhub`: the Hub's own tokens.
+//! `auth.jupyterhub`: callers present JupyterHub's own tokens.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::check_span;
 use crate::access::{Scope, ScopeSet};
 use crate::names::Username;
 
-/// Callers present a JupyterHub token, which is checked at the Hub. The Hub's answer decides the scopes here.
+/// Callers present a JupyterHub token. The service asks the Hub about it and derives the scopes from the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JupyterHubAuth {
     /// The Hub's API: `http://hub:8081/hub/api`.
     pub api_url: BaseUrl,
-    /// How long the Hub's answer about a token is believed; at most an hour.
+    /// How long the Hub's answer about a token is cached; at most an hour.
     #[serde(default = "default_cache")]
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -27,14 +27,14 @@ pub struct JupyterHubAuth {
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
     pub timeout: SignedDuration,
-    /// From scopes that the Hub gives a token to scopes here. A Hub scope limited to the caller
-    /// (`servers!user=<caller>`) is good for `exec:notebook` only; one limited otherwise is good for nothing.
+    /// Maps scopes that the Hub gives a token to scopes of this service. A Hub scope that is limited to the caller
+    /// (`servers!user=<caller>`) gives `exec:notebook` at most. A Hub scope with any other limit gives nothing.
     #[serde(default = "default_scopes")]
     pub scopes: BTreeMap<String, ScopeSet>,
-    /// From a user's Hub groups to scopes here, in addition.
+    /// Additional scopes by the user's groups at the Hub.
     #[serde(default)]
     pub groups: BTreeMap<String, ScopeSet>,
-    /// From a Hub service's name to scopes here, in addition: the Hub itself calls as such a service.
+    /// Additional scopes by the name of a Hub service. The Hub itself calls as such a service.
     #[serde(default)]
     pub services: BTreeMap<String, ScopeSet>,
 }
@@ -45,7 +45,7 @@ impl JupyterHubAuth {
         check_span("auth.jupyterhub.timeout", self.timeout, SignedDuration::from_mins(1))
     }
 
-    /// What a user's token is good for here.
+    /// The scopes that a user's token gives in this service.
     pub fn user_scopes(&self, user: &Username, hub_scopes: &[String], groups: &[String]) -> ScopeSet {
         let own = format!("user={user}");
         let by_scope = hub_scopes.iter().flat_map(|hub_scope| {
@@ -64,7 +64,7 @@ impl JupyterHubAuth {
         by_scope.chain(by_group).collect()
     }
 
-    /// What a service's token is good for here.
+    /// The scopes that a Hub service's token gives in this service.
     pub fn service_scopes(&self, service: &str, hub_scopes: &[String]) -> ScopeSet {
         let unlimited = hub_scopes.iter().filter_map(|hub_scope| self.scopes.get(hub_scope)).flatten();
         let named = self.services.get(service).into_iter().flatten();
@@ -80,8 +80,8 @@ fn default_timeout() -> SignedDuration {
     SignedDuration::from_secs(5)
 }
 
-/// A token that may start its owner's servers at the Hub may do so here; one that may administer everybody's is an
-/// administrator's. The token inside a running lab has neither scope.
+/// A token that may start its owner's servers at the Hub may do so in this service; a token that may administer all
+/// servers is an administrator's. The token inside a running lab has neither of these Hub scopes.
 fn default_scopes() -> BTreeMap<String, ScopeSet> {
     [
         ("servers".to_owned(), [Scope::ExecNotebook].into()),

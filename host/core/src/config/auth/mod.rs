@@ -1,4 +1,4 @@
-//! `auth`: how a caller is recognised, and what the service knows about users.
+//! `auth`: how callers are authenticated, and the numbers of users that are configured here.
 
 mod headers;
 mod identities;
@@ -15,11 +15,11 @@ pub use jupyterhub::JupyterHubAuth;
 
 use super::{InvalidSetting, check_span};
 
-/// The section `auth` as it is written.
+/// The section `auth` as it is written in the file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuthConfig {
-    /// How callers prove who they are; the section of the same name says the rest.
+    /// How callers are authenticated. The section of the same name holds the settings of that mode.
     pub mode: AuthMode,
     /// For `mode: static`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,16 +30,16 @@ pub struct AuthConfig {
     /// For `mode: headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeadersAuth>,
-    /// Numbers of users whom the mode tells nothing about.
+    /// Numbers and groups of users for whom the mode provides none.
     #[serde(default)]
     pub identities: Identities,
 }
 
-/// How callers prove who they are.
+/// How callers are authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// Tokens listed in a file: for one machine and for tests.
+    /// Tokens listed in a file. For a single machine and for tests.
     Static,
     /// JupyterHub's tokens, checked at the Hub.
     Jupyterhub,
@@ -51,21 +51,21 @@ pub enum AuthMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticAuth {
-    /// A YAML list of `sha256`, `user`, `scopes` and optionally `uid`, `gid`, `groups`. Only its owner may read it
-    /// (mode 0600). It is read again when it changes.
+    /// A YAML list of `sha256`, `user`, `scopes` and optionally `uid`, `gid`, `groups`. Only its owner may have access
+    /// to the file (mode 0600). The service reads it again when it changes.
     pub tokens_file: PathBuf,
 }
 
-/// The section `auth`, validated.
+/// The validated section `auth`.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// How callers prove who they are.
+    /// How callers are authenticated.
     pub method: AuthMethod,
-    /// Numbers of users whom the method tells nothing about.
+    /// Numbers and groups of users for whom the method provides none.
     pub identities: Identities,
 }
 
-/// The chosen mode with what it needs.
+/// The chosen mode with its settings.
 #[derive(Debug, Clone)]
 pub enum AuthMethod {
     /// Tokens listed in a file.
@@ -77,7 +77,7 @@ pub enum AuthMethod {
 }
 
 impl AuthConfig {
-    /// Takes the chosen mode's section, and checks it.
+    /// Takes the section of the chosen mode and checks it.
     pub fn validate(self) -> Result<Auth, InvalidSetting> {
         let method = match self.mode {
             AuthMode::Static => AuthMethod::Static(required(self.r#static, "static", "tokens_file")?),

@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::LabelValue;
 
-/// Marks that make a lab's objects appear below an application of Argo CD, which neither prunes nor compares them
-/// (seed 000, "Argo CD support").
+/// Annotations that show a lab's objects below an Argo CD application without Argo CD pruning or comparing them
+/// (SQR-066, "Argo CD support").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArgoCd {

@@ -6,14 +6,14 @@ use crate::field_error::FieldError;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
 use crate::path;
 
-/// The section `lab`, checked: its templates are parsed, its keys are known to fit together.
+/// The validated section `lab`: its templates are parsed and its keys fit together.
 #[derive(Clone, Debug)]
 pub struct LabConfig {
     /// The section as it was written.
     pub section: LabSection,
-    /// Tells the labs of this service from those of another in the same cluster.
+    /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
-    /// Whose the namespaces of labs are: the labs' own, or something that was there before and stays.
+    /// Whether a lab's namespace is deleted with the lab, or was there before and stays.
     pub namespaces: NamespaceReclaim,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
@@ -23,7 +23,7 @@ pub struct LabConfig {
 }
 
 impl LabConfig {
-    /// Checks the section and says everything that is wrong at once, by key.
+    /// Validates the section. Reports every problem at once, with its key.
     pub fn parse(section: LabSection, instance: LabelValue) -> Result<Self, Vec<FieldError>> {
         let mut errors = Vec::new();
         let reserved = ReservedEnv::new(&section.reserved_env);
@@ -45,39 +45,39 @@ impl LabConfig {
         if errors.is_empty() { Ok(lab) } else { Err(errors) }
     }
 
-    /// The same with namespaces of which this becomes.
+    /// The same configuration with another setting for namespaces.
     #[must_use]
     pub fn with_namespaces(mut self, namespaces: NamespaceReclaim) -> Self {
         self.namespaces = namespaces;
         self
     }
 
-    /// True if nobody may replace the variable `name` of a request.
+    /// True if neither policies nor configuration may replace the variable `name` of a request.
     pub fn reserves(&self, name: &str) -> bool {
         self.reserved.contains(name)
     }
 
-    /// The path every lab starts in, when the site says so.
+    /// The directory in which every lab starts, if the site sets one.
     pub fn working_dir(&self, fields: &Fields) -> Option<String> {
         self.working_dir.as_ref().map(|template| template.render(fields))
     }
 
-    /// The variables of every lab.
+    /// The environment variables that the site gives every lab.
     pub fn env(&self, fields: &Fields) -> BTreeMap<EnvName, String> {
         rendered(&self.env, fields)
     }
 
-    /// The labels of every object.
+    /// The labels that the site puts on every object.
     pub fn labels(&self, fields: &Fields) -> BTreeMap<LabelKey, String> {
         rendered(&self.labels, fields)
     }
 
-    /// The annotations of every object.
+    /// The annotations that the site puts on every object.
     pub fn annotations(&self, fields: &Fields) -> BTreeMap<LabelKey, String> {
         rendered(&self.annotations, fields)
     }
 
-    /// Every key of a Secret that a spawn needs from the service's own namespace.
+    /// All Secret keys that a spawn needs from the service's own namespace.
     pub fn needed_secrets(&self) -> BTreeSet<SecretKey> {
         self.section.secrets.iter().map(super::SiteSecret::secret_key).collect()
     }

@@ -1,4 +1,4 @@
-//! The section `lab`: what every lab of this site has, whatever a policy says.
+//! The section `lab`: what every lab of this site has, whatever the policies decide.
 
 mod argo_cd;
 mod config;

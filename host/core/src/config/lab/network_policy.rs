@@ -3,20 +3,20 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who may reach a lab, and whom it may reach. Everything else into the lab is denied.
+/// The network traffic that labs may receive and send. All other traffic into a lab is denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkPolicyConfig {
     /// Whether labs get a NetworkPolicy.
     pub enabled: bool,
-    /// Who reaches the lab's port: the Hub and its proxy.
+    /// Who may connect to the lab's port. Default: the Hub and its proxy.
     pub ingress: Vec<NetworkPeer>,
-    /// Whom labs reach; absent for everyone, `[]` for nobody.
+    /// What labs may connect to. Absent: everything. `[]`: nothing.
     pub egress: Option<Vec<EgressRule>>,
 }
 
 impl Default for NetworkPolicyConfig {
-    /// The labels that Zero to JupyterHub gives to Hub and proxy, in any namespace.
+    /// The labels that Zero to JupyterHub gives the Hub and the proxy, in any namespace.
     fn default() -> Self {
         let component = |name: &str| NetworkPeer {
             namespace_labels: Some(BTreeMap::new()),
@@ -31,27 +31,27 @@ impl Default for NetworkPolicyConfig {
     }
 }
 
-/// One side of a connection: pods by their labels, or addresses.
+/// The other side of a connection: pods, selected by labels, or a range of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkPeer {
-    /// Labels of the pods' namespace; `{}` for any, absent for the lab's own.
+    /// Labels of the pods' namespace. `{}` means any namespace; absent means the lab's own.
     pub namespace_labels: Option<BTreeMap<String, String>>,
-    /// Labels of the pods; `{}` or absent for any.
+    /// Labels of the pods. `{}` or absent means any pod.
     pub pod_labels: Option<BTreeMap<String, String>>,
-    /// Addresses instead of pods, such as `10.0.0.0/8`.
+    /// A range of addresses instead of pods, such as `10.0.0.0/8`.
     pub cidr: Option<String>,
-    /// Addresses within `cidr` that do not count.
+    /// Ranges inside `cidr` that are excluded.
     pub except: Vec<String>,
 }
 
-/// Where labs may connect to.
+/// Destinations that labs may connect to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressRule {
-    /// Whom; empty for everyone.
+    /// The destinations; empty for all.
     pub to: Vec<NetworkPeer>,
-    /// On which ports; empty for all.
+    /// The ports; empty for all.
     pub ports: Vec<NetworkPort>,
 }
 
@@ -70,9 +70,9 @@ pub struct NetworkPort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Protocol {
-    /// The usual one.
+    /// TCP.
     #[default]
     Tcp,
-    /// Name resolution, among others.
+    /// UDP, which DNS needs.
     Udp,
 }

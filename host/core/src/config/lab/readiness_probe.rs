@@ -1,21 +1,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the kubelet finds out that a lab answers.
+/// How the kubelet checks that a lab answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadinessProbe {
-    /// Path of a `GET`, relative to the lab's base URL (`JUPYTERHUB_SERVICE_PREFIX`); `null` to see only whether the
-    /// port opens.
+    /// Path of an HTTP GET request, relative to the lab's base URL (`JUPYTERHUB_SERVICE_PREFIX`). `null`: only check
+    /// that the port accepts connections.
     pub path: Option<String>,
     /// Seconds between two probes while the lab starts.
     #[schemars(range(min = 1))]
     pub period_seconds: u16,
-    /// Seconds between two probes once it has answered: each is work for the kubelet and a line in the lab's log, for as
-    /// long as the lab lives.
+    /// Seconds between two probes after the first success. Each probe is work for the kubelet and a line in the lab's
+    /// log for the whole life of the lab.
     #[schemars(range(min = 1))]
     pub running_period_seconds: u16,
-    /// Seconds a probe may take.
+    /// Time limit of one probe in seconds.
     #[schemars(range(min = 1))]
     pub timeout_seconds: u16,
     /// Failures in a row before a ready lab counts as not ready.
@@ -24,7 +24,7 @@ pub struct ReadinessProbe {
 }
 
 impl Default for ReadinessProbe {
-    /// Jupyter Server answers `api` with its version, without a login.
+    /// Jupyter Server answers `api` with its version and requires no login for it.
     fn default() -> Self {
         Self {
             path: Some("api".to_owned()),

@@ -1,16 +1,16 @@
-/// The variables of a request that nobody may replace: exact names, and prefixes written with a `*` at the end.
+/// Variables of a request that nothing may replace: exact names, and prefixes written with a `*` at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReservedEnv {
     patterns: Vec<String>,
 }
 
 impl ReservedEnv {
-    /// The variables that match one of `patterns`.
+    /// Parses `patterns`; a `*` at the end of one makes it a prefix.
     pub fn new(patterns: &[String]) -> Self {
         Self { patterns: patterns.to_vec() }
     }
 
-    /// True if `name` is one of them.
+    /// True if one of the patterns matches `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),

@@ -16,47 +16,47 @@ pub struct LabSection {
     /// Port the lab listens on.
     #[schemars(range(min = 1))]
     pub port: u16,
-    /// Image of labs for which no policy chooses one.
+    /// Image for labs whose policies choose none.
     pub image: Option<String>,
     /// When the kubelet pulls an image.
     pub image_pull_policy: ImagePullPolicy,
-    /// Replaces the image's entry point unless a policy does. Kubernetes expands `$(NAME)` from the environment.
+    /// Replaces the image's entry point, unless a policy sets one. Kubernetes expands `$(NAME)` from the environment.
     pub command: Option<Vec<String>>,
-    /// Replaces the image's arguments unless a policy does. Kubernetes expands `$(NAME)` from the environment.
+    /// Replaces the image's arguments, unless a policy sets them. Kubernetes expands `$(NAME)` from the environment.
     pub args: Option<Vec<String>>,
-    /// Absolute path the lab starts in, unless a policy says; the image's when absent. Template.
+    /// Absolute path of the working directory, unless a policy sets one. Default: that of the image. Template.
     pub working_dir: Option<String>,
-    /// Environment of every lab; wins over a policy and over the request. Templates.
+    /// Environment variables of every lab. They override those of policies and of the request. Templates.
     pub env: BTreeMap<EnvName, String>,
     /// Labels on every object of a lab. Templates.
     pub labels: BTreeMap<LabelKey, String>,
     /// Annotations on every object of a lab. Templates.
     pub annotations: BTreeMap<LabelKey, String>,
-    /// Marks for Argo CD on every object of a lab; `null` for none.
+    /// Annotations for Argo CD on every object of a lab; `null` for none.
     pub argo_cd: Option<ArgoCd>,
-    /// The base of the lab's `/etc/passwd` and `/etc/group`.
+    /// The first lines of the lab's `/etc/passwd` and `/etc/group`.
     pub user_files: UserFiles,
     /// Keys of Secrets in the service's own namespace that are copied into every lab's Secret.
     pub secrets: Vec<SiteSecret>,
-    /// Absolute path where the lab finds its token and the copied secrets as files; `null` to mount none.
+    /// Absolute path at which the user's token and the copied secrets are mounted as files; `null` to mount none.
     pub secrets_path: Option<String>,
-    /// Who may reach a lab, and whom it may reach.
+    /// The network traffic that labs may receive and send.
     pub network_policy: NetworkPolicyConfig,
-    /// How the kubelet finds out that a lab answers; `null` for no probe.
+    /// How the kubelet checks that a lab answers; `null` for no probe.
     pub readiness_probe: Option<ReadinessProbe>,
-    /// Seconds between the polite and the hard end of a lab.
+    /// Seconds between SIGTERM and SIGKILL when a lab's pod is deleted.
     pub termination_grace_period_seconds: u32,
-    /// Variables of the request that no policy and no configuration may replace. A `*` at the end stands for
-    /// anything.
+    /// Variables of the request that neither a policy nor this configuration may replace. A `*` at the end stands for
+    /// any characters.
     pub reserved_env: Vec<String>,
-    /// Variables that are credentials, beside all whose name says so (`TOKEN`, `SECRET`, `PASSWORD`, ...). They go
-    /// to the lab's Secret and are never shown.
+    /// Variables that are credentials, in addition to those whose name says so (`TOKEN`, `SECRET`, `PASSWORD`, ...).
+    /// Their values go into the lab's Secret and are never shown.
     pub credential_env: Vec<EnvName>,
     /// The longest time limits that a policy may set.
     pub max_time_limits: MaxTimeLimits,
-    /// Which parts of the security baseline are lifted for every lab of the site.
+    /// Parts of the security baseline that are lifted for every lab of the site.
     pub security: SecurityLifts,
-    /// Scheduler of the pod; the cluster's default when absent.
+    /// Scheduler of the pod. Default: that of the cluster.
     pub scheduler_name: Option<String>,
     /// Priority class of the pod.
     pub priority_class_name: Option<String>,
@@ -95,7 +95,8 @@ impl Default for LabSection {
     }
 }
 
-/// What a single-user server needs to reach its Hub and to know who it is (`Spawner.get_env` of JupyterHub 6.1).
+/// Variables that a single-user server needs to reach and identify itself to its Hub (`Spawner.get_env`, JupyterHub
+/// 6.1).
 const RESERVED_ENV: [&str; 13] = [
     "JPY_API_TOKEN",
     "JUPYTERHUB_ACTIVITY_URL",
@@ -117,15 +118,15 @@ const RESERVED_ENV: [&str; 13] = [
 pub enum ImagePullPolicy {
     /// At every start.
     Always,
-    /// When the node lacks it.
+    /// When the node does not have it.
     #[default]
     IfNotPresent,
-    /// Never; the node must have it.
+    /// Never; the image must be on the node.
     Never,
 }
 
 impl ImagePullPolicy {
-    /// As Kubernetes writes it.
+    /// The policy as Kubernetes writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Always => "Always",
@@ -139,9 +140,9 @@ impl ImagePullPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxTimeLimits {
-    /// For a spawn.
+    /// Time limit of a spawn.
     pub spawn_seconds: u32,
-    /// For a deletion.
+    /// Time limit of a deletion.
     pub delete_seconds: u32,
 }
 
@@ -151,8 +152,8 @@ impl Default for MaxTimeLimits {
     }
 }
 
-/// Which parts of the security baseline are lifted for every lab of the site. Everything is off by default; what only
-/// an init container needs belongs into a policy's grants instead.
+/// Parts of the security baseline that are lifted for every lab of the site; none by default. If only an init container
+/// needs a privilege, grant it to the policy (`policies[].grants`) instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches, each named in the configuration")]

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The base of the files that give names to the user and group numbers of a lab. The user's own lines are appended.
+/// The first lines of the lab's `/etc/passwd` and `/etc/group`. The service appends the lines of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserFiles {
@@ -17,7 +17,7 @@ impl Default for UserFiles {
     }
 }
 
-/// The accounts that files of common images belong to.
+/// The accounts that own files in common images.
 const PASSWD: &str = "\
 root:x:0:0:root:/root:/bin/bash
 bin:x:1:1:bin:/bin:/usr/sbin/nologin

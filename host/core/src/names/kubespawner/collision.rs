@@ -1,4 +1,4 @@
-//! Names that two users, or two servers, would share.
+//! Finds names that two users, or two servers, would share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::Report;
 
-/// A name that more than one would have.
+/// A name that more than one server, or user, would get.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Collision {
-    /// What the name is: `pod_name`, `pvc_name`, `namespace_if_user_namespaces`, `rendered`.
+    /// The kind of name: `pod_name`, `pvc_name`, `namespace_if_user_namespaces`, `rendered`.
     pub what: &'static str,
     /// The shared name.
     pub name: String,
-    /// Who would share it: raw username and server name. Of names made once a user, the server is empty.
+    /// Raw username and server name of those that would share it. The server is empty for names made once per user.
     pub owners: Vec<(String, String)>,
 }
 
-/// Collects reports and says which names were given twice. Asking twice about the same server is no collision.
+/// Collects reports and finds names that occur twice. The same server may be added twice; that is no collision.
 #[derive(Debug, Clone, Default)]
 pub struct Collisions {
     owners: BTreeMap<(&'static str, String), BTreeSet<(String, String)>>,
 }
 
 impl Collisions {
-    /// Takes note of the answer about one user's server. Collect the two slug schemes apart.
+    /// Adds the report about one user's server. Use one collection for each slug scheme.
     pub fn add(&mut self, username: &str, servername: &str, report: &Report) {
         let server = (username.to_owned(), servername.to_owned());
         let user = (username.to_owned(), String::new());

@@ -1,4 +1,4 @@
-//! What KubeSpawner would call things: for operators who plan a move, and to compare with it value by value.
+//! Computes the names that KubeSpawner would give, for operators who plan a move and want to compare them.
 
 mod collision;
 mod report;

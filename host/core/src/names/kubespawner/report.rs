@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::names::field::{Field, Fields, TemplateScope, Value};
 use crate::names::{Compat, LabelValue, SlugScheme, Template, TemplateError};
 
-/// KubeSpawner's default name templates, and one more to try.
+/// KubeSpawner's default name templates, and optionally one more template.
 #[derive(Debug, Clone)]
 pub struct KubeSpawner {
     pod_name: Template,
@@ -19,9 +19,9 @@ pub struct KubeSpawner {
     asked: Option<Template>,
 }
 
-/// Whose names, and under which assumptions.
+/// The server whose names are wanted, and the settings that the names depend on.
 ///
-/// The names are raw: KubeSpawner also computes names for users this service refuses (see
+/// The names are raw: KubeSpawner also computes names for users whom this service refuses (see
 /// [`Username`](crate::names::Username)).
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -33,7 +33,7 @@ pub struct Question<'a> {
     pub userid: i64,
     /// The slug scheme.
     pub scheme: SlugScheme,
-    /// Page or release.
+    /// Whether to follow KubeSpawner's documentation or its release.
     pub compat: Compat,
     /// The namespace of all labs: `KubeSpawner.namespace`.
     pub namespace: &'a str,
@@ -42,7 +42,7 @@ pub struct Question<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// A question about a user's server with example values for the rest.
+    /// A question about a user's server, with example values for all other settings.
     pub fn new(username: &'a str, servername: &'a str, scheme: SlugScheme) -> Self {
         Self {
             username,
@@ -56,16 +56,16 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The answer. As JSON it has the keys of the vectors that were computed with KubeSpawner itself.
+/// The names. The keys of its JSON are those of the test vectors that were computed with KubeSpawner itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Every template field's value.
+    /// The values of all template fields.
     pub fields: BTreeMap<&'static str, Json>,
     /// The names that KubeSpawner's default templates give.
     pub defaults: Defaults,
     /// The labels on the pod that name user and server.
     pub labels: BTreeMap<&'static str, LabelValue>,
-    /// The text of the template that was asked about.
+    /// The result of the additional template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendered: Option<String>,
 }
@@ -85,19 +85,19 @@ pub struct Defaults {
     pub namespace_if_user_namespaces: String,
 }
 
-/// Names for which no answer would be right.
+/// Names for which KubeSpawner's rules give no usable result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Ambiguous {
-    /// Nobody has the empty name.
+    /// The username is empty.
     #[error("the username is empty")]
     NoUser,
-    /// The `escape` scheme gives the same slug for another name.
+    /// Under the scheme `escape` another name has the same slug.
     #[error("a control character followed by a hexadecimal digit has the slug of another character")]
     Control,
 }
 
 impl KubeSpawner {
-    /// The default templates, and `template` to render besides.
+    /// The default templates, and `template` in addition.
     pub fn new(template: Option<&str>) -> Result<Self, TemplateError> {
         let default = |name, text| Template::parse(name, text, TemplateScope::Rest);
         Ok(Self {
@@ -110,7 +110,7 @@ impl KubeSpawner {
         })
     }
 
-    /// The names for one user's server.
+    /// Computes the names for one user's server.
     pub fn answer(&self, question: &Question<'_>) -> Result<Report, Ambiguous> {
         question.check()?;
         let mut fields = question.fields();
@@ -155,7 +155,8 @@ impl Question<'_> {
     }
 }
 
-/// The `escape` scheme writes bytes below 0x10 with one digit, so that the next character may complete another byte.
+/// True if another name has the same slug: the scheme `escape` writes bytes below 0x10 with one hexadecimal digit, so
+/// that the next character can look like the second digit.
 fn slug_of_another(name: &str) -> bool {
     name.as_bytes().windows(2).any(|pair| matches!(pair, [0..0x10, next] if next.is_ascii_hexdigit()))
 }

@@ -3,10 +3,10 @@ use crate::names::{EnvName, ObjectName};
 use crate::path;
 use crate::policy::{EnvValue, EnvVar};
 
-/// A ConfigMap holds 1 MiB in all; one value may take a quarter.
+/// Largest value of a variable in bytes. A `ConfigMap` holds 1 MiB, and one value may take a quarter of it.
 const LONGEST_VALUE: usize = 256 * 1024;
 
-/// What the downward API offers to the environment (Kubernetes, "Downward API").
+/// The pod fields that Kubernetes' downward API offers for environment variables.
 const FIELDS: [&str; 8] = [
     "metadata.name",
     "metadata.namespace",

@@ -3,7 +3,7 @@ use std::fmt::Display;
 
 use crate::policy::FieldError;
 
-/// What a check found, each under the path of its field.
+/// The errors that a check found, each with the path of its field.
 #[derive(Default)]
 pub(super) struct Findings {
     prefix: String,
@@ -11,7 +11,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Checks something below `field`.
+    /// Runs a check whose errors are below `field`.
     pub(super) fn at(&mut self, field: &str, check: impl FnOnce(&mut Self)) {
         let outer = self.prefix.len();
         if outer > 0 && !field.starts_with('[') {
@@ -22,7 +22,7 @@ impl Findings {
         self.prefix.truncate(outer);
     }
 
-    /// Checks every item of the list at `field`, and that no two have the same `name`.
+    /// Checks every item of the list at `field`, and that no two items have the same `name`.
     pub(super) fn each<T, K: Ord>(
         &mut self,
         field: &str,
@@ -41,7 +41,7 @@ impl Findings {
         }
     }
 
-    /// Something is wrong with `field`; with `""` it is what is being checked itself.
+    /// Adds an error about `field`; `""` means the value that is being checked.
     pub(super) fn add(&mut self, field: &str, problem: impl Display) {
         let path = match (self.prefix.as_str(), field) {
             (prefix, "") => prefix.to_owned(),
@@ -51,14 +51,14 @@ impl Findings {
         self.errors.push(FieldError::new(path, problem.to_string()));
     }
 
-    /// Something is wrong with `field` if `wrong`.
+    /// Adds an error about `field` if `wrong`.
     pub(super) fn refuse_if(&mut self, wrong: bool, field: &str, problem: &str) {
         if wrong {
             self.add(field, problem);
         }
     }
 
-    /// `field` must have parsed.
+    /// Adds an error about `field` if it could not be parsed.
     pub(super) fn parsed<T, E: Display>(&mut self, field: &str, result: Result<T, E>) {
         if let Err(error) = result {
             self.add(field, error);

@@ -3,10 +3,10 @@ use crate::labels::MANAGED_BY_LABEL;
 use crate::names::{LabelKey, LabelValue};
 use crate::policy::Pair;
 
-/// Prefix of the labels and annotations by which the service finds its objects again.
+/// Prefix of the labels and annotations by which the service recognizes its own objects.
 const OWN_PREFIX: &str = "wasmspawner.io/";
 
-/// All annotations of an object together (Kubernetes' `TotalAnnotationSizeLimitB`).
+/// Largest size of all annotations of an object together, in bytes (Kubernetes' `TotalAnnotationSizeLimitB`).
 const ANNOTATION_BYTES: usize = 256 * 1024;
 
 pub(super) fn labels(labels: &[Pair], found: &mut Findings) {
@@ -22,7 +22,7 @@ pub(super) fn annotations(annotations: &[Pair], found: &mut Findings) {
     found.refuse_if(bytes > ANNOTATION_BYTES, "annotations", "are larger than 256 KiB together");
 }
 
-/// Labels that something else must have: of a node, of a volume.
+/// Checks labels that another object must have, such as a node or a volume.
 pub(super) fn selector(field: &str, selector: &[Pair], found: &mut Findings) {
     pairs(field, selector, found, |pair, found| {
         found.parsed("value", LabelValue::parse(pair.value.as_str()));

@@ -1,4 +1,4 @@
-//! Checks on what a policy says: every string that will stand in a Kubernetes object is one that Kubernetes takes.
+//! Validates the answers of policies: every string that becomes part of a Kubernetes object must be valid there.
 
 mod containers;
 mod env;
@@ -13,8 +13,8 @@ use findings::Findings;
 use super::{Customization, FieldError, Image, pod_patch};
 use crate::names::DnsLabel;
 
-/// Everything that is wrong with an answer, field by field. What several answers must have in common, such as that a
-/// mount's volume exists, is checked when they are merged.
+/// Returns all errors in an answer, field by field. Rules about several answers together, such as that a mount's volume
+/// exists, are checked when the answers are merged.
 pub fn check_customization(asked: &Customization) -> Vec<FieldError> {
     let mut found = Findings::default();
     if let Some(asked) = &asked.image {
@@ -60,7 +60,7 @@ fn image(image: &Image, found: &mut Findings) {
     found.refuse_if(description.chars().any(char::is_control), "description", "contains a control character");
 }
 
-/// Not the whole grammar of references, which the kubelet knows better; only what could be no image at all.
+/// Refuses what cannot be an image reference. The exact syntax is checked by the kubelet.
 fn image_reference(field: &str, reference: &str, found: &mut Findings) {
     let good = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-' | b'/' | b':' | b'@');
     let shaped = reference.starts_with(|c: char| c.is_ascii_alphanumeric()) && reference.bytes().all(good);
@@ -72,7 +72,7 @@ fn image_reference(field: &str, reference: &str, found: &mut Findings) {
 mod tests {
     use super::*;
 
-    /// One line a case: the answer, the field it must be refused at, a word of the message.
+    /// One case per line: the answer, the field at which it must be refused, and a word of the message.
     const REFUSED: &[(&str, &str, &str)] = &[
         ("image: {reference: ''}", "image.reference", "image reference"),
         ("image: {reference: 'lab:1 --privileged'}", "image.reference", "image reference"),

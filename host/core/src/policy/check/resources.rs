@@ -2,7 +2,7 @@ use super::Findings;
 use crate::names::{DnsLabel, LabelKey, ObjectName};
 use crate::policy::Resources;
 
-/// Quantities are signed 64-bit numbers in Kubernetes.
+/// Kubernetes stores quantities as signed 64-bit numbers.
 const LARGEST: u64 = i64::MAX as u64;
 
 pub(super) fn check(resources: &Resources, found: &mut Findings) {
@@ -34,7 +34,7 @@ pub(super) fn check(resources: &Resources, found: &mut Findings) {
     });
 }
 
-/// Extended resources have a domain that is not Kubernetes' own ("Extended resources" in its documentation).
+/// Names of extended resources have a domain that is not Kubernetes' own ("Extended resources" in its documentation).
 fn extended_name(name: &str, found: &mut Findings) {
     match name.split_once('/') {
         Some((domain, _)) if domain == "kubernetes.io" || domain.ends_with(".kubernetes.io") => {

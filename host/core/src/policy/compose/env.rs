@@ -1,4 +1,5 @@
-//! The environment of a lab. Later layers win: request, service, policies, configuration (seed 000, "Environment").
+//! Builds the environment of a lab. Later layers win: request, service, policies, configuration (SQR-066,
+//! "Environment").
 
 use std::collections::BTreeMap;
 
@@ -9,26 +10,26 @@ use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
 use crate::quota::Quantity;
 use crate::secret::SecretString;
 
-/// A `ConfigMap` holds 1 MiB; some of it is left for names and metadata.
+/// Largest environment in bytes. A `ConfigMap` holds 1 MiB, and part of that is left for names and metadata.
 const LARGEST: usize = 960 * 1024;
 
-/// The value of a variable, and with it where it is stored.
+/// The value of a variable. The variant also says where the value is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabValue {
-    /// In the `ConfigMap`.
+    /// The value is in the `ConfigMap`.
     Plain(String),
-    /// In the lab's Secret.
+    /// The value is in the lab's Secret.
     Credential(SecretString),
-    /// In another Secret of the namespace.
+    /// The value is in another Secret of the namespace.
     SecretKey(KeyRef),
-    /// A field of the pod.
+    /// The value is a field of the pod.
     Field(String),
 }
 
 /// The environment of a lab.
 pub type LabEnv = BTreeMap<EnvName, LabValue>;
 
-/// What must not be seen is shown as this.
+/// The text that is shown in place of a credential.
 pub const REDACTED: &str = "<redacted>";
 
 pub(super) fn lab_env(
@@ -68,7 +69,7 @@ pub(super) fn lab_env(
     Ok(values.into_iter().map(|(name, value)| (name.clone(), stored(&name, value))).collect())
 }
 
-/// What may be shown of an environment: credentials are replaced by a placeholder.
+/// The environment as it may be shown: credentials are replaced by [`REDACTED`].
 pub(super) fn redacted(env: &LabEnv) -> BTreeMap<String, String> {
     env.iter()
         .map(|(name, value)| {
@@ -100,21 +101,21 @@ impl Layers<'_> {
     }
 }
 
-/// The policies' variables, each with the policy that the provenance has for it. They are taken out of the provenance, to be
-/// put in again above what they replace.
+/// The policies' variables, each with the policy that set it. They are removed from the provenance and added again when
+/// they are put above the layers that they replace.
 fn policies(merged: &Merged, provenance: &mut Provenance) -> BTreeMap<EnvName, (EnvValue, Source)> {
     merged
         .env
         .iter()
         .filter_map(|(name, value)| {
             let source = provenance.sources.remove(&format!("env.{name}"))?;
-            // Checked before the answers were merged.
+            // The name was checked before the answers were merged.
             Some((EnvName::parse(name.as_str()).ok()?, (value.clone(), source)))
         })
         .collect()
 }
 
-/// A NUL ends a variable for the kernel, so that the API server would take it and the kubelet fail.
+/// The request's variables. A value with a NUL is refused, because the API server would accept it and the kubelet fail.
 fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, SpawnRejected> {
     let nul = |(name, _): (&EnvName, &String)| {
         FieldError::new(format!("env.{name}"), "contains a NUL, which no environment can hold")
@@ -126,8 +127,8 @@ fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, Sp
     Ok(env.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// What the service knows about every lab. Resources are written as JupyterHub's own spawners do: bytes, and CPUs as
-/// a decimal number.
+/// The variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners: memory in
+/// bytes, and CPUs as a decimal number.
 fn service(merged: &Merged) -> Vec<(&'static str, EnvValue)> {
     let Resources { cpu_limit_millis, cpu_request_millis, memory_limit_bytes, memory_request_bytes, .. } =
         merged.resources;
@@ -144,7 +145,7 @@ fn service(merged: &Merged) -> Vec<(&'static str, EnvValue)> {
         ("MEM_LIMIT", bytes(memory_limit_bytes)),
     ];
     let known = literals.into_iter().filter_map(|(name, value)| Some((name, EnvValue::Literal(value?))));
-    // For servers that must bind or announce their own address.
+    // For servers that have to bind to or announce their own address.
     known.chain([("POD_IP", EnvValue::FieldRef("status.podIP".to_owned()))]).collect()
 }
 

@@ -1,20 +1,19 @@
-//! Template fields in what a policy says.
+//! Expands template fields in the answers of policies.
 //!
-//! The rule: only names and paths of storage are expanded (claim names, `sub_path`, the paths of NFS and node, the
-//! names of `ConfigMap`s and Secrets), and never in a spawn in which anything the user could choose contains a brace.
-//! The host cannot know which part of a policy's string came from the user; but where no option, name, group or mail
-//! address has a brace, none of the braces in the answer can be the user's. A spawn that has both braces of a user's
-//! and a template to expand is refused, because taking the template literally would put different users into the same
-//! directory.
+//! Only names and paths of storage are expanded (claim names, `sub_path`, the paths of NFS and node, the names of
+//! `ConfigMap`s and Secrets), and only if nothing that the user could choose contains a brace. The host cannot know
+//! which part of a policy's text came from the user. But if no option, name, group or mail address contains a brace, no
+//! brace in the answer can be the user's. A spawn with both a user's brace and a template to expand is refused, because
+//! using the template literally would put different users into the same directory.
 //!
-//! The same holds for `$(NAME)` in commands and arguments, which Kubernetes expands.
+//! The same applies to `$(NAME)` in commands and arguments, which Kubernetes expands.
 
 use super::{ChainAnswer, SpawnInputs, SpawnRejected};
 use crate::names::{Fields, Template, TemplateScope};
 use crate::policy::{Customization, EnvValue, EnvVar, FieldError, Mount, Value, VolumeSource};
 use crate::spawn::SpawnRequest;
 
-/// The answers with their templates expanded, and the grants that name such templates likewise.
+/// Returns the answers, and the grants that contain templates, with templates expanded.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
     let brace = typed(&inputs.request, &["{", "}"]);
     let variable = typed(&inputs.request, &["$("]);
@@ -31,7 +30,7 @@ pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, Spawn
         .collect()
 }
 
-/// Where the request has one of `marks` that the user could have put there.
+/// Describes where the request contains one of `marks` in a text that the user could choose.
 fn typed(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
     let marked = |text: &str| marks.iter().any(|mark| text.contains(mark));
     let identity = &request.identity;
@@ -49,7 +48,7 @@ fn typed(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
         .or_else(|| named(identity.groups.iter().any(|group| marked(&group.name)), "a group's name"))
 }
 
-/// Kubernetes would expand what the user typed with what the policy wrote.
+/// Refuses commands with `$(NAME)`, because Kubernetes would expand text of the user together with that of the policy.
 fn refuse_variables(answer: &ChainAnswer, place: &str) -> Result<(), SpawnRejected> {
     let asked = &answer.customization;
     let labs = asked.command.iter().chain(&asked.args).flatten();
@@ -106,7 +105,7 @@ fn expand_answer(
     Ok(answer)
 }
 
-/// Every string of an answer that is expanded, with its path.
+/// All strings of an answer that are expanded, with their paths.
 fn places(asked: &mut Customization) -> Vec<(String, &mut String)> {
     let mut places = Vec::new();
     for (at, volume) in asked.volumes.iter_mut().enumerate() {

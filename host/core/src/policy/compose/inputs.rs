@@ -6,36 +6,36 @@ use crate::policy::{Customization, Grants};
 use crate::quota::Quota;
 use crate::spawn::SpawnRequest;
 
-/// What one policy of the chain answered to `build-pod`.
+/// The answer of one policy of the chain to `build-pod`.
 #[derive(Clone, Debug)]
 pub struct ChainAnswer {
     /// The policy's name.
     pub policy: String,
-    /// What the operator grants it.
+    /// What the operator has granted the policy.
     pub grants: Grants,
-    /// What it wants.
+    /// The policy's answer.
     pub customization: Customization,
 }
 
-/// Everything a spawn is composed of.
+/// The inputs from which a spawn is composed.
 #[derive(Clone, Debug)]
 pub struct SpawnInputs<'a> {
-    /// Who wants what.
+    /// The request of the user.
     pub request: SpawnRequest,
-    /// The operation it belongs to.
+    /// The operation that the spawn belongs to.
     pub job_id: JobId,
-    /// The uid of its record.
+    /// The uid of the spawn's record.
     pub spawn: LabelValue,
     /// The names of the lab's objects.
     pub names: LabNames,
-    /// What the policies answered, in the order of the chain.
+    /// The answers of the policies, in the order of the chain.
     pub answers: Vec<ChainAnswer>,
-    /// Every limit that applies to the user: the policies' and the configuration's.
+    /// All limits that apply to the user, from policies and from the configuration.
     pub quotas: Vec<(Source, Quota)>,
-    /// What the site says about every lab.
+    /// The site's configuration for every lab.
     pub lab: &'a LabConfig,
     /// The values of the site's secrets, see [`LabConfig::needed_secrets`].
     pub site_secrets: SiteSecretData,
-    /// A lab of this user has started successfully before.
+    /// True if a lab of this user has become ready before.
     pub provisioned: bool,
 }

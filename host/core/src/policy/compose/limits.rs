@@ -1,4 +1,4 @@
-//! What the operator's and the user's limits leave of what was asked.
+//! Applies the limits of the operator and of the user to what policies ask for.
 
 use super::merge::Merged;
 use super::{Provenance, Source, SpawnRejected};
@@ -6,7 +6,7 @@ use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
 use crate::quota::{Quantity, Quota};
 
-/// The smallest of every limit, and whose it is.
+/// The smallest value of every limit; notes where it came from.
 pub(super) fn quota(quotas: &[(Source, Quota)], provenance: &mut Provenance) -> Quota {
     quotas.iter().fold(Quota::default(), |so_far, (source, other)| {
         let both = so_far.clone().and(other.clone());
@@ -28,7 +28,7 @@ pub(super) fn quota(quotas: &[(Source, Quota)], provenance: &mut Provenance) -> 
     })
 }
 
-/// A lab that alone is above the user's quota would wait for ever: the request is refused with what would fit.
+/// Refuses a lab that alone exceeds the user's quota, because its pod would never be created. The error says what fits.
 pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRejected> {
     let asked = &merged.resources;
     let mut errors = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn check_quota(merged: &Merged, quota: &Quota) -> Result<(), SpawnRej
     if errors.is_empty() { Ok(()) } else { Err(SpawnRejected::request(errors)) }
 }
 
-/// The operator's maximum holds.
+/// The time limits that a policy asked for, reduced to the operator's maximum.
 pub(super) fn time_limits(asked: TimeLimits, most: MaxTimeLimits, provenance: &mut Provenance) -> TimeLimits {
     let mut within = |field: &str, seconds: Option<u32>, most: u32| {
         if let Some(seconds) = seconds.filter(|seconds| *seconds > most) {

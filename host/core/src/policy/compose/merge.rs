@@ -8,7 +8,7 @@ use crate::policy::{
     Toleration, Volume,
 };
 
-/// The answers of a chain as one.
+/// The merged answers of a chain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merged {
     pub(super) image: Option<Image>,
@@ -27,13 +27,12 @@ pub(super) struct Merged {
     pub(super) working_dir: Option<String>,
     pub(super) time_limits: TimeLimits,
     pub(super) environment_class: Option<String>,
-    /// The parsed patches, in the order of the chain.
+    /// The parsed patches of the pod, in the order of the chain.
     pub(super) pod_patches: Vec<Pod>,
 }
 
 impl Merged {
-    /// Adds the next answer of the chain: what it says wins over what was said before, name by name where things
-    /// have names.
+    /// Adds the next answer of the chain. It wins over earlier answers; lists of named items are merged by name.
     pub(super) fn add(&mut self, policy: &str, asked: Customization, provenance: &mut Provenance) {
         let by = Source::Policy(policy.to_owned());
         let mut merge = Merge { by: &by, provenance };
@@ -94,7 +93,7 @@ impl Merge<'_> {
         }
     }
 
-    /// Things with names in a list, whose order stays.
+    /// Merges named items into a list and keeps their order.
     fn items<T: PartialEq>(
         &mut self,
         field: &str,

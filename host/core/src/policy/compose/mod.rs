@@ -1,5 +1,5 @@
-//! From the answers of a chain of policies to one lab: merged in order, checked, within the grants, with a record of
-//! who decided what.
+//! Composes one lab from the answers of a chain of policies: merges them in order, checks them against rules and
+//! grants, and records which policy decided what.
 
 mod env;
 mod expand;
@@ -27,7 +27,7 @@ use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::identity::Identity;
 use crate::names::LabelValue;
 
-/// Decides a spawn: everything that can be wrong with it is found here, and said with who has to mend it.
+/// Composes a spawn. All errors of a spawn are found here; each says who has to correct it.
 pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected> {
     let mut provenance = Provenance::default();
     check_identity(&inputs.request.identity)?;
@@ -91,7 +91,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     })
 }
 
-/// Labs never run as root, and the cluster takes no number above 2^31-1.
+/// Labs never run as root, and Kubernetes accepts no user or group number above 2^31-1.
 fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
     if identity.uid == 0 {
         let message = "the user has the uid 0; labs do not run as root: give the user another uid";
@@ -108,7 +108,7 @@ fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
     }
 }
 
-/// An answer must be one that Kubernetes takes, and within what its policy is granted.
+/// Checks that an answer is valid for Kubernetes and within the grants of its policy.
 fn check_answer(
     answer: &ChainAnswer,
     lab: &LabConfig,
@@ -133,11 +133,11 @@ fn check_answer(
     Ok(())
 }
 
-/// One answer of all. Init containers for provisioning are left out where they are not needed any more.
+/// Merges all answers. Leaves out init containers for provisioning if the user is provisioned already.
 fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Merged {
     let mut merged = Merged::default();
     for answer in answers {
-        // Checked already: what does not parse was refused.
+        // Invalid patches were refused before.
         merged
             .pod_patches
             .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
@@ -147,7 +147,8 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
     merged
 }
 
-/// What only the merged answer shows: every mount has its volume, and nothing has the name of the service's own.
+/// Checks that every mount has a volume and that no volume uses a name of the service's own. This is only known after
+/// the merge.
 fn check_storage(
     merged: &Merged,
     inputs: &SpawnInputs<'_>,
@@ -180,7 +181,8 @@ fn check_storage(
     Ok(())
 }
 
-/// The policies' image or the site's. It becomes part of `merged` because the environment tells the lab about it.
+/// Chooses the image of the policies, or else the site's. It becomes part of `merged`, because the lab's environment
+/// contains it.
 fn image(
     merged: &mut Merged,
     inputs: &SpawnInputs<'_>,
@@ -200,7 +202,7 @@ fn image(
     Ok(image)
 }
 
-/// Who decided how little a lab may do.
+/// Records who decided the security settings of the lab.
 fn write_down_security(lifts: SecurityLifts, provenance: &mut Provenance) {
     for (field, lifted) in [
         ("privilege_escalation", lifts.privilege_escalation),
@@ -220,7 +222,7 @@ fn or_site<T>(asked: Option<T>, site: Option<T>, field: &str, provenance: &mut P
     asked.or(site)
 }
 
-/// The site's labels are templates, so that only a lab shows whether their values are labels.
+/// Renders the site's labels. They are templates, so only here is it known whether their values are valid labels.
 fn site_labels(
     inputs: &SpawnInputs<'_>,
 ) -> Result<std::collections::BTreeMap<String, String>, SpawnRejected> {

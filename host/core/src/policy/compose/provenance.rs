@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Grant;
 
-/// Who set a field of a lab.
+/// Where the value of a field came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -13,7 +13,7 @@ pub enum Source {
     Request,
     /// The service itself.
     Service,
-    /// A policy, by name.
+    /// A policy, with its name.
     Policy(String),
     /// The service's configuration.
     Configuration,
@@ -33,14 +33,14 @@ impl fmt::Display for Source {
     }
 }
 
-/// A field that two sources wanted differently.
+/// A field for which two sources had different values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// The field, such as `env.SIZE`.
     pub field: String,
-    /// Who lost.
+    /// The source whose value was replaced.
     pub earlier: Source,
-    /// Who won.
+    /// The source whose value is used.
     pub later: Source,
 }
 
@@ -50,38 +50,38 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A grant that a policy needed and had.
+/// A grant that an answer needed and that the policy has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantUse {
-    /// The policy.
+    /// The policy's name.
     pub policy: String,
-    /// Where in its answer.
+    /// The path of the field in the policy's answer.
     pub field: String,
-    /// Which grant.
+    /// The grant.
     pub grant: Grant,
 }
 
-/// Who decided what about a lab: for `render --explain`, the history and the log.
+/// Records who decided what about a lab. It is shown by `render --explain`, in the history and in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// The source of each field, by its path: `image`, `env.SIZE`, `volumes.home`, `resources.cpu_limit_millis`.
     pub sources: BTreeMap<String, Source>,
-    /// Where two policies disagreed, or a policy and the configuration.
+    /// Fields for which two policies, or a policy and the configuration, had different values.
     pub conflicts: Vec<Conflict>,
-    /// The grants that were needed.
+    /// The grants that were used.
     pub grants: Vec<GrantUse>,
-    /// What was changed to fit the operator's limits.
+    /// Values that were changed to fit the operator's limits.
     pub notes: Vec<String>,
 }
 
 impl Provenance {
-    /// `source` set `field`, which nobody had.
+    /// Records that `source` set `field` first.
     pub(super) fn set(&mut self, field: impl Into<String>, source: &Source) {
         self.sources.insert(field.into(), source.clone());
     }
 
-    /// `source` set `field`, which another had. Replacing the request or the service is what layers are for; two
-    /// deciders that disagree are worth a word.
+    /// Records that `source` replaced the value of `field`. A conflict is noted only between policies and
+    /// configuration; replacing a value of the request or of the service is the purpose of the layers.
     pub(super) fn replaced(&mut self, field: impl Into<String>, source: &Source) {
         let field = field.into();
         if let Some(earlier) = self.sources.insert(field.clone(), source.clone())
@@ -92,7 +92,7 @@ impl Provenance {
         }
     }
 
-    /// Puts `value` in `slot`.
+    /// Puts `value` into `slot`, and records the source.
     pub(super) fn put<T: PartialEq>(&mut self, field: &str, source: &Source, slot: &mut Option<T>, value: T) {
         match slot {
             Some(old) if *old == value => {}

@@ -2,28 +2,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::FieldError;
 
-/// Who has to change something so that a spawn can succeed.
+/// Who can correct a rejected spawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectionBlame {
-    /// The author of a policy, or who configured it: its answer cannot be used.
+    /// The policy's author, or the operator who configured it: its answer cannot be used.
     Policy(String),
-    /// Who asked: other options would do.
+    /// The caller: other options would work.
     Request,
-    /// The operator: the service's configuration does not fit this user or this cluster.
+    /// The operator: the service's configuration does not suit this user or this cluster.
     Operator,
 }
 
-/// A spawn that cannot be, and why.
+/// A spawn that is refused, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SpawnRejected {
-    /// Whose it is to mend.
+    /// Who can correct it.
     pub blame: RejectionBlame,
-    /// One sentence. Names the policy and the first problem.
+    /// One sentence with the policy's name and the first error.
     pub message: String,
-    /// Every problem, by field. With [`RejectionBlame::Policy`] a path into the policy's answer, with [`RejectionBlame::Request`] one
-    /// into the request (`env.NAME`, `options`), with [`RejectionBlame::Operator`] a key of the configuration.
+    /// All errors, by field. With [`RejectionBlame::Policy`] a field is a path into the policy's answer, with
+    /// [`RejectionBlame::Request`] one into the request (`env.NAME`, `options`), with [`RejectionBlame::Operator`] a
+    /// key of the configuration.
     pub details: Vec<FieldError>,
 }
 

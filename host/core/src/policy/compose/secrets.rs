@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::{SpawnInputs, SpawnRejected};
 use crate::secret::SecretBytes;
 
-/// The site's secrets by their key in the lab's Secret, and the registry credential apart from them: the lab's user
-/// has no business with it.
+/// Splits the site's secrets into those of the lab's Secret, by key, and the registry credential, which the lab must
+/// not be able to read.
 pub(super) fn site_secrets(
     inputs: &SpawnInputs<'_>,
 ) -> Result<(BTreeMap<String, SecretBytes>, Option<SecretBytes>), SpawnRejected> {

@@ -14,18 +14,18 @@ use crate::policy::{
 use crate::quota::Quota;
 use crate::secret::{SecretBytes, SecretString};
 
-/// A spawn of which everything is decided and checked: [`crate::manifest::build`] turns it into objects and cannot
-/// fail. Only [`super::compose()`] makes one.
+/// A completely decided and checked spawn. [`crate::manifest::build`] converts it to objects and cannot fail. Only
+/// [`super::compose()`] creates one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ValidatedSpawn {
-    /// Which lab.
+    /// The lab.
     pub key: LabKey,
-    /// The operation it belongs to.
+    /// The operation that the spawn belongs to.
     pub job_id: JobId,
-    /// The uid of its record.
+    /// The uid of the spawn's record.
     pub spawn: LabelValue,
-    /// Whose lab, in numbers.
+    /// The user with their numbers.
     pub identity: Identity,
     /// The parsed options.
     pub options: Options,
@@ -45,29 +45,29 @@ pub struct ValidatedSpawn {
     pub annotations: BTreeMap<String, String>,
     /// Resources of the lab's container.
     pub resources: Resources,
-    /// Taints the pod may live with.
+    /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
-    /// Labels the node must have.
+    /// Labels that the node must have.
     pub node_selector: BTreeMap<String, String>,
-    /// Where the lab goes among nodes that would all do.
+    /// Preference among suitable nodes.
     pub affinity: AffinityPreset,
     /// Volumes of the pod beside the service's own.
     pub volumes: Vec<Volume>,
     /// Mounts of the lab's container beside the service's own. Every volume exists.
     pub mounts: Vec<Mount>,
-    /// Init containers that run this time.
+    /// The init containers that run at this start.
     pub init_containers: Vec<InitContainer>,
     /// Replaces the image's entry point.
     pub command: Option<Vec<String>>,
     /// Replaces the image's arguments.
     pub args: Option<Vec<String>>,
-    /// Where the lab starts.
+    /// The working directory of the lab's container.
     pub working_dir: Option<String>,
-    /// How long operations of this lab may take, within the operator's maximum; absent for the service's default.
+    /// Time limits of this lab's operations, within the operator's maximum; absent for the service's default.
     pub time_limits: TimeLimits,
-    /// Which class of environment the lab belongs to.
+    /// The class of environment that the lab belongs to.
     pub environment_class: Option<String>,
-    /// How much the user may have in all.
+    /// The limits of the user's resources in total.
     pub quota: Quota,
     /// The user's own token.
     pub token: SecretString,
@@ -75,11 +75,11 @@ pub struct ValidatedSpawn {
     pub site_secrets: BTreeMap<String, SecretBytes>,
     /// The site's registry credential.
     pub pull_secret: Option<SecretBytes>,
-    /// What the site says about every lab.
+    /// The site's configuration for every lab.
     pub config: LabSection,
-    /// Whose its namespace is.
+    /// Whether the namespace is deleted with the lab.
     pub namespaces: NamespaceReclaim,
-    /// The installation that makes it.
+    /// The installation of the service that creates the lab.
     pub instance: LabelValue,
     /// Who decided what.
     pub provenance: Provenance,

@@ -1,6 +1,6 @@
 use crate::policy::Verdict;
 
-/// The verdict of a chain: all must allow, the first denial counts.
+/// Combines the verdicts of a chain: allowed if all allow, or else the first denial.
 pub fn all_allow(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     verdicts.into_iter().find(|verdict| *verdict != Verdict::Allow).unwrap_or(Verdict::Allow)
 }
