@@ -4,7 +4,7 @@
 //! embedded server has to do the same.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+#![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 #![allow(clippy::similar_names, reason = "a patch and its path are what they are called")]
 
 mod cluster;

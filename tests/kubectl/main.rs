@@ -2,7 +2,7 @@
 //! Kubernetes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+#![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
 mod logs;
 mod session;

@@ -15,7 +15,7 @@ use crate::events::Events;
 pub const PREFIX: &str = "/spawner/v1";
 
 /// Time limit of requests and events that a test waits for.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A caller of the service.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.context("no other operation has begun")?
+        tokio::time::timeout(TIMEOUT, next).await.context("no other operation has begun")?
     }
 
     /// Sends the head of a request unchanged, with the token. Returns all bytes until the connection closes.

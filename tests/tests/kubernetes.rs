@@ -2,7 +2,7 @@
 //! one-machine cluster's kubelet.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+#![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
 use std::fmt::Debug;
 use std::time::Duration;

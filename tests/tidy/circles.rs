@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use syn::visit::{self, Visit};
 use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
 
-use super::hold;
+use super::assert_rule;
 use super::tree::{Text, rust_in};
 
 /// Every crate of the repository, by the folder of its sources.
@@ -45,7 +45,7 @@ fn imports_go_in_no_circle() {
             offences.push(names.join(" <-> "));
         }
     }
-    hold(
+    assert_rule(
         "Files that use each other can only be read together; what both need belongs into a third:",
         &offences,
     );

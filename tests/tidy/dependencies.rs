@@ -1,6 +1,6 @@
 //! The allowed dependencies of each package.
 
-use super::hold;
+use super::assert_rule;
 use super::tree::{read, texts};
 
 #[test]
@@ -11,13 +11,19 @@ fn the_core_depends_on_data_crates_only() {
         .into_iter()
         .filter(|name| !DATA.contains(&name.as_str()))
         .collect();
-    hold("host/core is pure because its dependencies can do no IO, have no clock and no runtime:", &offences);
+    assert_rule(
+        "host/core is pure because its dependencies can do no IO, have no clock and no runtime:",
+        &offences,
+    );
 }
 
 #[test]
 fn the_one_machine_cluster_knows_neither_core_nor_server() {
     let offences = ours(&dependencies(&read("host/embedded/Cargo.toml")));
-    hold("host/embedded is a Kubernetes API and nothing else, so that its client cannot tell:", &offences);
+    assert_rule(
+        "host/embedded is a Kubernetes API and nothing else, so that its client cannot tell:",
+        &offences,
+    );
 }
 
 #[test]
@@ -28,7 +34,7 @@ fn policies_depend_on_the_sdk_only() {
         ours.retain(|name| name != "wasmspawner-sdk");
         offences.extend(ours.iter().map(|name| format!("{}: {name}", manifest.path)));
     }
-    hold("A policy of ours is built as a site would build its own, on sdk/rust:", &offences);
+    assert_rule("A policy of ours is built as a site would build its own, on sdk/rust:", &offences);
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn versions_are_stated_once() {
             offences.push(format!("{}: {line}", manifest.path));
         }
     }
-    hold("A dependency's version stands in the workspace's Cargo.toml, once:", &offences);
+    assert_rule("A dependency's version stands in the workspace's Cargo.toml, once:", &offences);
 }
 
 fn ours(dependencies: &[String]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Rules for names, lengths and first lines of files.
 
-use super::hold;
+use super::assert_rule;
 use super::tree::{Text, read, texts};
 
 /// Files that may be longer, each with its reason.
@@ -17,7 +17,7 @@ fn files_stay_short() {
             offences.push(format!("{}: {lines} lines", file.path));
         }
     }
-    hold(
+    assert_rule(
         "A file of more than 400 lines usually holds two nouns; split it, or give the reason in LONG:",
         &offences,
     );
@@ -36,11 +36,11 @@ fn most_files_are_far_shorter() {
 
 #[test]
 fn a_file_is_named_after_what_it_holds() {
-    const NOTHING_SAID: [&str; 10] =
+    const VAGUE_NAMES: [&str; 10] =
         ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "shared", "stuff"];
     let offences: Vec<String> =
-        code().into_iter().filter(|file| NOTHING_SAID.contains(&file.stem())).map(|file| file.path).collect();
-    hold("A file's name is its noun; these fit anything, and so collect everything:", &offences);
+        code().into_iter().filter(|file| VAGUE_NAMES.contains(&file.stem())).map(|file| file.path).collect();
+    assert_rule("A file's name is its noun; these fit anything, and so collect everything:", &offences);
 }
 
 #[test]
@@ -48,7 +48,10 @@ fn every_module_says_what_it_is() {
     let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
-    hold("A module's first line says what it is for, so that a reader knows whether to go in:", &offences);
+    assert_rule(
+        "A module's first line says what it is for, so that a reader knows whether to go in:",
+        &offences,
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn the_readme_has_the_commands() {
         .filter(|command| !readme.contains(command))
         .map(str::to_owned)
         .collect();
-    hold("A newcomer starts with the README, and the README with what to type:", &offences);
+    assert_rule("A newcomer starts with the README, and the README with what to type:", &offences);
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn the_top_level_is_the_owners() {
         .filter(|name| !DECIDED.contains(&name.as_str()) && !WANTED_BY_TOOLS.contains(&name.as_str()))
         .collect();
     offences.dedup();
-    hold(
+    assert_rule(
         "The top level shows the parts of the project and nothing else; what tools demand is listed here:",
         &offences,
     );

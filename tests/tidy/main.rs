@@ -11,6 +11,6 @@ mod tree;
 mod words;
 
 /// Fails with the rule's reason and all offences, unless there are none.
-fn hold(reason: &str, offences: &[String]) {
+fn assert_rule(reason: &str, offences: &[String]) {
     assert!(offences.is_empty(), "\n{reason}\n  {}\n", offences.join("\n  "));
 }

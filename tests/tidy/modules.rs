@@ -1,12 +1,12 @@
 //! The allowed imports between the modules of the server.
 
-use super::hold;
+use super::assert_rule;
 use super::tree::{Text, rust_in};
 
 const SERVER: &str = "host/server/src/";
 
 /// Each module, and the modules it may import. `run` connects all modules, and only `cli` may import it.
-const KNOWS: [(&str, &[&str]); 14] = [
+const ALLOWED_IMPORTS: [(&str, &[&str]); 14] = [
     ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
     ("http", &["outgoing", "spawner", "telemetry"]),
     ("spawner", &["history", "hub", "images", "k8s", "records", "store", "telemetry", "wasm"]),
@@ -43,20 +43,20 @@ fn modules_know_only_the_modules_below_them() {
     let mut offences = Vec::new();
     for file in rust_in(SERVER) {
         let Some(module) = module(&file) else { continue };
-        let Some((_, known)) = KNOWS.iter().find(|(name, _)| *name == module) else {
-            offences.push(format!("{}: the module {module:?} has no line in KNOWS", file.path));
+        let Some((_, known)) = ALLOWED_IMPORTS.iter().find(|(name, _)| *name == module) else {
+            offences.push(format!("{}: the module {module:?} has no line in ALLOWED_IMPORTS", file.path));
             continue;
         };
         for other in modules_named(&file.text) {
             if other != module
-                && KNOWS.iter().any(|(name, _)| *name == other)
+                && ALLOWED_IMPORTS.iter().any(|(name, _)| *name == other)
                 && !known.contains(&other.as_str())
             {
                 offences.push(format!("{}: {module} names crate::{other}", file.path));
             }
         }
     }
-    hold(
+    assert_rule(
         "Imports go one way, run -> cli/http -> spawner -> {k8s, wasm, images}, so that each can be read alone:",
         &offences,
     );
@@ -72,7 +72,7 @@ fn generated_wit_types_stay_in_their_module() {
             offences.push(file.path);
         }
     }
-    hold(
+    assert_rule(
         "Types generated from WIT change with every version of it; wasm/ converts them at its door:",
         &offences,
     );
@@ -84,7 +84,7 @@ fn wire_types_stay_in_http() {
         rust_in(SERVER).into_iter().filter(|file| !matches!(module(file).as_deref(), Some("http" | "cli")));
     let offences: Vec<String> =
         files.filter(|file| file.text.contains("utoipa")).map(|file| file.path).collect();
-    hold("What goes over the wire is described where it is sent, in http/:", &offences);
+    assert_rule("What goes over the wire is described where it is sent, in http/:", &offences);
 }
 
 /// The module of a file: its folder, or the file itself. The crate's roots belong to no module.

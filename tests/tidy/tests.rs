@@ -1,7 +1,7 @@
 //! Rules for how tests wait.
 
+use super::assert_rule;
 use super::files::LONG;
-use super::hold;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
@@ -39,7 +39,7 @@ fn tests_wait_for_what_they_need() {
             }
         }
     }
-    hold(
+    assert_rule(
         "A test that sleeps is slow or flaky; wait for the condition, with a bound, or list the file in MAY_SLEEP:",
         &offences,
     );
@@ -50,7 +50,7 @@ fn nobody_is_excused_who_is_gone() {
     let files = texts();
     let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
     let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();
-    hold("An exception for a file that is no more hides the next one of its name:", &offences);
+    assert_rule("An exception for a file that is no more hides the next one of its name:", &offences);
 }
 
 /// The lines of a file that are tests: all lines in a folder of tests, and otherwise those in its modules for tests.

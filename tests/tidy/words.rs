@@ -1,6 +1,6 @@
 //! Words that must not occur in the repository, and words that need a reason beside them.
 
-use super::hold;
+use super::assert_rule;
 use super::tree::texts;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_repository_stands_alone() {
             }
         }
     }
-    hold("Paths of one machine mean nothing to whoever clones this:", &offences);
+    assert_rule("Paths of one machine mean nothing to whoever clones this:", &offences);
 }
 
 /// True if `word` occurs in the line and is not the end of a longer path, such as a home's own `work` folder.
@@ -47,7 +47,7 @@ fn a_lint_is_allowed_for_a_reason() {
             }
         }
     }
-    hold("A lint that is lifted says why, in the attribute or in a comment:", &offences);
+    assert_rule("A lint that is lifted says why, in the attribute or in a comment:", &offences);
 }
 
 #[test]
@@ -61,5 +61,5 @@ fn nothing_is_left_to_do_in_silence() {
             }
         }
     }
-    hold("What is missing is said in the README's limits, or done:", &offences);
+    assert_rule("What is missing is said in the README's limits, or done:", &offences);
 }

@@ -183,7 +183,7 @@ proptest! {
             Phase::Starting(_) => prop_assert!(!stopped && !deleted && !ready && !pod.is_missing()),
             // A lab that was ready and whose pod no longer exists has ended by itself.
             Phase::Absent => prop_assert!((stopped || deleted || ready) && pod.is_missing() && rest.is_missing()),
-            Phase::Leaving(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
+            Phase::CleaningUp(_) => prop_assert!((stopped || deleted || ready) && pod.is_missing()),
             Phase::Stopping(_) | Phase::Failed(_) => {}
         }
     }

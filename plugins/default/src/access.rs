@@ -25,7 +25,7 @@ impl Access {
     }
 
     /// True if the user is allowed. A denial overrides an allowance.
-    fn lets_in(&self, user: &User) -> bool {
+    fn is_allowed(&self, user: &User) -> bool {
         let everybody = self.allow_users.is_empty() && self.allow_groups.is_empty();
         let allowed =
             everybody || self.allow_users.contains(&user.name) || user.is_in_any(&self.allow_groups);
@@ -37,7 +37,7 @@ impl Access {
 impl hooks::Authorize for DefaultPolicy {
     /// A stop is never refused: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
-        if request.action == Action::Stop || self.access.lets_in(&request.user) {
+        if request.action == Action::Stop || self.access.is_allowed(&request.user) {
             return Ok(Verdict::Allow);
         }
         let message = self.access.message.as_deref().unwrap_or("You may not start a lab here.");

@@ -78,7 +78,7 @@ impl Policy for DefaultPolicy {
         let profiles = Profiles::read(config, &storage, &taken);
         let menus = !images.is_empty() || !sizes.is_empty();
         if menus && !profiles.is_empty() {
-            let problem = "stands in place of `images` and `sizes`; leave it out, or them";
+            let problem = "replaces `images` and `sizes`; remove either it or both of them";
             config.problem("profile_list", problem);
         }
         Self {

@@ -170,7 +170,9 @@ mod tests {
             ]
         );
         assert!(
-            problems[0].message.starts_with("`/export/{usrname}` is no template: unknown field {usrname}")
+            problems[0]
+                .message
+                .starts_with("`/export/{usrname}` is not a valid template: unknown field {usrname}")
         );
     }
 }

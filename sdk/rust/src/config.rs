@@ -221,7 +221,7 @@ impl<'a> Section<'a> {
             return;
         }
         if let Err(problem) = crate::host::expand(text) {
-            self.problem(key, format!("`{text}` is no template: {problem}"));
+            self.problem(key, format!("`{text}` is not a valid template: {problem}"));
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn forward(
     let body = to_bytes(Body::new(body), usize::MAX).await?;
     let about = RequestSummary::of(&parts.method, &parts.uri, &body);
     shared.count(about.what.clone());
-    let fault = shared.meet(&about.line, |fault| !fault.is_of_open_watches());
+    let fault = shared.fault_for(&about.line, |fault| !fault.is_of_open_watches());
     match &fault {
         Some(Fault::Drop) => return Err(broken()),
         Some(Fault::Refuse { code, reason, retry_after }) => return refusal(*code, reason, *retry_after),

@@ -120,7 +120,7 @@ impl Shared {
     }
 
     /// The fault that applies to a request, among those that `wanted` accepts.
-    fn meet(&self, line: &str, wanted: impl Fn(&Fault) -> bool) -> Option<Fault> {
+    fn fault_for(&self, line: &str, wanted: impl Fn(&Fault) -> bool) -> Option<Fault> {
         let rules = self.rules();
         rules.iter().find(|rule| wanted(rule.fault()) && rule.hit(line)).map(|rule| rule.fault().clone())
     }

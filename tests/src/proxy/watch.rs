@@ -43,7 +43,7 @@ async fn next(mut open: Open) -> Option<(anyhow::Result<Bytes>, Open)> {
             }
             None => {}
         }
-        match open.shared.meet(&open.line, Fault::is_of_open_watches) {
+        match open.shared.fault_for(&open.line, Fault::is_of_open_watches) {
             Some(Fault::Expire) => {
                 open.end = Some(End::Orderly);
                 let event = json!({ "type": "ERROR", "object": status(410, "Expired") });

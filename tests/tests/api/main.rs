@@ -2,7 +2,7 @@
 //! pods. There is one module for each route, and one for each topic that concerns all routes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "what is skipped is told")]
+#![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
 mod auth_headers;
 mod auth_jupyterhub;

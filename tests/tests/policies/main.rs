@@ -17,7 +17,7 @@ use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
 /// Policy, hook and outcome of a call.
-type Heard = (String, &'static str, &'static str);
+type CallOutcome = (String, &'static str, &'static str);
 
 fn user(name: &str, groups: &[&str]) -> User {
     let group = |name: &&str| Group { name: (*name).into(), gid: None };
@@ -288,7 +288,7 @@ async fn too_many_calls_are_told_so() {
 
 #[tokio::test]
 async fn every_call_is_counted() {
-    let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<CallOutcome>>> = Arc::default();
     let listener = Arc::clone(&heard);
     let on_call = move |record: &wasmspawner::wasm::CallRecord<'_>| {
         let call = (record.policy.to_string(), record.hook.name(), record.outcome);

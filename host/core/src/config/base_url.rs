@@ -32,7 +32,7 @@ impl TryFrom<String> for BaseUrl {
                 Ok(Self(url.trim_end_matches('/').to_owned()))
             }
             _ => Err(format!(
-                "{url:?} is no base URL: write http://HOST[:PORT][/PATH] or https://..., without credentials, query or fragment"
+                "{url:?} is not a base URL: write http://HOST[:PORT][/PATH] or https://..., without credentials, query or fragment"
             )),
         }
     }

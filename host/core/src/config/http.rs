@@ -43,7 +43,7 @@ impl HttpConfig {
         Err(InvalidSetting::new(
             "http.prefix",
             format!(
-                "`{}` is no path; write something like `/spawner/v1`, with no `/` at the end",
+                "`{}` is not a valid path; write something like `/spawner/v1`, with no `/` at the end",
                 self.prefix
             ),
         ))

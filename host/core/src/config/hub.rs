@@ -96,7 +96,7 @@ impl HubConfig {
             }
         }
         if !(1..=100).contains(&max_percent) {
-            let problem = format!("{max_percent} is no share; write 1 to 100");
+            let problem = format!("{max_percent} is out of range; write a percentage from 1 to 100");
             return Err(InvalidSetting::new("hub.forgotten.max_percent", problem));
         }
         let of_auth = || {
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 "{token_file: /t, api_url: 'http://h', forgotten: {max_percent: 0}}",
-                "hub.forgotten.max_percent: 0 is no share",
+                "hub.forgotten.max_percent: 0 is out of range",
             ),
             ("{token_file: /t, api_url: 'http://h', forgotten: {min_age: 0s}}", "hub.forgotten.min_age: "),
         ] {

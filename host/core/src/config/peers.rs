@@ -41,7 +41,7 @@ impl TryFrom<String> for PeerRange {
             (prefix <= longest).then_some(Self { address, prefix })
         };
         parsed().ok_or_else(|| {
-            format!("{text:?} is no range of addresses: write 10.0.0.0/8, fd00::/8 or an address")
+            format!("{text:?} is not an address range: write 10.0.0.0/8, fd00::/8 or an address")
         })
     }
 }

@@ -134,10 +134,7 @@ impl ConfigFile {
 }
 
 fn no_auth() -> InvalidSetting {
-    InvalidSetting::new(
-        "auth",
-        "missing; say how callers are recognised: auth.mode is static, jupyterhub or headers",
-    )
+    InvalidSetting::new("auth", "is missing; set auth.mode to static, jupyterhub or headers")
 }
 
 fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {

@@ -51,7 +51,7 @@ pub struct ForgottenLab {
     "{forgotten} of {labs} labs look forgotten, which is more than {max_percent} % (hub.forgotten.max_percent); \
      JupyterHub may be using another database, so none is stopped"
 )]
-pub struct Withheld {
+pub struct ImplausibleResult {
     /// Number of labs that look forgotten.
     pub forgotten: usize,
     /// Number of labs that were compared.
@@ -68,7 +68,7 @@ pub struct Check {
     /// The labs that the Hub does not know, sorted.
     pub forgotten: Vec<ForgottenLab>,
     /// Set when so many labs look forgotten that the result is not trusted.
-    pub withheld: Option<Withheld>,
+    pub withheld: Option<ImplausibleResult>,
     /// The forgotten labs that are to be stopped now.
     pub stop: Vec<ForgottenLab>,
 }
@@ -78,7 +78,7 @@ pub struct Check {
 pub struct Tracker {
     forgotten: BTreeMap<LabKey, ForgottenLab>,
     /// Time of the last check, unless its result was not trusted.
-    believed_at: Option<Timestamp>,
+    trusted_at: Option<Timestamp>,
 }
 
 impl Tracker {
@@ -96,7 +96,7 @@ impl Tracker {
             None => ForgottenLab { lab: lab.clone(), since: now, counted: SignedDuration::ZERO },
         };
         self.forgotten = forgotten.into_iter().map(|lab| (lab.key.clone(), track(lab))).collect();
-        self.believed_at = withheld.is_none().then_some(now);
+        self.trusted_at = withheld.is_none().then_some(now);
         let forgotten: Vec<ForgottenLab> = self.forgotten.values().cloned().collect();
         let due = |lab: &&ForgottenLab| rules.stop_after.is_some_and(|after| lab.counted >= after);
         let stop =
@@ -106,13 +106,13 @@ impl Tracker {
 
     /// Records that the Hub gave no usable answer. Time until the next usable answer does not count.
     pub fn no_answer(&mut self) {
-        self.believed_at = None;
+        self.trusted_at = None;
     }
 
     /// The time since the last trusted check, at most two intervals: if the service itself was suspended for a day,
     /// nothing is known about the Hub during that day.
     fn passed(&self, rules: &Rules, now: Timestamp) -> SignedDuration {
-        let passed = self.believed_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
+        let passed = self.trusted_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
         passed.clamp(SignedDuration::ZERO, rules.check_every.saturating_mul(2))
     }
 }
@@ -121,9 +121,9 @@ fn is_forgotten(lab: &KnownLab, hub: &HubServers, rules: &Rules, now: Timestamp)
     now.duration_since(lab.started_at) >= rules.min_age && !hub.know(&lab.key)
 }
 
-fn withheld(forgotten: usize, labs: usize, max_percent: u8) -> Option<Withheld> {
+fn withheld(forgotten: usize, labs: usize, max_percent: u8) -> Option<ImplausibleResult> {
     let too_many = labs >= FEW && forgotten * 100 > labs * usize::from(max_percent);
-    too_many.then_some(Withheld { forgotten, labs, max_percent })
+    too_many.then_some(ImplausibleResult { forgotten, labs, max_percent })
 }
 
 #[cfg(test)]

@@ -6,5 +6,5 @@
 mod check;
 mod listing;
 
-pub use check::{Check, ForgottenLab, KnownLab, Rules, Tracker, Withheld};
+pub use check::{Check, ForgottenLab, ImplausibleResult, KnownLab, Rules, Tracker};
 pub use listing::{HubServers, IncompleteList, Listing, UserPage, missing_scopes};

@@ -32,7 +32,7 @@ pub fn check(form: &Form) -> Result<(), Vec<FieldError>> {
             refuse("name", format!("{:?} is the name of another field too", field.name));
         }
         if field.label.is_empty() {
-            refuse("label", "is empty; people who do not see the form hear it".to_owned());
+            refuse("label", "is empty; screen readers need a label".to_owned());
         }
         if let FieldKind::Select(input) | FieldKind::Radio(input) = &field.kind
             && let Some(problem) = choices(input)
@@ -64,7 +64,7 @@ fn condition(field: &Field, fields: &[Field]) -> Option<String> {
         return Some("is about the field itself".to_owned());
     }
     let exists = fields.iter().any(|other| other.name == when.field);
-    (!exists).then(|| format!("is about {:?}, which is no field of the form", when.field))
+    (!exists).then(|| format!("refers to {:?}, which is not a field of the form", when.field))
 }
 
 #[cfg(test)]

@@ -46,15 +46,15 @@ pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
         Phase::Running(_) => Err(Refusal::LabExists),
         Phase::Starting(_) => Err(Refusal::SpawnInProgress),
         Phase::Stopping(_) => Err(Refusal::StopInProgress),
-        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) if !slot_free => Err(Refusal::TooManySpawns),
-        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) => Ok(Admission::Begin),
+        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if !slot_free => Err(Refusal::TooManySpawns),
+        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) => Ok(Admission::Begin),
     }
 }
 
 /// Decides whether the volumes of a lab may be deleted. They may not while any object of the lab may use them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
-        Phase::Absent | Phase::Leaving(_) | Phase::Failed(_) if lab.observed.pod.is_missing() => Ok(()),
+        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if lab.observed.pod.is_missing() => Ok(()),
         _ => Err(Refusal::VolumesInUse),
     }
 }
@@ -64,6 +64,6 @@ pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_) => Ok(Admission::Begin),
         Phase::Stopping(_) => Ok(Admission::Join),
-        Phase::Absent | Phase::Leaving(_) => Err(Refusal::NoLab),
+        Phase::Absent | Phase::CleaningUp(_) => Err(Refusal::NoLab),
     }
 }

@@ -15,7 +15,7 @@ impl Lab {
                     .push(Effect::Publish(Entry::Failed("The lab was stopped before it was ready".into())));
             }
             Phase::Running(_) | Phase::Failed(_) => {}
-            Phase::Absent | Phase::Stopping(_) | Phase::Leaving(_) => return,
+            Phase::Absent | Phase::Stopping(_) | Phase::CleaningUp(_) => return,
         }
         self.begin(self.within_its_own_limit(operation), effects);
         effects.push(Effect::Publish(Entry::Progress(10)));
@@ -33,13 +33,13 @@ impl Lab {
         let gone = self.observed.is_nothing() && !self.in_flight.awaits(super::Request::Create);
         match &self.phase {
             Phase::Stopping(_) => self.advance_stop(gone, now, effects),
-            Phase::Leaving(_) if gone => self.phase = Phase::Absent,
+            Phase::CleaningUp(_) if gone => self.phase = Phase::Absent,
             // A deletion that had failed has completed after all.
             Phase::Failed(failed) if gone && failed.operation == OperationKind::Stop => {
                 self.phase = Phase::Absent;
             }
             Phase::Starting(_) => self.continue_cleaning(gone, effects),
-            Phase::Leaving(_) | Phase::Failed(_) | Phase::Absent | Phase::Running(_) => {}
+            Phase::CleaningUp(_) | Phase::Failed(_) | Phase::Absent | Phase::Running(_) => {}
         }
     }
 
@@ -49,14 +49,14 @@ impl Lab {
             return;
         }
         if self.observed.rest == Presence::Present {
-            if self.is_news("pod", "gone") {
+            if self.first_time("pod", "gone") {
                 effects.push(Effect::Publish(Entry::Progress(50)));
                 effects
                     .push(Effect::Publish(Entry::Info("The lab has stopped; removing its resources".into())));
             }
             return;
         }
-        self.phase = if gone { Phase::Absent } else { Phase::Leaving(self.deletion(now)) };
+        self.phase = if gone { Phase::Absent } else { Phase::CleaningUp(self.deletion(now)) };
         effects.push(Effect::Publish(Entry::Progress(100)));
         effects.push(Effect::Finish(Outcome::Complete));
         effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
@@ -65,7 +65,7 @@ impl Lab {
     /// A request failed. It is repeated until the operation's time limit.
     pub(super) fn on_request_failed(&mut self, failure: &Failure, effects: &mut Vec<Effect>) {
         if matches!(self.phase, Phase::Stopping(_) | Phase::Starting(_))
-            && self.is_news(&failure.reason, &failure.message)
+            && self.first_time(&failure.reason, &failure.message)
         {
             effects.push(Effect::Publish(Entry::Error(failure.message.clone())));
         }
@@ -75,7 +75,7 @@ impl Lab {
     pub(super) fn note_progress(&mut self, before: (Presence, Presence), now: Timestamp) {
         let after = (self.observed.pod, self.observed.rest);
         let fresh = self.deletion(now);
-        if let Phase::Stopping(deletion) | Phase::Leaving(deletion) = &mut self.phase
+        if let Phase::Stopping(deletion) | Phase::CleaningUp(deletion) = &mut self.phase
             && after != before
         {
             *deletion = fresh;
@@ -101,21 +101,20 @@ impl Lab {
 
     pub(super) fn begin(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
         self.operation = Some(operation);
-        self.told.clear();
+        self.published.clear();
         self.stage = None;
         self.in_flight.begin_operation();
         effects.push(Effect::Begin(operation));
     }
 
     /// True the first time that this reason and message occur in the operation.
-    pub(super) fn is_news(&mut self, reason: &str, message: &str) -> bool {
-        self.told.insert((reason.to_owned(), message.to_owned()))
+    pub(super) fn first_time(&mut self, reason: &str, message: &str) -> bool {
+        self.published.insert((reason.to_owned(), message.to_owned()))
     }
 
     pub(super) fn deletion_timed_out(&self) -> Failure {
         let what = if self.observed.pod.is_missing() { "resources" } else { "pod" };
-        let mut message =
-            format!("The lab's {what} could not be removed in time; the service goes on trying");
+        let mut message = format!("The lab's {what} could not be removed in time; the service keeps trying");
         if let Some(detail) = &self.observed.stuck {
             message = format!("{message} ({detail})");
         }

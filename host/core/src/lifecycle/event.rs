@@ -15,7 +15,7 @@ pub enum Event {
     /// A cleanup operation began for a lab that ended by itself.
     CleanupBegun(Operation, Ending),
     /// The policies answered.
-    Decided(Result<LabTerms, Failure>),
+    Decided(Result<LabTimeLimits, Failure>),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),
     /// The observed state of the cluster changed.
@@ -32,7 +32,7 @@ pub enum Event {
 
 /// Results of a spawn's policies that the lifecycle needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LabTerms {
+pub struct LabTimeLimits {
     /// Time limit of this spawn, if a policy set one.
     pub spawn_limit: Option<SignedDuration>,
     /// Time limit of this lab's deletion, if a policy set one.

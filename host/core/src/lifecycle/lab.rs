@@ -24,7 +24,7 @@ pub struct Lab {
     /// The latest stage of this operation, with reason and message.
     pub(super) stage: Option<(Stage, String, String)>,
     /// Reasons and messages that were published in this operation, so that each is published only once.
-    pub(super) told: BTreeSet<(String, String)>,
+    pub(super) published: BTreeSet<(String, String)>,
     /// The service's time limits; a policy may set others for this lab.
     pub(super) usual_limits: TimeLimits,
     pub(super) limits: TimeLimits,
@@ -42,7 +42,7 @@ pub enum Phase {
     /// The lab is being stopped.
     Stopping(Deletion),
     /// The lab counts as stopped for its user, while its remaining objects are still being deleted.
-    Leaving(Deletion),
+    CleaningUp(Deletion),
     /// The last operation failed. The objects that it left are being deleted.
     Failed(Failed),
 }
@@ -145,7 +145,7 @@ impl Lab {
             in_flight: InFlight::default(),
             observed: Observed::nothing(),
             stage: None,
-            told: BTreeSet::new(),
+            published: BTreeSet::new(),
             usual_limits: limits,
             limits,
         }
@@ -167,7 +167,7 @@ impl Lab {
     /// The status, or `None` when there is no lab.
     pub fn status(&self) -> Option<LabStatus> {
         match self.phase {
-            Phase::Absent | Phase::Leaving(_) => None,
+            Phase::Absent | Phase::CleaningUp(_) => None,
             Phase::Starting(_) => Some(LabStatus::Starting),
             Phase::Running(_) => Some(LabStatus::Running),
             Phase::Stopping(_) => Some(LabStatus::Terminating),

@@ -12,7 +12,7 @@
 //!    |  |               v                 | stop           | stop, end of the pod
 //!    |  |            Stopping <-----------+----------------+
 //!    |  |               | the pod is gone, deletion of the rest is accepted
-//!    |  +----------- Leaving ---------> Starting (a spawn waits until nothing is left)
+//!    |  +----------- CleaningUp ---------> Starting (a spawn waits until nothing is left)
 //!    +---- (a new spawn replaces a failed lab)
 //! ```
 
@@ -33,7 +33,7 @@ mod step;
 
 pub use admit::{Admission, Refusal, admit_release, admit_spawn, admit_stop};
 pub use effect::{Effect, Ending, Outcome};
-pub use event::{Event, LabTerms};
+pub use event::{Event, LabTimeLimits};
 pub use failure::{Blame, Failure};
 pub use lab::{Deletion, Failed, Lab, LabStatus, Phase, Running, SpawnStep, Starting};
 pub use observed::{Observed, PodPresence, Presence};

@@ -49,7 +49,7 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
             SpawnStep::Creating => vec![Request::Create],
             SpawnStep::Waiting => Vec::new(),
         },
-        Phase::Stopping(_) | Phase::Leaving(_) | Phase::Failed(_) => deletion(lab),
+        Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Failed(_) => deletion(lab),
         Phase::Running(_) | Phase::Absent => Vec::new(),
     };
     if lab.is_overdue() {

@@ -72,7 +72,7 @@ impl InFlight {
 
     /// Resets the pauses of a request whose effect was observed. A request that is still under way stays marked, so
     /// that it can be cancelled before the next lab's objects are created.
-    pub fn come_about(&mut self, request: Request) {
+    pub fn on_effect_observed(&mut self, request: Request) {
         if !self.awaits(request) {
             self.forget(request);
         }

@@ -31,7 +31,7 @@ impl Lab {
         if let Some(ending) = ending {
             return effects.push(Effect::Cleanup(ending));
         }
-        self.tell(&analysis.findings, effects);
+        self.publish_findings(&analysis.findings, effects);
         self.count_restarts(analysis, policy, now, effects);
     }
 
@@ -71,7 +71,7 @@ impl Lab {
 
     /// Ends a running lab and begins a cleanup operation for its remaining objects. If the lab shut down or was
     /// deleted, the user gets no error; if it crashed, it counts as failed.
-    pub(super) fn begin_reap(
+    pub(super) fn begin_cleanup(
         &mut self,
         operation: Operation,
         ending: Ending,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::operation::after;
 use super::{
-    Effect, Failure, Lab, LabTerms, Operation, Outcome, Phase, Presence, Request, Restarts, Running,
+    Effect, Failure, Lab, LabTimeLimits, Operation, Outcome, Phase, Presence, Request, Restarts, Running,
     SpawnStep, Starting,
 };
 use crate::progress::{Entry, StageReport, percent};
@@ -16,7 +16,7 @@ const CREATING: u8 = 10;
 
 impl Lab {
     pub(super) fn begin_spawn(&mut self, operation: Operation, effects: &mut Vec<Effect>) {
-        if !matches!(self.phase, Phase::Absent | Phase::Leaving(_) | Phase::Failed(_)) {
+        if !matches!(self.phase, Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)) {
             return;
         }
         self.limits = self.usual_limits;
@@ -24,10 +24,10 @@ impl Lab {
         if self.observed.is_nothing() && !self.in_flight.awaits(Request::Create) {
             self.decide(effects);
         } else {
-            let what = if matches!(self.phase, Phase::Leaving(_)) {
+            let what = if matches!(self.phase, Phase::CleaningUp(_)) {
                 "Waiting until the previous lab is gone"
             } else {
-                "Removing what the previous lab left"
+                "Deleting objects of the previous lab"
             };
             effects.push(Effect::Publish(Entry::Info(what.into())));
             self.enter(SpawnStep::Cleaning);
@@ -56,7 +56,7 @@ impl Lab {
 
     pub(super) fn on_decided(
         &mut self,
-        decision: Result<LabTerms, Failure>,
+        decision: Result<LabTimeLimits, Failure>,
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
@@ -96,7 +96,7 @@ impl Lab {
     }
 
     pub(super) fn observe_start(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
-        self.tell(&analysis.findings, effects);
+        self.publish_findings(&analysis.findings, effects);
         if self.observed.pod.is_missing() {
             return self.fail(
                 Failure::cluster("PodDeleted", "The lab was deleted before it was ready"),
@@ -113,7 +113,7 @@ impl Lab {
                 let report = report(analysis, now);
                 effects.push(Effect::Publish(Entry::Progress(report.progress)));
                 effects.push(Effect::Publish(Entry::Stage(report)));
-                if self.is_news("stage", &analysis.message) {
+                if self.first_time("stage", &analysis.message) {
                     effects.push(Effect::Publish(Entry::Info(analysis.message.clone())));
                 }
             }
@@ -134,9 +134,9 @@ impl Lab {
     }
 
     /// Publishes the cluster's findings, each once per operation.
-    pub(super) fn tell(&mut self, findings: &[Finding], effects: &mut Vec<Effect>) {
+    pub(super) fn publish_findings(&mut self, findings: &[Finding], effects: &mut Vec<Effect>) {
         for finding in findings {
-            if self.is_news(&finding.reason, &finding.message) {
+            if self.first_time(&finding.reason, &finding.message) {
                 let text = finding.message.clone();
                 effects.push(Effect::Publish(match finding.severity {
                     Severity::Info => Entry::Info(text),
@@ -146,7 +146,7 @@ impl Lab {
         }
     }
 
-    fn adopt(&mut self, terms: LabTerms) {
+    fn adopt(&mut self, terms: LabTimeLimits) {
         if let Some(limit) = terms.delete_limit {
             self.limits.delete = limit;
         }
@@ -159,7 +159,7 @@ impl Lab {
     pub(super) fn spawn_timed_out(&self) -> Failure {
         let waiting_for = match (&self.stage, &self.observed.stuck) {
             (_, Some(detail)) if self.is_at(SpawnStep::Cleaning) => {
-                format!(": what the previous lab left does not go ({detail})")
+                format!(": objects of the previous lab are not deleted yet ({detail})")
             }
             (Some((_, _, message)), _) => format!(": {message}"),
             _ => String::new(),

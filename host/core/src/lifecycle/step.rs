@@ -15,13 +15,15 @@ impl Lab {
         match event {
             Event::SpawnAccepted(operation) => self.begin_spawn(operation, &mut effects),
             Event::StopAccepted(operation) => self.begin_stop(operation, now, &mut effects),
-            Event::CleanupBegun(operation, ending) => self.begin_reap(operation, ending, now, &mut effects),
+            Event::CleanupBegun(operation, ending) => {
+                self.begin_cleanup(operation, ending, now, &mut effects);
+            }
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
             Event::Read(observed) => {
                 self.on_observed(*observed, policy, now, &mut effects);
-                self.judge(now, &mut effects);
+                self.decide_overdue(now, &mut effects);
             }
             Event::RestDeletionAccepted => {
                 self.observed.rest = self.observed.rest.min(Presence::Terminating);
@@ -43,10 +45,10 @@ impl Lab {
         let before = (self.observed.pod, self.observed.rest);
         self.observed = observed;
         if self.observed.pod.is_missing() {
-            self.in_flight.come_about(Request::DeletePod);
+            self.in_flight.on_effect_observed(Request::DeletePod);
         }
         if self.observed.rest.is_missing() {
-            self.in_flight.come_about(Request::DeleteRest);
+            self.in_flight.on_effect_observed(Request::DeleteRest);
         }
         let analysis = self.observed.analysis.clone();
         self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
@@ -64,7 +66,7 @@ impl Lab {
     }
 
     /// Decides about an overdue operation, after the cluster was read once more.
-    fn judge(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+    fn decide_overdue(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         if self.is_overdue() {
             let failure = match self.phase {
                 Phase::Stopping(_) => self.deletion_timed_out(),
@@ -79,7 +81,7 @@ impl Lab {
         match &mut self.phase {
             Phase::Starting(starting) => starting.overdue |= deadline.is_some_and(|deadline| now >= deadline),
             Phase::Stopping(deletion) => deletion.expire(now),
-            Phase::Absent | Phase::Running(_) | Phase::Leaving(_) | Phase::Failed(_) => {}
+            Phase::Absent | Phase::Running(_) | Phase::CleaningUp(_) | Phase::Failed(_) => {}
         }
     }
 

@@ -24,12 +24,12 @@ pub(super) fn apply(pod: &mut Pod, spawn: &ValidatedSpawn) {
     spec.enable_service_links = Some(false);
     spec.security_context = Some(pod_context(spawn));
     for container in &mut spec.containers {
-        hold(container, lab_context(spawn));
+        apply_to_container(container, lab_context(spawn));
     }
     for container in spec.init_containers.iter_mut().flatten() {
         let asked = spawn.init_containers.iter().find(|init| init.name == container.name);
         let profile = asked.map(|init| init.profile).unwrap_or_default();
-        hold(container, context(spawn, profile));
+        apply_to_container(container, context(spawn, profile));
     }
 }
 
@@ -40,7 +40,7 @@ fn own_nothing_of_the_node(spec: &mut PodSpec) {
     spec.ephemeral_containers = None;
 }
 
-fn hold(container: &mut Container, context: SecurityContext) {
+fn apply_to_container(container: &mut Container, context: SecurityContext) {
     container.security_context = Some(context);
     container.volume_devices = None;
     for port in container.ports.iter_mut().flatten() {

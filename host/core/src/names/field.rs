@@ -166,13 +166,13 @@ impl Fields {
     }
 
     /// Sets the namespace of JupyterHub.
-    pub(super) fn in_hub(mut self, namespace: &str) -> Self {
+    pub(super) fn with_hub_namespace(mut self, namespace: &str) -> Self {
         namespace.clone_into(&mut self.hubnamespace);
         self
     }
 
     /// The same values, with the slugs of another scheme.
-    pub(super) fn under(mut self, scheme: SlugScheme) -> Self {
+    pub(super) fn with_scheme(mut self, scheme: SlugScheme) -> Self {
         self.scheme = scheme;
         self
     }

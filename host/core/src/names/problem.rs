@@ -74,7 +74,7 @@ pub enum NameError {
         invalid: InvalidName,
     },
     /// The template contains `{userid}`, and the request has no user id.
-    #[error("{key} uses {{userid}}, and the request says no user id")]
+    #[error("{key} uses {{userid}}, and the request has no user id")]
     NoUserid {
         /// The configuration key of the template.
         key: &'static str,

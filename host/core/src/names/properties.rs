@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::kubespawner::{KubeSpawner, Question};
+use super::kubespawner::{KubeSpawner, NameQuery};
 use super::slug;
 use super::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, SlugScheme, Template, Username};
 use super::{Field, TemplateScope};
@@ -113,7 +113,7 @@ proptest! {
     fn what_a_user_typed_is_never_a_template(inside in "\\PC{0,30}") {
         let user = format!("{{{inside}}}");
         let names = KubeSpawner::new(Some("{unescaped_username}!")).unwrap();
-        let report = names.answer(&Question::new(&user, "", SlugScheme::Safe)).unwrap();
+        let report = names.answer(&NameQuery::new(&user, "", SlugScheme::Safe)).unwrap();
         prop_assert_eq!(report.rendered, Some(format!("{user}!")));
     }
 }

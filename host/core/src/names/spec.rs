@@ -72,7 +72,7 @@ impl Spec {
         match (self.precision, self.grouping, self.kind) {
             (Some(_), _, _) => Err("a precision is not for whole numbers"),
             (_, Some(','), Some('b' | 'o' | 'x' | 'X' | 'n')) | (_, Some('_'), Some('n')) => {
-                Err("this grouping does not go with this type")
+                Err("this type allows no such grouping")
             }
             _ => Ok(()),
         }

@@ -85,7 +85,7 @@ impl NameTemplates {
         userid: Option<i64>,
     ) -> Result<LabNames, NameError> {
         let mut fields = Fields::new(user.as_str(), server.as_str(), userid, self.scheme, self.compat)
-            .in_hub(self.hub_namespace.as_str());
+            .with_hub_namespace(self.hub_namespace.as_str());
         let refused = |key| move |invalid: InvalidName| NameError::Refused { key, invalid };
         let render = |key: &'static str, template: &Template, fields: &Fields| {
             if userid.is_none() && template.needs_userid() {
@@ -134,7 +134,8 @@ impl NameTemplates {
     /// user's data.
     pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
         // A name that Kubernetes refuses cannot belong to an existing claim.
-        let legacy = ObjectName::parse(self.pvc.render(&names.fields.clone().under(SlugScheme::Escape))).ok();
+        let legacy =
+            ObjectName::parse(self.pvc.render(&names.fields.clone().with_scheme(SlugScheme::Escape))).ok();
         legacy.filter(|legacy| *legacy != names.pvc)
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::kubespawner::{KubeSpawner, Question};
+use super::kubespawner::{KubeSpawner, NameQuery};
 use super::slug;
 use super::{Compat, LabelValue, ObjectName, SlugScheme};
 
@@ -62,7 +62,7 @@ fn every_field_default_and_label_is_kubespawners() {
     let vectors = file().vectors;
     assert_eq!(vectors.len(), 114);
     for vector in vectors {
-        let question = Question::new(&vector.username, &vector.servername, vector.scheme);
+        let question = NameQuery::new(&vector.username, &vector.servername, vector.scheme);
         let mut expected = json!({
             "fields": vector.fields, "defaults": vector.defaults, "labels": vector.labels,
         });
@@ -77,7 +77,7 @@ fn every_field_default_and_label_is_kubespawners() {
 #[test]
 fn legacy_templates_give_kubespawners_names() {
     for vector in file().vectors {
-        let question = Question::new(&vector.username, &vector.servername, vector.scheme);
+        let question = NameQuery::new(&vector.username, &vector.servername, vector.scheme);
         for (template, expected) in &vector.legacy_templates {
             let report = KubeSpawner::new(Some(template)).unwrap().answer(&question).unwrap();
             assert_eq!(report.rendered.as_ref(), Some(expected), "{template} for {:?}", vector.username);
@@ -119,8 +119,10 @@ fn the_page_and_the_release_are_both_followed_where_they_differ() {
     for example in file().documented_examples {
         let names = KubeSpawner::new(Some(&example.template)).unwrap();
         for (compat, expected) in [(Compat::V7_1_0, &example.release), (Compat::Documented, &example.page)] {
-            let question =
-                Question { compat, ..Question::new(&example.username, &example.servername, example.scheme) };
+            let question = NameQuery {
+                compat,
+                ..NameQuery::new(&example.username, &example.servername, example.scheme)
+            };
             let rendered = names.answer(&question).unwrap().rendered;
             assert_eq!(
                 rendered.as_ref(),
@@ -147,7 +149,7 @@ fn templates_render_as_in_python() {
             assert!(names.is_err(), "{:?} is accepted", case.template);
             continue;
         }
-        let question = Question::new(&case.username, &case.servername, case.scheme);
+        let question = NameQuery::new(&case.username, &case.servername, case.scheme);
         let rendered = names.unwrap().answer(&question).unwrap().rendered;
         assert_eq!(rendered, case.result, "{:?} for {:?}", case.template, case.username);
     }

@@ -44,7 +44,7 @@ pub(crate) fn paths(patch: &str) -> Vec<String> {
 
 /// Things outside the pod that a patch uses. They need their own grants, even if volumes or containers may be patched.
 #[derive(Default)]
-pub(crate) struct Reach {
+pub(crate) struct PatchTargets {
     /// Paths of the node.
     pub(crate) host_paths: Vec<String>,
     /// Secrets of the namespace.
@@ -52,8 +52,8 @@ pub(crate) struct Reach {
 }
 
 /// Finds what a patch uses outside the pod. Empty for an invalid patch, which [`parse`] refuses.
-pub(crate) fn reach(patch: &str) -> Reach {
-    let mut reach = Reach::default();
+pub(crate) fn reach(patch: &str) -> PatchTargets {
+    let mut reach = PatchTargets::default();
     let Some(spec) = parse(patch).ok().and_then(|pod| pod.spec) else { return reach };
     for volume in spec.volumes.into_iter().flatten() {
         reach.host_paths.extend(volume.host_path.map(|host| host.path));

@@ -39,14 +39,14 @@ pub struct LabDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quotas {
     /// The limits: the most that the lab may use.
-    pub limits: Share,
+    pub limits: ResourceAmount,
     /// The requests: what is reserved for the lab.
-    pub requests: Share,
+    pub requests: ResourceAmount,
 }
 
 /// An amount of CPU and memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+pub struct ResourceAmount {
     /// Number of CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<f64>,

@@ -47,7 +47,7 @@ pub fn recover(
             OperationKind::Stop | OperationKind::Cleanup => operation,
             OperationKind::Spawn => limits.operation(fresh, OperationKind::Stop, now),
         };
-        return Recovered { lab: lab(going(observed, limits, now), operation), interrupted: None };
+        return Recovered { lab: lab(stopping_phase(observed, limits, now), operation), interrupted: None };
     }
     if let Some(failure) = status.and_then(|status| status.failure.clone()) {
         let at = status.and_then(|status| status.finished_at).unwrap_or(operation.started_at);
@@ -69,13 +69,13 @@ pub fn recover(
 }
 
 /// A stop begins again with its first step, and ends for its user when the pod is gone.
-fn going(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Phase {
+fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Phase {
     let Operation { deadline, .. } = limits.operation(JobId::nil(), OperationKind::Stop, now);
     let deletion = Deletion { deadline, overdue: false };
     if observed.is_nothing() {
         Phase::Absent
     } else if observed.pod.is_missing() {
-        Phase::Leaving(deletion)
+        Phase::CleaningUp(deletion)
     } else {
         Phase::Stopping(deletion)
     }

@@ -77,7 +77,7 @@ impl SpawnStatus {
                 restarts: running.restarts(),
                 ..Self::new(LabStatus::Running, Stage::Running, 100, "Ready", running.ready_at)
             },
-            Phase::Stopping(_) | Phase::Leaving(_) | Phase::Absent => {
+            Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Absent => {
                 Self::new(LabStatus::Terminating, Stage::Terminating, 0, "Stopping", since)
             }
             Phase::Failed(failed) => {

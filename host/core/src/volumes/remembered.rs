@@ -68,7 +68,7 @@ impl RememberedVolumes {
 
 impl Release {
     /// The record of the server after the deletion; `None` if no claim is left.
-    pub fn left_of(&self, record: &VolumeRecord) -> Option<VolumeRecord> {
+    pub fn record_after_release(&self, record: &VolumeRecord) -> Option<VolumeRecord> {
         let retained = self.keep.iter().filter(|(_, kept)| *kept == Kept::Retained);
         let claims: Vec<_> = retained.map(|(claim, _)| claim.clone()).collect();
         (!claims.is_empty()).then(|| VolumeRecord { claims, ..record.clone() })
@@ -107,7 +107,7 @@ mod tests {
 
         let release = volumes.release(&key("ada", "gpu"));
         assert_eq!(release.delete, [own]);
-        assert_eq!(release.left_of(volumes.of(&key("ada", "gpu")).unwrap()), None);
+        assert_eq!(release.record_after_release(volumes.of(&key("ada", "gpu")).unwrap()), None);
         assert_eq!(release.keep, [(home.clone(), Kept::UsedBy(key("ada", "")))]);
         volumes.forget(&key("ada", "gpu"));
         assert_eq!(volumes.release(&key("ada", "")).delete, [home]);
@@ -130,7 +130,7 @@ mod tests {
         let release = volumes.release(&key("ada", ""));
         assert_eq!(release.keep, [(home, Kept::Retained)]);
         let record = volumes.of(&key("ada", "")).unwrap();
-        assert_eq!(release.left_of(record).as_ref(), Some(record));
+        assert_eq!(release.record_after_release(record).as_ref(), Some(record));
         assert_eq!(volumes.release(&key("grace", "")), Release::default());
     }
 

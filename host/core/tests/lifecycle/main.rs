@@ -6,7 +6,7 @@ mod simulation;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use wasmspawner_core::lifecycle::{Event, LabStatus, LabTerms, OperationKind, Phase, Presence, Request};
+use wasmspawner_core::lifecycle::{Event, LabStatus, LabTimeLimits, OperationKind, Phase, Presence, Request};
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::stage::Stage;
 
@@ -53,7 +53,7 @@ fn the_usual_life() {
         simulation.act(&act);
     }
     assert_eq!(simulation.lab.status(), None, "gone for its user once the rest was asked to go");
-    assert!(matches!(simulation.lab.phase, Phase::Leaving(_)));
+    assert!(matches!(simulation.lab.phase, Phase::CleaningUp(_)));
     simulation.act(&Act::RestGoes);
     assert_eq!(simulation.lab.phase, Phase::Absent);
 }
@@ -186,7 +186,7 @@ fn a_labs_own_time_limits_hold_for_it_and_end_with_it() {
     let mut simulation = Simulation::new();
     simulation.act(&Act::Spawn);
     simulation.lab.in_flight.answered(Request::Decide, simulation.now);
-    let terms = LabTerms {
+    let terms = LabTimeLimits {
         spawn_limit: Some(SignedDuration::from_secs(30)),
         delete_limit: Some(SignedDuration::from_secs(5)),
     };

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
-    Admission, Effect, Event, Failure, Lab, LabStatus, LabTerms, Observed, Operation, OperationKind, Outcome,
-    Phase, Presence, RecordState, Request, RestartPolicy, TimeLimits, admit_spawn, admit_stop, plan,
+    Admission, Effect, Event, Failure, Lab, LabStatus, LabTimeLimits, Observed, Operation, OperationKind,
+    Outcome, Phase, Presence, RecordState, Request, RestartPolicy, TimeLimits, admit_spawn, admit_stop, plan,
 };
 use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::stage::{Analysis, Stage};
@@ -96,7 +96,7 @@ impl Simulation {
             }
             Act::Decide(allowed) if self.lab.in_flight.awaits(Request::Decide) => {
                 self.lab.in_flight.answered(Request::Decide, self.now);
-                let decision = if *allowed { Ok(LabTerms::default()) } else { Err(failure("Denied")) };
+                let decision = if *allowed { Ok(LabTimeLimits::default()) } else { Err(failure("Denied")) };
                 self.on_event(Event::Decided(decision));
             }
             Act::FinishCreate(worked) if self.lab.in_flight.awaits(Request::Create) => {
@@ -251,8 +251,10 @@ impl Simulation {
                 }
                 Effect::Publish(entry) => {
                     if let Entry::Complete(_) = entry {
-                        let over =
-                            matches!(self.lab.phase, Phase::Running(_) | Phase::Absent | Phase::Leaving(_));
+                        let over = matches!(
+                            self.lab.phase,
+                            Phase::Running(_) | Phase::Absent | Phase::CleaningUp(_)
+                        );
                         assert!(over, "{:?}", self.lab.phase);
                     }
                     assert!(

@@ -164,7 +164,7 @@ mod tests {
         let (code, out, problems) = check(&format!("{LEAST}http: {{prefix: labs/}}\n{policies}"));
         assert_eq!((code, out.as_str()), (ExitCode::FAILURE, ""));
         insta::assert_snapshot!(problems, @r"
-        site.yaml: http.prefix: `labs/` is no path; write something like `/spawner/v1`, with no `/` at the end
+        site.yaml: http.prefix: `labs/` is not a valid path; write something like `/spawner/v1`, with no `/` at the end
         site.yaml: policies[0].path: policy `gone`: cannot read gone.wasm: No such file or directory (os error 2)
         site.yaml: policies[1].digest: policy `pinned`: `nope` is no digest; it must be `sha256:` and 64 hexadecimal digits
         ");

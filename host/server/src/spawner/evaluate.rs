@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::form::FormContext;
-use wasmspawner_core::lifecycle::{Blame, Failure, LabTerms, Operation, TimeLimits};
+use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
@@ -17,7 +17,7 @@ use wasmspawner_core::policy::compose::{
 };
 use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
+use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::stage::ObservedPod;
@@ -47,7 +47,7 @@ pub(super) struct Decided {
     pub(super) provenance: Provenance,
     /// The record of the volume claims that the lab uses.
     volumes: Option<VolumeRecord>,
-    terms: LabTerms,
+    terms: LabTimeLimits,
 }
 
 /// The part of the decision that the caller waits for: whether the submission is valid, allowed and within the quota.
@@ -187,7 +187,7 @@ fn build(
     operation: &Operation,
 ) -> Decided {
     let mut about = about(rules, &spawn, operation);
-    let terms = LabTerms {
+    let terms = LabTimeLimits {
         spawn_limit: spawn.time_limits.spawn_seconds.map(|seconds| SignedDuration::from_secs(seconds.into())),
         delete_limit: spawn
             .time_limits
@@ -264,7 +264,7 @@ fn rejected(rejected: SpawnRejected) -> Failure {
 
 impl Decided {
     /// The time limits that the state machine needs to know.
-    pub(super) fn terms(&self) -> LabTerms {
+    pub(super) fn terms(&self) -> LabTimeLimits {
         self.terms
     }
 
@@ -301,7 +301,7 @@ impl Approved {
 
 fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
-    let share = |cpu: Option<u64>, memory| Share { cpu: cpu.map(cpus), memory };
+    let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
     let description = LabDescription {
         options: spawn.options.clone(),
         uid: spawn.identity.uid,

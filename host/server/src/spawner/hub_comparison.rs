@@ -64,7 +64,7 @@ impl HubComparison {
                 let check = state.tracker.compare(&known, &servers, &self.rules, now);
                 metrics.set_forgotten(check.forgotten.len());
                 metrics.hub_checked(if check.withheld.is_some() {
-                    HubCheck::Withheld
+                    HubCheck::ImplausibleResult
                 } else {
                     HubCheck::Compared
                 });

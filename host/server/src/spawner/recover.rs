@@ -168,7 +168,7 @@ impl Driver {
                 (Outcome::Failed(failure), Entry::Failed(message))
             }
             (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete("The lab is ready".into())),
-            (Phase::Leaving(_) | Phase::Absent, _) => {
+            (Phase::CleaningUp(_) | Phase::Absent, _) => {
                 (Outcome::Complete, Entry::Complete("The lab is stopped".into()))
             }
             (Phase::Failed(failed), _) => {

@@ -108,7 +108,7 @@ impl Volumes {
         for claim in &release.delete {
             self.claims.delete(claim.namespace.as_str(), claim.name.as_str()).await?;
         }
-        if let Some(left) = release.left_of(&record) {
+        if let Some(left) = release.record_after_release(&record) {
             self.write(&left).await?;
             self.change(|remembered| remembered.remember(left));
         } else {

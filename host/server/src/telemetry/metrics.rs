@@ -68,7 +68,7 @@ pub enum HubCheck {
     /// The comparison succeeded.
     Compared,
     /// So many labs look forgotten that the comparison is not trusted.
-    Withheld,
+    ImplausibleResult,
     /// The Hub did not answer, or its list was not complete.
     NoAnswer,
     /// The Hub does not accept the token, or a setting is wrong.
@@ -79,7 +79,7 @@ impl HubCheck {
     fn as_str(self) -> &'static str {
         match self {
             Self::Compared => "compared",
-            Self::Withheld => "withheld",
+            Self::ImplausibleResult => "withheld",
             Self::NoAnswer => "no_answer",
             Self::Refused => "refused",
         }

@@ -246,9 +246,9 @@ fn what_cannot_be_expressed_is_refused_with_the_remedy() {
         ),
         (
             json!({"environment": {"A": "{usrname}"}}),
-            "/environment: `{usrname}` is no template: unknown field",
+            "/environment: `{usrname}` is not a valid template: unknown field",
         ),
-        (json!({"extra_labels": {"a": "{value}"}}), "/extra_labels: `{value}` is no template"),
+        (json!({"extra_labels": {"a": "{value}"}}), "/extra_labels: `{value}` is not a valid template"),
         (json!({"tolerations": [{"operator": "In"}]}), "/tolerations/0/operator: must be Exists or Equal"),
     ] {
         let found = problems(&json!({"kubespawner_override": override_}));

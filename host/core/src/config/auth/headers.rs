@@ -57,8 +57,7 @@ pub enum IngressHeader {
 impl HeadersAuth {
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         if self.trusted_peers.is_empty() {
-            let problem =
-                "empty, so that nobody could call; list the ingress's addresses, as in [10.0.0.0/8]";
+            let problem = "is empty, so every request would be refused; list the ingress's addresses, as in [10.0.0.0/8]";
             return Err(InvalidSetting::new("auth.headers.trusted_peers", problem));
         }
         check_span("auth.headers.cache", self.cache, SignedDuration::from_hours(1))?;
@@ -72,7 +71,7 @@ impl HeadersAuth {
     }
 
     /// True when the header is trusted.
-    pub fn believes(&self, header: IngressHeader) -> bool {
+    pub fn trusts(&self, header: IngressHeader) -> bool {
         self.ingress_also_sets.contains(&header)
     }
 }

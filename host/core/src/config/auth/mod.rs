@@ -131,14 +131,14 @@ mod tests {
     fn mistakes_are_named_with_their_key() {
         for (yaml, said) in [
             ("mode: jupyterhub\n", "auth.jupyterhub: missing; auth.mode is jupyterhub"),
-            ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is no base URL"),
+            ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),
             (
                 "mode: jupyterhub\njupyterhub: {api_url: http://h, timeout: 0s}\n",
                 "auth.jupyterhub.timeout: 0s is out of range",
             ),
             (
                 "mode: headers\nheaders: {url: https://x, trusted_peers: []}\n",
-                "auth.headers.trusted_peers: empty",
+                "auth.headers.trusted_peers: is empty",
             ),
             ("mode: magic\n", "magic"),
             ("mode: static\nstatic: {tokens_file: /t}\ntokens: 1\n", "tokens"),

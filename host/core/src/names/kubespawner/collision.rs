@@ -59,7 +59,7 @@ impl Collisions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KubeSpawner, Question};
+    use super::super::{KubeSpawner, NameQuery};
     use super::*;
     use crate::names::SlugScheme;
 
@@ -67,7 +67,7 @@ mod tests {
         let names = KubeSpawner::new(template).unwrap();
         let mut collisions = Collisions::default();
         for (username, servername) in labs {
-            let question = Question::new(username, servername, SlugScheme::Safe);
+            let question = NameQuery::new(username, servername, SlugScheme::Safe);
             collisions.add(username, servername, &names.answer(&question).unwrap());
         }
         collisions.found().into_iter().map(|collision| (collision.what, collision.owners.len())).collect()

@@ -4,4 +4,4 @@ mod collision;
 mod report;
 
 pub use collision::{Collision, Collisions};
-pub use report::{Ambiguous, Defaults, KubeSpawner, Question, Report};
+pub use report::{Ambiguous, Defaults, KubeSpawner, NameQuery, Report};

@@ -24,7 +24,7 @@ pub struct KubeSpawner {
 /// The names are raw: KubeSpawner also computes names for users whom this service refuses (see
 /// [`Username`](crate::names::Username)).
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct NameQuery<'a> {
     /// The raw username.
     pub username: &'a str,
     /// The raw server name; empty for the default server.
@@ -41,7 +41,7 @@ pub struct Question<'a> {
     pub hub_namespace: &'a str,
 }
 
-impl<'a> Question<'a> {
+impl<'a> NameQuery<'a> {
     /// A question about a user's server, with example values for all other settings.
     pub fn new(username: &'a str, servername: &'a str, scheme: SlugScheme) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl KubeSpawner {
     }
 
     /// Computes the names for one user's server.
-    pub fn answer(&self, question: &Question<'_>) -> Result<Report, Ambiguous> {
+    pub fn answer(&self, question: &NameQuery<'_>) -> Result<Report, Ambiguous> {
         question.check()?;
         let mut fields = question.fields();
         let (pod_name, pvc_name) = (self.pod_name.render(&fields), self.pvc_name.render(&fields));
@@ -135,7 +135,7 @@ impl KubeSpawner {
     }
 }
 
-impl Question<'_> {
+impl NameQuery<'_> {
     fn check(&self) -> Result<(), Ambiguous> {
         if self.username.is_empty() {
             return Err(Ambiguous::NoUser);
@@ -149,7 +149,7 @@ impl Question<'_> {
     fn fields(&self) -> Fields {
         let mut fields =
             Fields::new(self.username, self.servername, Some(self.userid), self.scheme, self.compat)
-                .in_hub(self.hub_namespace);
+                .with_hub_namespace(self.hub_namespace);
         fields.set_namespace(self.namespace);
         fields
     }

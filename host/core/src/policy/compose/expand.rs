@@ -15,8 +15,8 @@ use crate::spawn::SpawnRequest;
 
 /// Returns the answers, and the grants that contain templates, with templates expanded.
 pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, SpawnRejected> {
-    let brace = typed(&inputs.request, &["{", "}"]);
-    let variable = typed(&inputs.request, &["$("]);
+    let brace = user_text_with(&inputs.request, &["{", "}"]);
+    let variable = user_text_with(&inputs.request, &["$("]);
     let fields = &inputs.names.fields;
     inputs
         .answers
@@ -31,7 +31,7 @@ pub(super) fn expand(inputs: &SpawnInputs<'_>) -> Result<Vec<ChainAnswer>, Spawn
 }
 
 /// Describes where the request contains one of `marks` in a text that the user could choose.
-fn typed(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
+fn user_text_with(request: &SpawnRequest, marks: &[&str]) -> Option<String> {
     let marked = |text: &str| marks.iter().any(|mark| text.contains(mark));
     let identity = &request.identity;
     let option = request

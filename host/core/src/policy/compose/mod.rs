@@ -42,7 +42,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     limits::check_quota(&merged, &quota)?;
     let image = image(&mut merged, &inputs, &mut provenance)?;
     let env = env::lab_env(&inputs, &merged, &mut provenance)?;
-    write_down_security(inputs.lab.section.security, &mut provenance);
+    record_security_source(inputs.lab.section.security, &mut provenance);
     let (site_secrets, pull_secret) = secrets::site_secrets(&inputs)?;
     let site_labels = site_labels(&inputs)?;
 
@@ -203,7 +203,7 @@ fn image(
 }
 
 /// Records who decided the security settings of the lab.
-fn write_down_security(lifts: SecurityLifts, provenance: &mut Provenance) {
+fn record_security_source(lifts: SecurityLifts, provenance: &mut Provenance) {
     for (field, lifted) in [
         ("privilege_escalation", lifts.privilege_escalation),
         ("default_capabilities", lifts.default_capabilities),

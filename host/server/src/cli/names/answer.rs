@@ -1,7 +1,7 @@
 //! Computes the names of one server under each of the wanted slug schemes.
 
 use serde_json::{Map, Value, json};
-use wasmspawner_core::names::kubespawner::{Ambiguous, KubeSpawner, Question, Report};
+use wasmspawner_core::names::kubespawner::{Ambiguous, KubeSpawner, NameQuery, Report};
 use wasmspawner_core::names::{ServerName, SlugScheme, Username};
 
 use super::NamesArgs;
@@ -21,7 +21,7 @@ impl Asker<'_> {
         userid: i64,
     ) -> Result<Vec<(SlugScheme, Report)>, Ambiguous> {
         let answer = |scheme| {
-            let question = Question {
+            let question = NameQuery {
                 username,
                 servername,
                 userid,

@@ -174,7 +174,7 @@ impl Ingress {
         header: IngressHeader,
         name: &str,
     ) -> Result<Option<&'h str>, AuthError> {
-        if self.config.believes(header) { single_header(headers, name) } else { Ok(None) }
+        if self.config.trusts(header) { single_header(headers, name) } else { Ok(None) }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::identity;
 use wasmspawner_core::policy::{self, Value};
-use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, Share};
+use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 
 use super::stage::Stage;
 use super::status::{LabStatus, PodPresence};
@@ -148,8 +148,8 @@ impl From<Quotas> for Quota {
     }
 }
 
-impl From<Share> for Amounts {
-    fn from(share: Share) -> Self {
+impl From<ResourceAmount> for Amounts {
+    fn from(share: ResourceAmount) -> Self {
         Self { cpu: share.cpu, memory: share.memory }
     }
 }

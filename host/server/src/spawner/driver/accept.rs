@@ -247,6 +247,6 @@ pub(super) fn desired(lab: &Lab) -> Desired {
     match &lab.phase {
         Phase::Starting(_) | Phase::Running(_) => Desired::Running,
         Phase::Failed(failed) if failed.operation == OperationKind::Spawn => Desired::Running,
-        Phase::Failed(_) | Phase::Stopping(_) | Phase::Leaving(_) | Phase::Absent => Desired::Stopped,
+        Phase::Failed(_) | Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Absent => Desired::Stopped,
     }
 }
