@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{
     Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
 };
-use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options, kubeconfig};
+use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Options, kubeconfig};
 use wasmspawner_embedded::kubelet::{
     self, AddressRange, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
     SimulatedOptions,
@@ -57,7 +58,7 @@ impl OneMachine {
         if let Some(state_dir) = state_dir {
             write_private(&state_dir.join("kubeconfig"), &kubeconfig(address, &certificate, &token))?;
         }
-        let access = Access::new().token(&token, Identity::admin());
+        let access = Access::token(&token);
         Ok(Self { server, kubelet, listener, certificate, access })
     }
 
@@ -69,7 +70,7 @@ impl OneMachine {
     /// Runs pods and serves `kubectl` until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let kubelet = self.kubelet.run(stop.clone());
-        let api = self.server.serve_tls(self.listener, self.certificate, self.access, stop);
+        let api = self.server.serve(self.listener, Some(self.certificate), self.access, stop);
         let (outcome, ()) = tokio::join!(api, kubelet);
         if let Err(error) = outcome {
             tracing::error!(%error, "the one-machine cluster is not reachable for kubectl");
@@ -82,7 +83,7 @@ impl OneMachine {
 fn pod_addresses(state_dir: &Path) -> AddressRange {
     let digest = Sha256::digest(state_dir.as_os_str().as_encoded_bytes());
     let (second, third) = (64 + digest[0] % 64, digest[1] & 0xf0);
-    format!("127.{second}.{third}.0/20").parse().unwrap_or_default()
+    AddressRange::new(Ipv4Addr::new(127, second, third, 0), 20)
 }
 
 fn runtime(embedded: &EmbeddedConfig, state_dir: Option<&Path>) -> anyhow::Result<Runtime> {
