@@ -21,7 +21,7 @@ impl OneMachine {
         match *self {}
     }
 
-    pub(crate) async fn run(self, _: CancellationToken) {
+    pub(crate) fn run(self, _: CancellationToken) -> Ready<()> {
         match self {}
     }
 }
