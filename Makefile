@@ -61,6 +61,7 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
 	$(VENV)/ruff check sdk/python deploy/local tests
 	$(VENV)/ruff format --check sdk/python deploy/local tests

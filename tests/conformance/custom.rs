@@ -9,14 +9,11 @@ use serde_json::{Value, json};
 async fn define(cluster: &Cluster) -> (String, String) {
     let group = format!("{}.example.com", cluster.namespace);
     let name = format!("boxes.{group}");
-    let conditions = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
-        "items": {"type": "object", "required": ["type"],
-            "properties": {"type": {"type": "string"}, "status": {"type": "string"}}}});
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "required": ["size"], "properties": {
             "size": {"type": "integer", "minimum": 1},
             "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"}}},
-        "status": {"type": "object", "properties": {"phase": {"type": "string"}, "conditions": conditions}}}});
+        "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}});
     let definition = json!({"metadata": {"name": name}, "spec": {
         "group": group, "scope": "Namespaced",
         "names": {"plural": "boxes", "singular": "box", "kind": "Box", "listKind": "BoxList", "shortNames": ["bx"]},
@@ -60,17 +57,6 @@ pub(crate) async fn a_definition_makes_a_kind(cluster: &Cluster) {
     let patched = cluster.send("PATCH", &format!("{one}/status"), merge, &status).await.unwrap();
     assert_eq!((&patched["spec"]["size"], &patched["status"]["phase"]), (&json!(3), &json!("Bound")));
     assert_eq!(patched["metadata"]["generation"], 2, "the status does not count");
-
-    // Two managers, each with a condition of its own.
-    for (manager, kind) in [("one", "Ready"), ("two", "Healthy")] {
-        let mut applied = boxed(&path, &json!({"size": 3}));
-        applied.as_object_mut().unwrap().remove("spec");
-        applied["status"] = json!({"conditions": [{"type": kind, "status": "True"}]});
-        let path = format!("{one}/status?fieldManager={manager}");
-        cluster.send("PATCH", &path, "application/apply-patch+yaml", &applied).await.unwrap();
-    }
-    let read = cluster.send("GET", &one, "application/json", &Value::Null).await.unwrap();
-    assert_eq!(read["status"]["conditions"].as_array().unwrap().len(), 2);
 
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     definitions.delete(&name, &DeleteParams::default()).await.unwrap();

@@ -97,29 +97,6 @@ pub(crate) async fn dependents_follow_their_owner(cluster: &Cluster) {
     eventually("the child goes too", async || maps.get_opt("child").await.unwrap().is_none()).await;
 }
 
-pub(crate) async fn orphans_stay(cluster: &Cluster) {
-    let maps = family(cluster).await;
-    maps.delete("owner", &DeleteParams::orphan()).await.unwrap();
-    eventually("the owner goes", async || maps.get_opt("owner").await.unwrap().is_none()).await;
-    let child = maps.get("child").await.unwrap();
-    assert!(child.metadata.owner_references.unwrap_or_default().is_empty());
-}
-
-pub(crate) async fn foreground_deletion_waits_for_dependents(cluster: &Cluster) {
-    let maps = family(cluster).await;
-    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
-    maps.patch("child", &PatchParams::default(), &Patch::Merge(hold)).await.unwrap();
-    maps.delete("owner", &DeleteParams::foreground()).await.unwrap();
-    eventually("the child is told", async || {
-        maps.get("child").await.unwrap().metadata.deletion_timestamp.is_some()
-    })
-    .await;
-    assert!(maps.get_opt("owner").await.unwrap().is_some(), "the owner waits");
-    let free = json!({"metadata": {"finalizers": null}});
-    maps.patch("child", &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
-    eventually("the owner goes last", async || maps.get_opt("owner").await.unwrap().is_none()).await;
-}
-
 pub(crate) async fn a_namespace_goes_with_all_that_is_in_it(cluster: &Cluster) {
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     let name = namespaces

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::pin::pin;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_embedded::apiserver::{Access, ApiServer, Identity, Options};
+use wasmspawner_embedded::apiserver::{Access, ApiServer, Options};
 
 fn maps(server: &ApiServer) -> Api<ConfigMap> {
     Api::namespaced(server.client(), "default")
@@ -87,8 +87,8 @@ async fn a_listener_wants_a_token() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    let access = Access::new().token("s3cret", Identity::new("alice"));
-    let serving = tokio::spawn(server.serve(listener, access, shutdown.clone()));
+    let access = Access::token("s3cret");
+    let serving = tokio::spawn(server.serve(listener, None, access, shutdown.clone()));
     let client = |token: Option<&str>| {
         let mut config = Config::new(format!("http://{address}").parse().unwrap());
         config.auth_info.token = token.map(|token| token.to_owned().into());
@@ -114,6 +114,7 @@ async fn a_listener_wants_a_token() {
 async fn a_listener_stays_on_loopback() {
     let server = ApiServer::open(Options::default()).unwrap();
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let error = server.serve(listener, Access::new(), CancellationToken::new()).await.unwrap_err();
+    let error =
+        server.serve(listener, None, Access::token("s3cret"), CancellationToken::new()).await.unwrap_err();
     assert!(error.to_string().contains("loopback"), "{error}");
 }

@@ -9,13 +9,13 @@
 
 mod cluster;
 mod custom;
+mod defaults;
 mod deletion;
 mod embedded_only;
 mod lists;
 mod objects;
 mod patches;
 mod rules;
-mod stored;
 mod watches;
 
 /// One test a case and a kind of cluster.
@@ -75,8 +75,7 @@ cases! {
         a_failed_test_of_a_json_patch_changes_nothing,
         merge_patches_remove_by_null,
         strategic_patches_merge_lists_by_key,
-        apply_creates_changes_and_removes,
-        apply_conflicts_with_other_managers,
+        a_forced_apply_creates_and_changes,
         apply_is_idempotent,
         patches_respect_versions,
         unknown_kinds_of_patches_are_refused;
@@ -87,8 +86,6 @@ cases! {
         preconditions_guard_a_deletion,
         a_collection_is_deleted_by_selector,
         dependents_follow_their_owner,
-        orphans_stay,
-        foreground_deletion_waits_for_dependents,
         a_namespace_goes_with_all_that_is_in_it;
     rules:
         invalid_objects_are_refused_with_causes,
@@ -97,9 +94,9 @@ cases! {
         a_pod_is_bound_once,
         quotas_limit_a_namespace,
         immutable_config_stays;
-    stored:
-        defaults_and_admission_make_the_same,
-        the_same_is_wrong;
+    defaults:
+        fields_have_their_defaults,
+        broken_rules_are_causes_of_their_field;
     custom:
         a_definition_makes_a_kind,
         custom_objects_are_held_to_their_schema;

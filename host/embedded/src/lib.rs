@@ -9,3 +9,4 @@
 
 pub mod apiserver;
 pub mod kubelet;
+mod quantity;

@@ -1,167 +1,20 @@
-//! The one-machine cluster in this process: its API server, its kubelet, and a kubeconfig for it.
+//! The one-machine cluster in this process: its API server, its kubelet and the kubeconfig that leads there.
+//!
+//! It is the Cargo feature `embedded`. Without it [`OneMachine`] cannot be opened, and says how to go on.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::time::Duration;
+#[cfg(not(feature = "embedded"))]
+mod absent;
+#[cfg(feature = "embedded")]
+mod cluster;
 
-use anyhow::Context;
-use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, PostParams};
-use sha2::{Digest as _, Sha256};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+#[cfg(not(feature = "embedded"))]
+pub(crate) use absent::OneMachine;
+#[cfg(feature = "embedded")]
+pub(crate) use cluster::OneMachine;
+
 use uuid::Uuid;
-use wasmspawner_core::config::{
-    Config, EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages,
-};
-use wasmspawner_embedded::apiserver::{Access, ApiServer, Certificate, Identity, Options, kubeconfig};
-use wasmspawner_embedded::kubelet::{
-    self, AddressRange, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
-    SimulatedOptions,
-};
 
-/// The one-machine cluster, opened but not running yet.
-pub(crate) struct OneMachine {
-    server: ApiServer,
-    kubelet: Kubelet,
-    listener: TcpListener,
-    certificate: Certificate,
-    access: Access,
-}
-
-impl OneMachine {
-    /// Opens the cluster with the objects it had when it last ran, and writes its kubeconfig.
-    pub(crate) async fn open(embedded: &EmbeddedConfig, config: &Config) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(embedded.listen).await.with_context(|| {
-            format!(
-                "embedded.listen: cannot listen on {}; choose another port, or stop the program that uses this one",
-                embedded.listen
-            )
-        })?;
-        let state_dir = config.state_dir.as_deref();
-        let options = state_dir.map_or_else(Options::default, |dir| Options::persistent(dir.join("cluster")));
-        let server = ApiServer::open(options).context("the one-machine cluster cannot be opened")?;
-        make_namespace(&server.client(), config.kubernetes.namespace.as_str()).await?;
-        let runtime = runtime(embedded, state_dir)?;
-        let mut options = KubeletOptions::new("this-machine", runtime);
-        options.pod_addresses = state_dir.map_or_else(AddressRange::default, pod_addresses);
-        let kubelet = Kubelet::new(server.client(), options)?;
-        server.set_pod_logs(kubelet.logs());
-        let address = listener.local_addr()?;
-        let certificate = Certificate::for_loopback(address.ip())?;
-        let token = random_token();
-        if let Some(state_dir) = state_dir {
-            write_private(&state_dir.join("kubeconfig"), &kubeconfig(address, &certificate, &token))?;
-        }
-        let access = Access::new().token(&token, Identity::admin());
-        Ok(Self { server, kubelet, listener, certificate, access })
-    }
-
-    /// A client that works inside the process, without the network.
-    pub(crate) fn client(&self) -> kube::Client {
-        self.server.client()
-    }
-
-    /// Runs pods and serves `kubectl` until `stop`.
-    pub(crate) async fn run(self, stop: CancellationToken) {
-        let kubelet = self.kubelet.run(stop.clone());
-        let api = self.server.serve_tls(self.listener, self.certificate, self.access, stop);
-        let (outcome, ()) = tokio::join!(api, kubelet);
-        if let Err(error) = outcome {
-            tracing::error!(%error, "the one-machine cluster is not reachable for kubectl");
-        }
-    }
-}
-
-/// The addresses of the cluster's pods. Two services on one machine must not give their pods the same addresses, so
-/// each state directory has its own range of 4,096 addresses in 127.64.0.0/10. It is derived from the directory's path
-/// and stays the same.
-fn pod_addresses(state_dir: &Path) -> AddressRange {
-    let digest = Sha256::digest(state_dir.as_os_str().as_encoded_bytes());
-    let (second, third) = (64 + digest[0] % 64, digest[1] & 0xf0);
-    format!("127.{second}.{third}.0/20").parse().unwrap_or_default()
-}
-
-fn runtime(embedded: &EmbeddedConfig, state_dir: Option<&Path>) -> anyhow::Result<Runtime> {
-    if embedded.runtime == RuntimeKind::Simulated {
-        return simulated(embedded.simulated).map(Runtime::Simulated);
-    }
-    let state_dir =
-        state_dir.context("state_dir: missing; the process runtime keeps volumes and logs in it")?;
-    let mut options = ProcessOptions::new(state_dir.join("kubelet"));
-    options.images = embedded.images.iter().map(image_command).collect();
-    options.on_shutdown = if embedded.keep_labs { OnShutdown::Keep } else { OnShutdown::Kill };
-    options.switch_user = embedded.switch_user;
-    Ok(Runtime::Process(options))
-}
-
-fn simulated(stages: SimulatedStages) -> anyhow::Result<SimulatedOptions> {
-    let duration = |key: &str, span: SignedDuration| {
-        Duration::try_from(span).with_context(|| format!("embedded.simulated.{key}: {span:#} is negative"))
-    };
-    Ok(SimulatedOptions {
-        schedule: duration("schedule", stages.schedule)?,
-        pull: duration("pull", stages.pull)?,
-        init: duration("init", stages.init)?,
-        ready: duration("ready", stages.ready)?,
-        stop: duration("stop", stages.stop)?,
-    })
-}
-
-fn image_command(mapping: &ImageMapping) -> ImageCommand {
-    ImageCommand {
-        pattern: mapping.pattern.clone(),
-        command: mapping.command.clone(),
-        args: mapping.args.clone(),
-        env: mapping.env.clone(),
-        working_dir: mapping.working_dir.clone(),
-        pod_command: match mapping.pod_command {
-            PodCommand::Wins => kubelet::PodCommand::Wins,
-            PodCommand::Ignored => kubelet::PodCommand::Ignored,
-        },
-    }
-}
-
-/// Creates the service's own namespace, which holds its records. On a Kubernetes cluster the operator creates it.
-async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()> {
-    let mut namespace = Namespace::default();
-    namespace.metadata.name = Some(name.to_owned());
-    match Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(error).context("the service's namespace cannot be made in the one-machine cluster"),
-    }
-}
-
-/// Replaces the file in one step. Only the owner may read it, because it holds a credential.
-fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let beside = path.with_extension("new");
-    let write = || -> std::io::Result<()> {
-        let _ = std::fs::remove_file(&beside);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&beside, path)
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
-}
-
-/// A random credential with 244 bits of entropy.
+/// 244 unpredictable bits, for a credential.
 pub(crate) fn random_token() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_state_directory_has_addresses_of_its_own() {
-        let (one, other) = (pod_addresses(Path::new("/a")), pod_addresses(Path::new("/b")));
-        assert_ne!(one, other);
-        assert_eq!(one, pod_addresses(Path::new("/a")));
-        assert!(one.to_string().starts_with("127.") && one.to_string().ends_with(".0/20"), "{one}");
-    }
 }

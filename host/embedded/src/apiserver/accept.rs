@@ -17,9 +17,7 @@ impl Accept {
     /// The first form in the client's list that is served here. No header means JSON.
     pub(super) fn negotiate(header: Option<&str>) -> Result<Self, Failure> {
         let Some(header) = header else { return Ok(Self::Json) };
-        header.split(',').find_map(Self::read).ok_or_else(|| {
-            Failure::not_acceptable("only the following media types are accepted: application/json")
-        })
+        header.split(',').find_map(Self::read).ok_or_else(Failure::not_acceptable)
     }
 
     fn read(range: &str) -> Option<Self> {

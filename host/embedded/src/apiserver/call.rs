@@ -2,7 +2,6 @@
 
 use super::Server;
 use super::accept::Accept;
-use super::access::Identity;
 use super::failure::Failure;
 use super::query::Query;
 use super::resource::Resource;
@@ -19,31 +18,16 @@ pub(super) struct Call {
     pub(super) namespace: Option<String>,
     pub(super) query: Query,
     pub(super) accept: Accept,
-    pub(super) caller: Caller,
-    pub(super) content_type: String,
-    pub(super) body: Bytes,
-}
-
-/// Where a request comes from.
-#[derive(Clone, Debug)]
-pub(super) struct Caller {
-    pub(super) identity: Identity,
-    /// The `User-Agent`, which names the field manager of clients that do not say one.
-    pub(super) agent: String,
     /// Ends the long-running answers of a listener that is shut down.
     pub(super) shutdown: CancellationToken,
+    pub(super) content_type: String,
+    pub(super) body: Bytes,
 }
 
 impl Call {
     /// Where the object `name` is stored.
     pub(super) fn key(&self, name: &str) -> Key {
         self.resource.key(self.namespace.as_deref(), name)
-    }
-
-    /// Who owns the fields that this request sets.
-    pub(super) fn manager(&self) -> String {
-        let agent = self.caller.agent.split('/').next().filter(|agent| !agent.is_empty());
-        self.query.text("fieldManager").or(agent).unwrap_or("unknown").to_owned()
     }
 
     /// The namespace in the path, which creating an object of a namespaced kind needs.

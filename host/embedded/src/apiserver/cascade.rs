@@ -1,12 +1,12 @@
-//! Deleting an object and everything that has to follow: dependents, owners that waited for them, what is in a
-//! namespace, and the objects of a custom kind.
+//! Deleting an object and everything that has to follow: dependents, what is in a namespace, and the objects of a
+//! custom kind.
 //!
 //! Kubernetes has controllers that get there in time; here it happens inside the transaction that deletes, and as far
 //! as finalizers and grace periods let it. Each later removal takes it further.
 
 use super::Server;
 use super::admission;
-use super::deletion::{DeleteOptions, Propagation};
+use super::deletion::DeleteOptions;
 use super::failure::Failure;
 use super::metadata::{self, Document};
 use super::resource::{Resource, collection_of};
@@ -14,8 +14,6 @@ use super::store::{CollectionName, Key, Object, Transaction};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-
-const FOREGROUND: &str = "foregroundDeletion";
 
 /// What became of an object that was to be deleted.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl<'a, 't> Cascade<'a, 't> {
         options: &DeleteOptions,
     ) -> Result<Deleted, Failure> {
         let deleted = self.begin(resource, key, options)?;
-        self.settle();
+        self.follow_up();
         // A namespace without content is gone by now.
         match deleted {
             Deleted::Marked(marked) => Ok(match self.transaction.get(&resource.collection, key) {
@@ -75,7 +73,7 @@ impl<'a, 't> Cascade<'a, 't> {
         } else {
             self.remove(resource, key)
         };
-        self.settle();
+        self.follow_up();
         last
     }
 
@@ -90,16 +88,6 @@ impl<'a, 't> Cascade<'a, 't> {
         options.check(resource, object.document())?;
         let grace = options.grace_for(resource, object.document());
         let mut document = object.document().clone();
-        match options.propagation {
-            Propagation::Orphan => self.orphan(metadata::uid(&document)),
-            Propagation::Foreground if self.blocks(metadata::uid(&document)) => {
-                add_finalizer(&mut document, FOREGROUND);
-                for (collection, dependent) in self.transaction.dependents(metadata::uid(&document)) {
-                    self.begin_quietly(&collection, &dependent);
-                }
-            }
-            _ => {}
-        }
         if resource.is_core("namespaces") {
             self.namespaces.insert(key.name.clone());
             metadata::member(&mut document, "status").insert("phase".to_owned(), json!("Terminating"));
@@ -121,10 +109,12 @@ impl<'a, 't> Cascade<'a, 't> {
         Ok(Deleted::Marked(self.transaction.put(&resource.collection, document)))
     }
 
-    /// Deletes something that may have gone meanwhile, which is fine.
+    /// Deletes something that may have gone meanwhile, which is fine. Objects of a kind that is not served any more, which
+    /// an older state may have, go at once.
     fn begin_quietly(&mut self, collection: &CollectionName, key: &Key) {
-        if let Some(resource) = self.server.registry.of_collection(collection) {
-            let _ = self.begin(&resource, key, &DeleteOptions::default());
+        match self.server.registry.of_collection(collection) {
+            Some(resource) => drop(self.begin(&resource, key, &DeleteOptions::default())),
+            None => drop(self.transaction.remove(collection, key)),
         }
     }
 
@@ -135,7 +125,7 @@ impl<'a, 't> Cascade<'a, 't> {
     }
 
     /// Follows up until nothing more can be done now.
-    fn settle(&mut self) {
+    fn follow_up(&mut self) {
         loop {
             if let Some((resource, object)) = self.removed.pop_front() {
                 self.follow(&resource, &object);
@@ -155,9 +145,6 @@ impl<'a, 't> Cascade<'a, 't> {
             if !self.has_living_owner(dependent.document()) {
                 self.begin_quietly(&collection, &key);
             }
-        }
-        for owner in owner_references(document) {
-            self.release_foreground(document, owner);
         }
         if !metadata::namespace(document).is_empty() {
             admission::refresh_quotas(self.transaction, metadata::namespace(document));
@@ -211,44 +198,6 @@ impl<'a, 't> Cascade<'a, 't> {
         state.collections().flat_map(keys).collect()
     }
 
-    fn blocks(&self, uid: &str) -> bool {
-        !self.transaction.dependents(uid).is_empty()
-    }
-
-    /// Lets an owner go that waited for its dependents to go first.
-    fn release_foreground(&mut self, dependent: &Document, reference: &Value) {
-        let Some((resource, owner)) = self.owner(dependent, reference) else { return };
-        let mut document = owner.document().clone();
-        let waits =
-            metadata::is_deleting(&document) && metadata::finalizers(&document).any(|f| f == FOREGROUND);
-        if !waits || self.blocks(metadata::uid(&document)) {
-            return;
-        }
-        if let Some(Value::Array(finalizers)) = metadata::metadata_mut(&mut document).get_mut("finalizers") {
-            finalizers.retain(|finalizer| finalizer != FOREGROUND);
-        }
-        let held = metadata::finalizers(&document).next().is_some() || metadata::grace(&document) > 0;
-        let key = owner.key();
-        if held {
-            self.transaction.put(&resource.collection, document);
-        } else {
-            self.remove(&resource, &key);
-        }
-    }
-
-    fn orphan(&mut self, uid: &str) {
-        for (collection, key) in self.transaction.dependents(uid) {
-            let Some(dependent) = self.transaction.get(&collection, &key) else { continue };
-            let mut document = dependent.document().clone();
-            if let Some(Value::Array(owners)) =
-                metadata::metadata_mut(&mut document).get_mut("ownerReferences")
-            {
-                owners.retain(|owner| owner.get("uid").and_then(Value::as_str) != Some(uid));
-            }
-            self.transaction.put(&collection, document);
-        }
-    }
-
     /// Whether any owner of the object is there. Owners of kinds that are not served here count as there.
     pub(super) fn has_living_owner(&self, dependent: &Document) -> bool {
         owner_references(dependent).any(|reference| {
@@ -274,13 +223,4 @@ impl<'a, 't> Cascade<'a, 't> {
 
 fn owner_references(object: &Document) -> impl Iterator<Item = &Value> {
     metadata::field(object, "ownerReferences").and_then(Value::as_array).into_iter().flatten()
-}
-
-fn add_finalizer(object: &mut Document, finalizer: &str) {
-    let finalizers = metadata::metadata_mut(object).entry("finalizers").or_insert_with(|| json!([]));
-    if let Value::Array(finalizers) = finalizers
-        && !finalizers.iter().any(|f| f == finalizer)
-    {
-        finalizers.push(json!(finalizer));
-    }
 }

@@ -1,8 +1,10 @@
-//! A certificate for loopback. kubectl sends credentials over TLS only.
+//! A certificate for loopback, and the kubeconfig that trusts it. kubectl sends credentials over TLS only.
 
-use std::net::IpAddr;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -19,8 +21,8 @@ pub enum CertificateError {
     Use(#[from] rustls::Error),
 }
 
-/// A self-signed certificate for `localhost` and the address that is listened on. Its key never leaves the process: make one at
-/// each start, and tell clients to trust it by its [`pem`](Self::pem).
+/// A self-signed certificate for `localhost` and the address of a listener. Its key never leaves the process: make one
+/// at each start. Clients trust it by the [`kubeconfig`].
 #[derive(Clone)]
 pub struct Certificate {
     pem: String,
@@ -40,12 +42,25 @@ impl Certificate {
         Ok(Self { pem: made.cert.pem(), acceptor: TlsAcceptor::from(Arc::new(config)) })
     }
 
-    /// The certificate in PEM, for clients to trust.
-    pub fn pem(&self) -> &str {
-        &self.pem
-    }
-
     pub(super) fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
     }
+}
+
+/// The kubeconfig of a client that trusts `certificate` and shows `token`. It holds a secret: write it where only its
+/// owner can read it.
+pub fn kubeconfig(address: SocketAddr, certificate: &Certificate, token: &str) -> String {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "embedded",
+        "clusters": [{"name": "embedded", "cluster": {
+            "server": format!("https://{address}"),
+            "certificate-authority-data": STANDARD.encode(&certificate.pem),
+        }}],
+        "users": [{"name": "embedded", "user": {"token": token}}],
+        "contexts": [{"name": "embedded", "context": {
+            "cluster": "embedded", "user": "embedded", "namespace": "default",
+        }}],
+    });
+    // YAML reads JSON.
+    format!("{config:#}\n")
 }

@@ -8,24 +8,11 @@ use super::resource::Resource;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// What becomes of an object's dependents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Propagation {
-    /// They go after it.
-    #[default]
-    Background,
-    /// They go before it.
-    Foreground,
-    /// They stay.
-    Orphan,
-}
-
 /// `DeleteOptions`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     /// Seconds that the object gets to end; none leaves it to the object.
     pub(super) grace: Option<i64>,
-    pub(super) propagation: Propagation,
     pub(super) dry_run: bool,
     uid: Option<String>,
     resource_version: Option<String>,
@@ -39,14 +26,12 @@ impl DeleteOptions {
         let preconditions = body.get("preconditions");
         let policy = text(body.get("propagationPolicy"))
             .or_else(|| query.text("propagationPolicy").map(str::to_owned));
-        let propagation = match policy.as_deref() {
-            None | Some("Background") => Propagation::Background,
-            Some("Foreground") => Propagation::Foreground,
-            Some("Orphan") => Propagation::Orphan,
-            Some(other) => {
-                return Err(Failure::bad_request(format!("propagationPolicy: {other:?} is not supported")));
-            }
-        };
+        // Dependents go after their owner.
+        if let Some(other) = policy.filter(|policy| policy != "Background") {
+            return Err(Failure::bad_request(format!(
+                "propagationPolicy {other:?} is not supported by this API server; use \"Background\""
+            )));
+        }
         let grace = match body.get("gracePeriodSeconds").and_then(Value::as_i64) {
             Some(grace) => Some(grace),
             None => query.value("gracePeriodSeconds")?,
@@ -54,7 +39,6 @@ impl DeleteOptions {
         let in_body = body.get("dryRun").and_then(Value::as_array);
         Ok(Self {
             grace,
-            propagation,
             dry_run: query.dry_run()? || in_body.is_some_and(|values| values.iter().any(|v| v == "All")),
             uid: text(preconditions.and_then(|p| p.get("uid"))),
             resource_version: text(preconditions.and_then(|p| p.get("resourceVersion"))),
@@ -65,11 +49,11 @@ impl DeleteOptions {
     pub(super) fn check(&self, resource: &Resource, object: &Document) -> Result<(), Failure> {
         let expectations =
             [("uid", "UID", &self.uid), ("resourceVersion", "ResourceVersion", &self.resource_version)];
-        for (field, told, expected) in expectations {
+        for (field, title, expected) in expectations {
             let found = metadata::text(object, field);
             if let Some(expected) = expected.as_deref().filter(|expected| *expected != found) {
                 let why = format!(
-                    "Precondition failed: {told} in precondition: {expected}, {told} in object meta: {found}"
+                    "Precondition failed: {title} in precondition: {expected}, {title} in object meta: {found}"
                 );
                 return Err(resource.conflict(metadata::name(object), &why));
             }

@@ -3,17 +3,22 @@
 use super::call::Call;
 use super::failure::Failure;
 use super::metadata::{self, Document};
-use super::protobuf;
 use super::resource::Resource;
 use serde_json::{Value, json};
 
 /// The largest body that is read, in bytes; the limit of Kubernetes.
 pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Reads JSON, or YAML when it is not JSON; of protobuf, what kubectl sends in no other form.
+/// What every object in protobuf begins with.
+const PROTOBUF: &[u8] = b"k8s\0";
+
+/// Reads JSON, or YAML when it is not JSON. Protobuf, which `kubectl create namespace` and its siblings send, is not
+/// read: `kubectl create -f` sends JSON.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
-    if protobuf::is_protobuf(body) {
-        return protobuf::parse(body).map(Value::Object);
+    if body.starts_with(PROTOBUF) {
+        return Err(Failure::unsupported_media_type(
+            "application/json, application/yaml (use kubectl create -f)",
+        ));
     }
     let json = serde_json::from_slice(body);
     match json {
@@ -46,8 +51,7 @@ pub(super) fn accept(call: &Call, mut document: Document, name: Option<&str>) ->
     decode(call, document)
 }
 
-/// Checks the types of fields; drops or refuses unknown ones as `fieldValidation` says.
-pub(super) fn decode(call: &Call, document: Document) -> Result<Document, Failure> {
+fn decode(call: &Call, document: Document) -> Result<Document, Failure> {
     let resource = &call.resource;
     let decoded = resource.decode(document).map_err(|error| {
         let (kind, version) = (&resource.kind, &resource.version);
@@ -80,6 +84,8 @@ fn check_type(resource: &Resource, document: &mut Document) -> Result<(), Failur
 
 fn check_place(call: &Call, document: &mut Document, name: Option<&str>) -> Result<(), Failure> {
     let metadata = metadata::metadata_mut(document);
+    // Who owns a field is not noted.
+    metadata.remove("managedFields");
     let given = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(name) = name {
         match given("name") {

@@ -1,20 +1,18 @@
 //! The server on the network: HTTP/1.1 on a listener, with or without TLS, and bearer tokens.
 
+use super::ApiServer;
 use super::access::Access;
-use super::body::Body;
-use super::call::Caller;
 use super::certificate::Certificate;
 use super::failure::Failure;
-use super::{ApiServer, present};
-use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderMap, Request, Response};
+use super::present::{self, Body};
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,52 +30,37 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 impl ApiServer {
     /// Serves clients of the listener until `shutdown`; then watches end, and answers under way are finished.
     ///
-    /// Without TLS: kubectl sends no token then, see [`serve_tls`](Self::serve_tls).
+    /// Without a certificate there is no TLS, and kubectl sends no token.
     ///
     /// # Errors
-    /// When the listener is not on loopback, unless `access` allows it, or cannot be used.
+    /// When the listener is not on loopback or cannot be used.
     pub async fn serve(
         self,
         listener: TcpListener,
+        tls: Option<Certificate>,
         access: Access,
         shutdown: CancellationToken,
     ) -> io::Result<()> {
-        let door = Door { server: self, access: Arc::new(access), tls: None, shutdown };
-        door.stay_open(listener).await
-    }
-
-    /// As [`serve`](Self::serve), with TLS.
-    ///
-    /// # Errors
-    /// When the listener is not on loopback, unless `access` allows it, or cannot be used.
-    pub async fn serve_tls(
-        self,
-        listener: TcpListener,
-        certificate: Certificate,
-        access: Access,
-        shutdown: CancellationToken,
-    ) -> io::Result<()> {
-        let door = Door { server: self, access: Arc::new(access), tls: Some(certificate), shutdown };
-        door.stay_open(listener).await
+        Listener { server: self, access, tls, shutdown }.accept(listener).await
     }
 }
 
 /// What each connection is given.
 #[derive(Clone)]
-struct Door {
+struct Listener {
     server: ApiServer,
-    access: Arc<Access>,
+    access: Access,
     tls: Option<Certificate>,
     shutdown: CancellationToken,
 }
 
-impl Door {
-    async fn stay_open(self, listener: TcpListener) -> io::Result<()> {
+impl Listener {
+    async fn accept(self, listener: TcpListener) -> io::Result<()> {
         let address = listener.local_addr()?;
-        if !address.ip().is_loopback() && !self.access.allows_beyond_loopback() {
+        if !address.ip().is_loopback() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{address} is not a loopback address; use 127.0.0.1 or [::1], or allow it"),
+                format!("{address} is not a loopback address; use 127.0.0.1 or [::1]"),
             ));
         }
         let connections = TaskTracker::new();
@@ -86,7 +69,7 @@ impl Door {
                 () = self.shutdown.cancelled() => break,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        connections.spawn(self.clone().welcome(stream));
+                        connections.spawn(self.clone().handshake(stream));
                     }
                     Err(error) => {
                         // Out of descriptors, or the client went away: others are served still.
@@ -101,17 +84,17 @@ impl Door {
         Ok(())
     }
 
-    async fn welcome(self, stream: TcpStream) {
+    async fn handshake(self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
-        let Some(tls) = self.tls.clone() else { return self.talk(stream).await };
+        let Some(tls) = self.tls.clone() else { return self.answer_all(stream).await };
         match tokio::time::timeout(HANDSHAKE, tls.acceptor().accept(stream)).await {
-            Ok(Ok(stream)) => self.talk(stream).await,
+            Ok(Ok(stream)) => self.answer_all(stream).await,
             Ok(Err(error)) => tracing::debug!(%error, "a client does not agree on TLS"),
             Err(_) => tracing::debug!("a client does not begin with TLS"),
         }
     }
 
-    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    async fn answer_all(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let shutdown = self.shutdown.clone();
         let service = service_fn(move |request| answer(self.clone(), request));
         let mut http = http1::Builder::new();
@@ -125,17 +108,10 @@ impl Door {
     }
 }
 
-async fn answer(door: Door, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    // A header that is not text is a wrong token, not a missing one.
-    let authorization = request.headers().get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
-    let Some(identity) = door.access.identify(authorization) else {
+async fn answer(listener: Listener, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let authorization = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if !listener.access.admits(authorization) {
         return Ok(present::failure(&Failure::unauthorized()));
-    };
-    let caller = Caller { identity, agent: agent(request.headers()), shutdown: door.shutdown };
-    Ok(door.server.answer(request, caller).await)
-}
-
-/// The `User-Agent`, `""` when there is none.
-pub(super) fn agent(headers: &HeaderMap) -> String {
-    headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    }
+    Ok(listener.server.answer(request, listener.shutdown).await)
 }

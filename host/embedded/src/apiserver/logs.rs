@@ -20,12 +20,6 @@ pub struct LogRequest {
     pub previous: bool,
     /// Start at most this many lines before the end.
     pub tail_lines: Option<u64>,
-    /// Only lines newer than this many seconds.
-    pub since_seconds: Option<u64>,
-    /// Prefix each line with its RFC 3339 time.
-    pub timestamps: bool,
-    /// End after this many bytes.
-    pub limit_bytes: Option<u64>,
 }
 
 /// The bytes of a log, in pieces of any size. Dropping it ends a `follow`.

@@ -1,16 +1,15 @@
 //! A small Kubernetes API server: a store and the REST rules of Kubernetes, for the kinds in `resource`.
 //!
 //! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
-//! [`ApiServer::serve_tls`] listens on loopback for `kubectl` and other clients.
+//! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
 //!
 //! What it does not do: authorization (whoever is let in may do everything), admission webhooks, conversion between
-//! versions of custom kinds, `exec`, `attach` and `port-forward`, protobuf but for a few small kinds. It has no controllers but those that it
-//! cannot be itself without: garbage collection by owner references, and the end of namespaces.
+//! versions of custom kinds, owners of fields, protobuf, `exec`, `attach` and `port-forward`. It has no controllers but
+//! those that it cannot be itself without: garbage collection by owner references, and the end of namespaces.
 
 mod accept;
 mod access;
 mod admission;
-mod body;
 mod call;
 mod cascade;
 mod certificate;
@@ -18,29 +17,26 @@ mod deletion;
 mod discovery;
 mod failure;
 mod input;
-mod kubeconfig;
 mod listen;
 mod logs;
 mod metadata;
 mod patch;
 mod present;
-mod protobuf;
 mod query;
 mod resource;
-mod reviews;
 mod route;
-mod schema;
 mod selector;
 mod service;
 mod store;
+mod strategic;
 mod table;
+mod table_pod;
 mod verbs;
 
-pub use access::{Access, Identity};
-pub use body::Body;
-pub use certificate::{Certificate, CertificateError};
-pub use kubeconfig::kubeconfig;
+pub use access::Access;
+pub use certificate::{Certificate, CertificateError, kubeconfig};
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
+pub use present::Body;
 
 use resource::Registry;
 use std::fs;

@@ -1,7 +1,6 @@
 //! Objects and lists as clients want them.
 
 use super::accept::Accept;
-use super::body::Body;
 use super::call::Call;
 use super::failure::Failure;
 use super::metadata::Document;
@@ -9,18 +8,41 @@ use super::resource::Resource;
 use super::store::Object;
 use super::table;
 use bytes::{BufMut, Bytes, BytesMut};
-use http::header::CONTENT_TYPE;
+use futures::stream::{Stream, TryStreamExt};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::{Value, json};
+use std::io;
 use std::sync::Arc;
 
-const JSON: &str = "application/json";
+/// The body of an answer: bytes at once, or a stream that goes on while the client listens.
+pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// An answer with these bytes of JSON.
 pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Body::whole(json));
+    let mut response = text("application/json", json);
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(JSON));
+    response
+}
+
+/// An answer with these bytes.
+pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+    let body = Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// An answer that is written piece by piece.
+pub(super) fn stream(
+    content_type: &'static str,
+    pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> Response<Body> {
+    let mut response = Response::new(StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -93,15 +115,9 @@ fn assemble(
     if let Some(remaining) = page.remaining {
         metadata["remainingItemCount"] = json!(remaining);
     }
-    let mut out = BytesMut::new();
-    out.put(
-        format!(
-            r#"{{"kind":{},"apiVersion":{},"metadata":{metadata},"items":["#,
-            json!(kind),
-            json!(api_version)
-        )
-        .as_bytes(),
-    );
+    let (kind, version) = (json!(kind), json!(api_version));
+    let head = format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{metadata},"items":["#);
+    let mut out = BytesMut::from(head.as_str());
     for (i, item) in items.enumerate() {
         if i > 0 {
             out.put_u8(b',');
@@ -113,25 +129,7 @@ fn assemble(
 }
 
 /// An event of a watch about an object, one line of JSON.
-///
-/// In the form of a table, the first event of a watch tells the columns.
-pub(super) fn event(
-    accept: Accept,
-    include: Include,
-    columns: Option<&table::Columns>,
-    first: bool,
-    kind: &str,
-    object: &Arc<Object>,
-) -> Bytes {
-    let json = match (accept, columns) {
-        (Accept::Table, Some(columns)) => {
-            let rows = [table::row(columns, object, include)];
-            let told = first.then_some(columns);
-            Bytes::from(table::table(told, &rows, &object.revision().to_string(), None, None).to_string())
-        }
-        (Accept::Metadata, _) => Bytes::from(partial(object).to_string()),
-        _ => object.json(),
-    };
+pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(json.len() + 32);
     out.put(format!(r#"{{"type":"{kind}","object":"#).as_bytes());
     out.put(json);

@@ -1,7 +1,5 @@
 //! What a path is about.
 
-use super::reviews::Review;
-
 /// A path of the API.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
@@ -21,8 +19,6 @@ pub(super) enum Route<'a> {
     OpenApiIndex,
     /// `/openapi/v3/api/v1` or `/openapi/v3/apis/{group}/{version}`
     OpenApi { group: &'a str, version: &'a str },
-    /// A question of a client about itself.
-    Review(Review),
     /// Objects of a kind, or one of them, or a part of one.
     Objects(Target<'a>),
     /// None of these.
@@ -55,10 +51,6 @@ impl<'a> Route<'a> {
             ["openapi", "v3"] => Self::OpenApiIndex,
             ["openapi", "v3", "api", version] => Self::OpenApi { group: "", version },
             ["openapi", "v3", "apis", group, version] => Self::OpenApi { group, version },
-            ["apis", "authentication.k8s.io", "v1", "selfsubjectreviews"] => Self::Review(Review::Identity),
-            ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => {
-                Self::Review(Review::Access)
-            }
             ["api", version, rest @ ..] => Self::objects("", version, rest),
             ["apis", group, version, rest @ ..] => Self::objects(group, version, rest),
             _ => Self::Unknown,
@@ -87,40 +79,28 @@ impl<'a> Route<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Route, Target};
+    use super::Route;
+
+    /// The parts of a path about objects, `-` for those that it has not.
+    fn parts(path: &str) -> String {
+        let Route::Objects(target) = Route::parse(path) else { return "-".to_owned() };
+        let optional = [target.namespace, Some(target.plural), target.name, target.subresource];
+        optional.map(|part| part.unwrap_or("-")).join(" ")
+    }
 
     #[test]
     fn paths_name_kinds_objects_and_their_parts() {
-        let pods = Target {
-            group: "",
-            version: "v1",
-            namespace: Some("n"),
-            plural: "pods",
-            name: None,
-            subresource: None,
-        };
-        assert_eq!(Route::parse("/api/v1/namespaces/n/pods"), Route::Objects(Target { ..pods }));
-        assert_eq!(
-            Route::parse("/api/v1/namespaces/n/pods/a/log"),
-            Route::Objects(Target { name: Some("a"), subresource: Some("log"), ..pods })
-        );
-        assert_eq!(Route::parse("/api/v1/pods"), Route::Objects(Target { namespace: None, ..pods }));
-        let namespaces = Target { namespace: None, plural: "namespaces", ..pods };
-        assert_eq!(Route::parse("/api/v1/namespaces"), Route::Objects(Target { ..namespaces }));
-        assert_eq!(
-            Route::parse("/api/v1/namespaces/n/finalize"),
-            Route::Objects(Target { name: Some("n"), subresource: Some("finalize"), ..namespaces })
-        );
-        assert_eq!(
-            Route::parse("/apis/example.com/v1/things/x"),
-            Route::Objects(Target {
-                group: "example.com",
-                namespace: None,
-                plural: "things",
-                name: Some("x"),
-                ..pods
-            })
-        );
+        for (path, expected) in [
+            ("/api/v1/namespaces/n/pods", "n pods - -"),
+            ("/api/v1/namespaces/n/pods/a/log", "n pods a log"),
+            ("/api/v1/pods", "- pods - -"),
+            ("/api/v1/namespaces", "- namespaces - -"),
+            ("/api/v1/namespaces/n/finalize", "- namespaces n finalize"),
+            ("/apis/example.com/v1/things/x", "- things x -"),
+            ("/api/v1/pods/a/b/c", "-"),
+        ] {
+            assert_eq!(parts(path), expected, "{path}");
+        }
     }
 
     #[test]
@@ -129,6 +109,5 @@ mod tests {
         assert_eq!(Route::parse("/apis/apps/v1"), Route::Kinds { group: "apps", version: "v1" });
         assert_eq!(Route::parse("/readyz/ping"), Route::Health);
         assert_eq!(Route::parse("/"), Route::Unknown);
-        assert_eq!(Route::parse("/api/v1/pods/a/b/c"), Route::Unknown);
     }
 }

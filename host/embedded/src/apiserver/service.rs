@@ -1,14 +1,13 @@
 //! From an HTTP request to its answer.
 
 use super::accept::Accept;
-use super::access::Identity;
-use super::body::Body;
-use super::call::{Call, Caller};
+use super::call::Call;
 use super::failure::Failure;
+use super::present::Body;
 use super::query::Query;
 use super::route::{Route, Target};
 use super::verbs::Part;
-use super::{ApiServer, discovery, input, listen, present, reviews, verbs};
+use super::{ApiServer, discovery, input, present, verbs};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -34,23 +33,18 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.clone();
-        let caller = Caller {
-            identity: Identity::admin(),
-            agent: listen::agent(request.headers()),
-            shutdown: CancellationToken::new(),
-        };
-        Box::pin(async move { Ok(server.answer(request, caller).await) })
+        Box::pin(async move { Ok(server.answer(request, CancellationToken::new()).await) })
     }
 }
 
 impl ApiServer {
-    /// Answers one request; what goes wrong is told in a `Status`.
-    pub(super) async fn answer<B>(&self, request: Request<B>, caller: Caller) -> Response<Body>
+    /// Answers one request; a `Status` says what went wrong.
+    pub(super) async fn answer<B>(&self, request: Request<B>, shutdown: CancellationToken) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        match self.try_answer(request, caller).await {
+        match self.try_answer(request, shutdown).await {
             Ok(response) => response,
             Err(failure) => {
                 if failure.code().is_server_error() {
@@ -61,7 +55,11 @@ impl ApiServer {
         }
     }
 
-    async fn try_answer<B>(&self, request: Request<B>, caller: Caller) -> Result<Response<Body>, Failure>
+    async fn try_answer<B>(
+        &self,
+        request: Request<B>,
+        shutdown: CancellationToken,
+    ) -> Result<Response<Body>, Failure>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -69,13 +67,7 @@ impl ApiServer {
         let (head, body) = request.into_parts();
         let target = match Route::parse(head.uri.path()) {
             Route::Objects(target) => target,
-            Route::Review(review) => {
-                return reviews::answer(review, &head.method, &caller.identity, &read(body).await?);
-            }
-            route => {
-                let accept = header(&head.headers, &ACCEPT).unwrap_or_default();
-                return discovery::answer(self, &route, &head.method, accept);
-            }
+            route => return discovery::answer(self, &route, &head.method),
         };
         let call = Call {
             resource: self
@@ -87,7 +79,7 @@ impl ApiServer {
             namespace: target.namespace.map(str::to_owned),
             query: Query::parse(head.uri.query()),
             accept: Accept::negotiate(header(&head.headers, &ACCEPT))?,
-            caller,
+            shutdown,
             content_type: media_type(&head.headers),
             body: read(body).await?,
         };
@@ -133,7 +125,6 @@ async fn subresource(
         ("finalize", "PUT") => verbs::replace(call, name, Part::Main).await,
         ("log", "GET") => verbs::log(call, name).await,
         ("binding", "POST") => verbs::bind(call, name).await,
-        ("eviction", "POST") => verbs::evict(call, name).await,
         _ => Err(Failure::method_not_allowed()),
     }
 }

@@ -21,17 +21,12 @@ use super::{failure::is_gone, node::Node};
 type Key = (String, String);
 
 /// The claims that pods may use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Claims {
-    provision: bool,
     bound: watch::Sender<HashSet<Key>>,
 }
 
 impl Claims {
-    pub(crate) fn new(provision: bool) -> Self {
-        Self { provision, bound: watch::Sender::default() }
-    }
-
     /// Sees every change of what is bound.
     pub(crate) fn subscribe(&self) -> watch::Receiver<HashSet<Key>> {
         self.bound.subscribe()
@@ -40,7 +35,7 @@ impl Claims {
     /// Why a pod cannot have the claim, in the scheduler's words. Waits for a claim that is being bound.
     pub(crate) async fn missing(&self, node: &Node, namespace: &str, name: &str) -> Option<String> {
         let key = (namespace.to_owned(), name.to_owned());
-        if !self.provision || self.bound.borrow().contains(&key) {
+        if self.bound.borrow().contains(&key) {
             return None;
         }
         let api: Api<PersistentVolumeClaim> = Api::namespaced(node.client.clone(), namespace);
@@ -54,9 +49,6 @@ impl Claims {
 
 /// Binds claims until the shutdown.
 pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
-    if !node.claims.provision {
-        return;
-    }
     let api: Api<PersistentVolumeClaim> = Api::all(node.client.clone());
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
     loop {
@@ -66,7 +58,7 @@ pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
         };
         match event {
             Some(Ok(watcher::Event::Apply(claim) | watcher::Event::InitApply(claim))) => {
-                see(&node, &claim).await;
+                observe(&node, &claim).await;
             }
             Some(Ok(watcher::Event::Delete(claim))) => {
                 node.claims.bound.send_if_modified(|bound| bound.remove(&key(&claim)));
@@ -78,7 +70,7 @@ pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
     }
 }
 
-async fn see(node: &Node, claim: &PersistentVolumeClaim) {
+async fn observe(node: &Node, claim: &PersistentVolumeClaim) {
     if claim.metadata.deletion_timestamp.is_some() {
         return;
     }

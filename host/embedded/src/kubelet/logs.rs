@@ -6,19 +6,19 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use super::{
-    known::Known,
     node::{Node, NodeRuntime},
+    pod_index::PodIndex,
     process::{Ended, LogPart, open_log},
     status::ContainerState,
 };
 use crate::apiserver::{LogError, LogRequest, LogStream, PodLogs};
 
-/// The logs of a [`Kubelet`](super::Kubelet)'s pods. `sinceSeconds` and `timestamps` are not supported: lines have no
-/// times.
+/// The logs of a [`Kubelet`](super::Kubelet)'s pods. Lines have no times, so there is neither `sinceSeconds`
+/// nor `timestamps`.
 #[derive(Debug, Clone)]
 pub struct KubeletLogs {
     pub(super) node: Arc<Node>,
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<PodIndex>,
 }
 
 impl PodLogs for KubeletLogs {
@@ -59,7 +59,7 @@ impl KubeletLogs {
         let ended = Ended { record: known.record, container: container.clone(), restarts: number };
         let opened = open_log(directory.log(number), part, ended).await;
         match (opened, &record.state) {
-            (Ok(stream), _) => Ok(limited(stream, request.limit_bytes)),
+            (Ok(stream), _) => Ok(stream),
             (Err(error), ContainerState::Waiting { reason, .. })
                 if error.kind() == io::ErrorKind::NotFound =>
             {
@@ -70,17 +70,4 @@ impl KubeletLogs {
             (Err(error), _) => Err(error.into()),
         }
     }
-}
-
-/// The first `limit` bytes of a stream.
-fn limited(stream: LogStream, limit: Option<u64>) -> LogStream {
-    let Some(limit) = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)) else { return stream };
-    let cut = stream.scan(limit, |left, chunk| {
-        let chunk = chunk.map(|bytes: Bytes| bytes.slice(..bytes.len().min(*left)));
-        let length = chunk.as_ref().map_or(0, Bytes::len);
-        let over = *left == 0;
-        *left -= length;
-        futures::future::ready((!over).then_some(chunk))
-    });
-    cut.boxed()
 }

@@ -12,17 +12,15 @@ mod env;
 mod event;
 mod failure;
 mod image;
-mod known;
 mod logs;
 mod node;
 mod options;
 mod pod;
+mod pod_index;
 mod probe;
 mod process;
-mod quantity;
 mod restart;
 mod runtime;
-mod scheduling;
 mod simulated;
 mod status;
 mod volume;
@@ -37,15 +35,15 @@ use kube::Client;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-pub use addresses::{AddressRange, AddressRangeError};
+pub use addresses::AddressRange;
 pub use image::{ImageCommand, PodCommand};
 pub use logs::KubeletLogs;
 pub use options::{KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
 pub use process::{LeftoverError, kill_leftovers};
 pub use restart::BackoffOptions;
 
-use known::Known;
 use node::{Node, NodeRuntime};
+use pod_index::PodIndex;
 
 /// How often logs are looked at for their size.
 const LOG_PERIOD: Duration = Duration::from_secs(30);
@@ -54,7 +52,7 @@ const LOG_PERIOD: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Kubelet {
     node: Arc<Node>,
-    known: Arc<Known>,
+    known: Arc<PodIndex>,
 }
 
 /// Why a kubelet cannot begin.

@@ -1,11 +1,6 @@
-//! What a kubelet is told.
+//! The options of a kubelet.
 
-use std::{
-    collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use super::{AddressRange, BackoffOptions, ImageCommand};
 
@@ -16,19 +11,13 @@ pub struct KubeletOptions {
     pub node_name: String,
     /// Labels of the node besides `kubernetes.io/{hostname,os,arch}`.
     pub node_labels: BTreeMap<String, String>,
-    /// The node's address, `status.hostIP` of its pods.
-    pub host_ip: IpAddr,
     /// Where pods get their addresses from. Default `127.101.0.0/16`.
     pub pod_addresses: AddressRange,
-    /// How often the node reports that it is alive. Default 30 s.
-    pub heartbeat: Duration,
     /// Waits between restarts of a container and between attempts to pull an image.
     pub backoff: BackoffOptions,
     /// How long until a container that could not be configured, a volume that could not be mounted or a pod that
     /// could not be scheduled is tried again. Default 10 s.
     pub retry: Duration,
-    /// Whether unbound claims are bound at once. Switch off where something else provisions volumes. Default true.
-    pub provision_claims: bool,
     /// What runs the containers.
     pub runtime: Runtime,
 }
@@ -39,12 +28,9 @@ impl KubeletOptions {
         Self {
             node_name: node_name.into(),
             node_labels: BTreeMap::new(),
-            host_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             pod_addresses: AddressRange::default(),
-            heartbeat: Duration::from_secs(30),
             backoff: BackoffOptions::default(),
             retry: Duration::from_secs(10),
-            provision_claims: true,
             runtime,
         }
     }
@@ -70,8 +56,6 @@ pub struct ProcessOptions {
     pub inherit_env: Vec<String>,
     /// What becomes of the processes when the kubelet is shut down. Default [`OnShutdown::Kill`].
     pub on_shutdown: OnShutdown,
-    /// Directories that stand for NFS exports, by `server:/path`.
-    pub nfs: BTreeMap<String, PathBuf>,
     /// Honour `runAsUser` and `runAsGroup`; needs root. Default false: everything runs as this program's user.
     pub switch_user: bool,
     /// A container's log is cut when it is longer than this many bytes; one older part is kept. Default 10 MiB.
@@ -86,7 +70,6 @@ impl ProcessOptions {
             images: Vec::new(),
             inherit_env: ["PATH", "LANG", "LC_ALL", "TZ"].map(str::to_owned).to_vec(),
             on_shutdown: OnShutdown::default(),
-            nfs: BTreeMap::new(),
             switch_user: false,
             log_limit: 10 << 20,
         }

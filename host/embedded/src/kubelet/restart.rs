@@ -136,10 +136,4 @@ mod tests {
         backoff.ran_for(Duration::from_secs(601));
         assert_eq!(seconds(&mut backoff, 2), [0, 10]);
     }
-
-    #[test]
-    fn a_zero_base_never_waits() {
-        let options = BackoffOptions { base: Duration::ZERO, max: Duration::ZERO };
-        assert_eq!(seconds(&mut Backoff::for_restarts(options), 3), [0, 0, 0]);
-    }
 }

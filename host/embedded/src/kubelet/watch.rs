@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     OnShutdown,
-    known::Known,
-    node::{Node, NodeRuntime},
-    pod::{Sighting, live},
+    node::{HOST_IP, Node, NodeRuntime},
+    pod::{Observed, live},
+    pod_index::PodIndex,
     process::kill_pod,
     status::PodRecord,
 };
@@ -24,7 +24,7 @@ use super::{
 const SHUTDOWN: Duration = Duration::from_secs(15);
 
 /// Takes care of all pods until the shutdown.
-pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: CancellationToken) {
+pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<PodIndex>, shutdown: CancellationToken) {
     let api: Api<Pod> = Api::all(node.client.clone());
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
     let mut pods = Pods {
@@ -48,8 +48,8 @@ pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: Can
             () = shutdown.cancelled() => break,
         };
         match event {
-            Some(Ok(watcher::Event::Apply(pod))) => pods.see(pod),
-            Some(Ok(watcher::Event::Delete(pod))) => pods.lose(uid(&pod), Some(pod.clone())),
+            Some(Ok(watcher::Event::Apply(pod))) => pods.observe(pod),
+            Some(Ok(watcher::Event::Delete(pod))) => pods.mark_gone(uid(&pod), Some(pod.clone())),
             Some(Ok(watcher::Event::Init)) => listed.clear(),
             Some(Ok(watcher::Event::InitApply(pod))) => listed.push(pod),
             Some(Ok(watcher::Event::InitDone)) => pods.relist(std::mem::take(&mut listed)),
@@ -63,10 +63,10 @@ pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<Known>, shutdown: Can
 /// The pods that have a task.
 struct Pods {
     node: Arc<Node>,
-    known: Arc<Known>,
+    known: Arc<PodIndex>,
     shutdown: CancellationToken,
     tasks: JoinSet<()>,
-    seen: HashMap<String, watch::Sender<Sighting>>,
+    seen: HashMap<String, watch::Sender<Observed>>,
     first: bool,
 }
 
@@ -82,15 +82,15 @@ impl Pods {
             }
         }
         if std::mem::take(&mut self.first) {
-            self.forget_strangers(&listed);
+            self.remove_unlisted(&listed);
         }
         let present: std::collections::HashSet<_> = listed.iter().map(|pod| uid(pod).to_owned()).collect();
         let vanished: Vec<_> = self.seen.keys().filter(|uid| !present.contains(*uid)).cloned().collect();
         for uid in vanished {
-            self.lose(&uid, None);
+            self.mark_gone(&uid, None);
         }
         for pod in listed {
-            self.see(pod);
+            self.observe(pod);
         }
     }
 
@@ -99,43 +99,43 @@ impl Pods {
         node.is_none_or(|node| node == self.node.name)
     }
 
-    fn see(&mut self, pod: Pod) {
+    fn observe(&mut self, pod: Pod) {
         let uid = uid(&pod).to_owned();
-        if let Some(sightings) = self.seen.get(&uid) {
-            sightings.send_replace(Sighting { pod: Arc::new(pod), gone: false });
+        if let Some(observed) = self.seen.get(&uid) {
+            observed.send_replace(Observed { pod: Arc::new(pod), gone: false });
             return;
         }
         if !self.is_ours(&pod) {
             return;
         }
-        let record = PodRecord::of(&pod, self.node.host_ip.to_string());
+        let record = PodRecord::of(&pod, HOST_IP.to_string());
         let (record, changes) = watch::channel(record);
         self.known.add(&pod, changes);
-        let (sender, sightings) = watch::channel(Sighting { pod: Arc::new(pod), gone: false });
+        let (sender, observed) = watch::channel(Observed { pod: Arc::new(pod), gone: false });
         self.seen.insert(uid.clone(), sender);
         let (node, known, shutdown) = (self.node.clone(), self.known.clone(), self.shutdown.clone());
         self.tasks.spawn(async move {
-            live(node.clone(), sightings.clone(), record, shutdown.clone()).await;
-            let sighting = sightings.borrow().clone();
-            if !shutdown.is_cancelled() || sighting.gone {
-                known.remove(&sighting.pod);
+            live(node.clone(), observed.clone(), record, shutdown.clone()).await;
+            let observed = observed.borrow().clone();
+            if !shutdown.is_cancelled() || observed.gone {
+                known.remove(&observed.pod);
                 clean_up(&node, &uid);
             }
         });
     }
 
-    fn lose(&mut self, uid: &str, last: Option<Pod>) {
-        if let Some(sightings) = self.seen.remove(uid) {
-            sightings.send_modify(|sighting| {
+    fn mark_gone(&mut self, uid: &str, last: Option<Pod>) {
+        if let Some(observed) = self.seen.remove(uid) {
+            observed.send_modify(|observed| {
                 if let Some(pod) = last {
-                    sighting.pod = Arc::new(pod);
+                    observed.pod = Arc::new(pod);
                 }
-                sighting.gone = true;
+                observed.gone = true;
             });
         }
     }
 
-    /// Waits for all tasks, which have been told of the shutdown.
+    /// Waits for all tasks, which end with the shutdown.
     async fn end(&mut self) {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(SHUTDOWN, ended).await.is_ok() {
@@ -153,13 +153,13 @@ impl Pods {
     }
 
     /// Directories of pods that were deleted while this program was away, and what still runs in them.
-    fn forget_strangers(&self, listed: &[Pod]) {
+    fn remove_unlisted(&self, listed: &[Pod]) {
         let NodeRuntime::Process { state, .. } = &self.node.runtime else { return };
-        for (stranger, directory) in state.all_pods().unwrap_or_default() {
-            if listed.iter().any(|pod| uid(pod) == stranger) {
+        for (uid_on_disk, directory) in state.all_pods().unwrap_or_default() {
+            if listed.iter().any(|pod| uid(pod) == uid_on_disk) {
                 continue;
             }
-            let _ = kill_pod(&stranger, &directory);
+            let _ = kill_pod(&uid_on_disk, &directory);
             remove(directory.path());
         }
     }

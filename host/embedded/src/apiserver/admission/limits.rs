@@ -1,29 +1,24 @@
 //! `LimitRange`: what containers ask for when they do not say, and how much they may ask for.
 
-use super::quantity;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document, member};
 use crate::apiserver::resource::Resource;
 use crate::apiserver::store::State;
+use crate::quantity;
 use serde_json::{Map, Value};
 
 /// Sets what the namespace's ranges say for containers that do not; 403 when one asks for more or less than it may.
-pub(in crate::apiserver) fn apply_limits(
-    resource: &Resource,
-    object: &mut Document,
-    state: &State,
-) -> Result<(), Failure> {
-    if !resource.is_core("pods") {
-        return Ok(());
-    }
-    let namespace = metadata::namespace(object).to_owned();
+pub(super) fn apply_limits(resource: &Resource, pod: &mut Document, state: &State) -> Result<(), Failure> {
+    let namespace = metadata::namespace(pod).to_owned();
     for range in state.in_namespace("limitranges", &namespace) {
         let limits =
             range.document().get("spec").and_then(|spec| spec.get("limits")).and_then(Value::as_array);
         for limit in limits.into_iter().flatten() {
             if limit.get("type").and_then(Value::as_str) == Some("Container") {
-                set_defaults(object, limit);
-                check(resource, object, limit)?;
+                set_defaults(pod, limit);
+                if let Some(why) = broken(pod, limit) {
+                    return Err(resource.forbidden(metadata::name(pod), &why));
+                }
             }
         }
     }
@@ -54,53 +49,23 @@ fn set_defaults(pod: &mut Document, limit: &Value) {
     }
 }
 
-fn check(resource: &Resource, pod: &Document, limit: &Value) -> Result<(), Failure> {
+/// The bound that a container does not keep.
+fn broken(pod: &Document, limit: &Value) -> Option<String> {
     let containers = pod.get("spec").and_then(|spec| spec.get("containers")).and_then(Value::as_array);
     for container in containers.into_iter().flatten() {
-        let asked = |kind: &str, name: &str| {
-            container
-                .get("resources")
-                .and_then(|r| r.get(kind))
-                .and_then(|r| r.get(name))
-                .and_then(Value::as_str)
-        };
-        for (name, most) in entries(limit, "max") {
-            refuse_unless(
-                resource,
-                pod,
-                asked("limits", name),
-                most,
-                |asked, most| asked <= most,
-                || format!("maximum {name} usage per Container is {}", most.as_str().unwrap_or_default()),
-            )?;
-        }
-        for (name, least) in entries(limit, "min") {
-            refuse_unless(
-                resource,
-                pod,
-                asked("requests", name),
-                least,
-                |asked, least| asked >= least,
-                || format!("minimum {name} usage per Container is {}", least.as_str().unwrap_or_default()),
-            )?;
+        for (field, kind) in [("max", "limits"), ("min", "requests")] {
+            for (name, bound) in entries(limit, field) {
+                let asked = container.get("resources").and_then(|r| r.get(kind)).and_then(|r| r.get(name));
+                let milli = |amount: &Value| amount.as_str().and_then(quantity::milli);
+                let keeps = asked.is_some_and(|asked| match field {
+                    "max" => milli(asked) <= milli(bound),
+                    _ => milli(asked) >= milli(bound),
+                });
+                if !keeps {
+                    return Some(format!("{field} {name} per Container is {bound}, asked for: {asked:?}"));
+                }
+            }
         }
     }
-    Ok(())
-}
-
-fn refuse_unless(
-    resource: &Resource,
-    pod: &Document,
-    asked: Option<&str>,
-    bound: &Value,
-    fits: impl Fn(i128, i128) -> bool,
-    rule: impl Fn() -> String,
-) -> Result<(), Failure> {
-    let Some(limit) = bound.as_str().and_then(quantity::milli) else { return Ok(()) };
-    let why = match asked {
-        None => format!("{}. No value is specified", rule()),
-        Some(text) if quantity::milli(text).is_none_or(|asked| fits(asked, limit)) => return Ok(()),
-        Some(text) => format!("{}, but {text} is asked for", rule()),
-    };
-    Err(resource.forbidden(metadata::name(pod), &why))
+    None
 }

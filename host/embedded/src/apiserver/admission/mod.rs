@@ -1,13 +1,11 @@
 //! What an object has to be like before it is stored: defaults, rules, quotas.
 
 mod defaults;
-mod demand;
 mod limits;
 mod names;
 mod prepare;
-mod priority;
-mod quantity;
 mod quota;
+mod rules;
 mod validate;
 
 pub(super) use names::generated_name;
@@ -15,41 +13,42 @@ pub(super) use prepare::{prepare_create, prepare_update};
 pub(super) use quota::refresh_quotas;
 pub(super) use validate::{validate_create, validate_update};
 
-use super::failure::{Cause, Failure};
+use super::failure::{Failure, required};
 use super::metadata::{self, Document};
 use super::resource::{Resource, from_definition};
 use super::store::{Key, State};
 use limits::apply_limits;
-use quota::check_quota;
+use quota::{check_quota, quality_of_service};
 use serde_json::{Value, json};
 
 /// Admits a new object into its namespace as it is now: 403 when limits or quotas refuse it.
 pub(super) fn admit(resource: &Resource, object: &mut Document, state: &State) -> Result<(), Failure> {
     if resource.is_core("pods") {
-        check_account(resource, object, state)?;
-        priority::apply_class(resource, object, state)?;
+        check_references(resource, object, state)?;
+        apply_limits(resource, object, state)?;
     }
-    apply_limits(resource, object, state)?;
     check_quota(resource, object, state)?;
     if resource.is_core("pods") {
-        let class = demand::quality_of_service(object);
+        let class = quality_of_service(object);
         metadata::member(object, "status").insert("qosClass".to_owned(), json!(class));
     }
     Ok(())
 }
 
-/// Pods run as somebody who exists (admission plugin `ServiceAccount`). No controller makes the account `default` of a
-/// namespace here, so that one need not.
-fn check_account(resource: &Resource, pod: &Document, state: &State) -> Result<(), Failure> {
-    let account = pod.get("spec").and_then(|spec| spec.get("serviceAccountName")).and_then(Value::as_str);
-    let (account, namespace) = (account.unwrap_or("default"), metadata::namespace(pod));
-    if account == "default" || state.get("serviceaccounts", &Key::new(namespace, account)).is_some() {
-        return Ok(());
+/// A pod's account has to exist (admission plugin `ServiceAccount`), but for `default`, which no controller makes here.
+/// Its priority class cannot: that kind is not served.
+fn check_references(resource: &Resource, pod: &Document, state: &State) -> Result<(), Failure> {
+    let spec = |field: &str| pod.get("spec").and_then(|spec| spec.get(field)).and_then(Value::as_str);
+    let (name, namespace) = (metadata::name(pod), metadata::namespace(pod));
+    let account = spec("serviceAccountName").unwrap_or("default");
+    if account != "default" && state.get("serviceaccounts", &Key::new(namespace, account)).is_none() {
+        let why = format!("error looking up service account {namespace}/{account}: it is not found");
+        return Err(resource.forbidden(name, &why));
     }
-    let why = format!(
-        "error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
-    );
-    Err(resource.forbidden(metadata::name(pod), &why))
+    match spec("priorityClassName").unwrap_or_default() {
+        "" => Ok(()),
+        class => Err(resource.forbidden(name, &format!("no PriorityClass with name {class} was found"))),
+    }
 }
 
 /// The kinds that an object makes known, when it is a `CustomResourceDefinition`.
@@ -60,8 +59,6 @@ pub(super) fn custom_kinds(
     if resource.plural != "customresourcedefinitions" {
         return Ok(None);
     }
-    from_definition(document).map(Some).map_err(|error| {
-        let cause = Cause::required("spec", &error.to_string());
-        resource.invalid(metadata::name(document), vec![cause])
-    })
+    let kinds = from_definition(document);
+    kinds.map(Some).map_err(|missing| resource.invalid(metadata::name(document), vec![required(missing.0)]))
 }

@@ -1,7 +1,6 @@
 //! What the server adds to an object: its identity, the state it begins in, and what only the server may change.
 
 use super::defaults::set_defaults;
-use super::priority;
 use crate::apiserver::metadata::{self, Document, member, metadata_mut};
 use crate::apiserver::resource::Resource;
 use base64::Engine;
@@ -47,7 +46,12 @@ pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Docume
         name_label(new);
     }
     if resource.is_core("pods") {
-        priority::keep(new, old);
+        // A change that does not mention them leaves them as they are.
+        for field in ["priority", "preemptionPolicy"] {
+            if let Some(value) = old.get("spec").and_then(|spec| spec.get(field)) {
+                member(new, "spec").entry(field).or_insert_with(|| value.clone());
+            }
+        }
     }
     fold_string_data(resource, new);
     set_defaults(resource, new);
@@ -56,8 +60,7 @@ pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Docume
 fn initial_status(resource: &Resource, object: &Document) -> Value {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => json!({"phase": "Active"}),
-        ("", "pods" | "persistentvolumeclaims" | "persistentvolumes") => json!({"phase": "Pending"}),
-        ("", "services") => json!({"loadBalancer": {}}),
+        ("", "pods" | "persistentvolumeclaims") => json!({"phase": "Pending"}),
         ("apiextensions.k8s.io", "customresourcedefinitions") => definition_status(object),
         _ => Value::Null,
     }

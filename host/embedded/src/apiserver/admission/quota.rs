@@ -1,18 +1,14 @@
 //! `ResourceQuota`: how much a namespace may hold. Quotas with scopes count everything, as if they had none.
 
-use super::{demand, quantity};
 use crate::apiserver::failure::{Failure, qualified};
 use crate::apiserver::metadata::{self, Document, member};
 use crate::apiserver::resource::Resource;
 use crate::apiserver::store::{CollectionName, State, Transaction};
+use crate::quantity;
 use serde_json::{Map, Value, json};
 
 /// 403 when the object is more than the quotas of its namespace leave.
-pub(in crate::apiserver) fn check_quota(
-    resource: &Resource,
-    object: &Document,
-    state: &State,
-) -> Result<(), Failure> {
+pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State) -> Result<(), Failure> {
     let namespace = metadata::namespace(object);
     let name = metadata::name(object);
     for quota in state.in_namespace("resourcequotas", namespace) {
@@ -26,21 +22,12 @@ pub(in crate::apiserver) fn check_quota(
             let asked = demand_of(&resource.qualified(), object, key);
             let used = usage(state, namespace, key);
             if asked > 0 && used + asked > limit {
-                over.push((key, asked, used, limit));
+                let [asked, used, limit] = [asked, used, limit].map(quantity::from_milli);
+                over.push(format!("requested: {key}={asked}, used: {key}={used}, limited: {key}={limit}"));
             }
         }
         if !over.is_empty() {
-            let told = |pick: fn(&(&str, i128, i128, i128)) -> i128| {
-                let parts: Vec<_> =
-                    over.iter().map(|o| format!("{}={}", o.0, quantity::from_milli(pick(o)))).collect();
-                parts.join(",")
-            };
-            let why = format!(
-                "exceeded quota: {quota_name}, requested: {}, used: {}, limited: {}",
-                told(|o| o.1),
-                told(|o| o.2),
-                told(|o| o.3)
-            );
+            let why = format!("exceeded quota: {quota_name}, {}", over.join(", "));
             return Err(resource.forbidden(name, &why));
         }
     }
@@ -109,12 +96,12 @@ fn count_of(key: &str) -> String {
 
 /// How much of what a limit is about an object takes, in thousandths.
 fn demand_of(collection: &str, object: &Document, key: &str) -> i128 {
-    let ended = collection == "pods" && demand::has_ended(object);
+    let ended = collection == "pods" && has_ended(object);
     match counted(key) {
         // Even ended pods are objects; `pods` counts those that run, or will.
         Counted::Objects(kind) if kind == collection && !(ended && key == "pods") => 1000,
         Counted::Pods { kind, resource } if collection == "pods" && !ended => {
-            demand::of_pod(object, kind, resource).unwrap_or(0)
+            demand_of_pod(object, kind, resource).unwrap_or(0)
         }
         Counted::Storage if collection == "persistentvolumeclaims" => object
             .get("spec")
@@ -144,6 +131,53 @@ fn unstated(resource: &Resource, object: &Document, key: &str) -> Option<String>
     if !resource.is_core("pods") {
         return None;
     }
-    let silent: Vec<_> = demand::silent(object, kind, name).collect();
+    let silent: Vec<_> = containers(object, "containers")
+        .filter(|container| amount(container, kind, name).is_none())
+        .filter_map(|container| container.get("name").and_then(Value::as_str))
+        .collect();
     (!silent.is_empty()).then(|| silent.join(","))
+}
+
+fn containers<'a>(pod: &'a Document, list: &str) -> impl Iterator<Item = &'a Value> {
+    pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What a container asks for (`requests` or `limits`) of a resource (`cpu`).
+fn amount<'a>(container: &'a Value, kind: &str, resource: &str) -> Option<&'a str> {
+    container.get("resources")?.get(kind)?.get(resource)?.as_str()
+}
+
+/// How much of a resource a pod asks for, in thousandths: its containers together, or its largest init container if
+/// that is more. None when no container says.
+fn demand_of_pod(pod: &Document, kind: &str, resource: &str) -> Option<i128> {
+    let one = |container: &Value| quantity::milli(amount(container, kind, resource)?);
+    let running: Vec<_> = containers(pod, "containers").filter_map(one).collect();
+    let starting = containers(pod, "initContainers").filter_map(one).max();
+    let running = (!running.is_empty()).then(|| running.iter().sum::<i128>());
+    running.max(starting)
+}
+
+/// Whether a pod has ended, and asks for nothing any more.
+fn has_ended(pod: &Document) -> bool {
+    let phase = pod.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// How a pod stands when memory runs short (`status.qosClass`).
+pub(super) fn quality_of_service(pod: &Document) -> &'static str {
+    let all = || containers(pod, "containers").chain(containers(pod, "initContainers"));
+    let counted = ["cpu", "memory"];
+    let says =
+        |container: &Value, kind: &str| counted.iter().any(|name| amount(container, kind, name).is_some());
+    if all().all(|container| !says(container, "limits") && !says(container, "requests")) {
+        return "BestEffort";
+    }
+    let guaranteed = all().all(|container| {
+        counted.iter().all(|name| {
+            let limit = amount(container, "limits", name);
+            limit.is_some()
+                && amount(container, "requests", name).is_none_or(|request| Some(request) == limit)
+        })
+    });
+    if guaranteed { "Guaranteed" } else { "Burstable" }
 }

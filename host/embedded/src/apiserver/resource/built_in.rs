@@ -2,16 +2,11 @@
 
 use super::{Resource, codec::Codec};
 use crate::apiserver::failure::qualified;
-use crate::apiserver::schema::Schema;
-use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Endpoints, Event, LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
-    ResourceQuota, Secret, Service, ServiceAccount,
+    ConfigMap, Event, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota, Secret,
+    ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,28 +17,18 @@ pub(super) fn all() -> Vec<Resource> {
     vec![
         cluster::<Namespace>("namespaces", &["ns"]).with(&["status", "finalize"]),
         cluster::<Node>("nodes", &["no"]).with(&["status"]),
-        cluster::<PersistentVolume>("persistentvolumes", &["pv"]).with(&["status"]),
         namespaced::<Pod>("pods", &["po"])
-            .with(&["status", "log", "binding", "eviction"])
+            .with(&["status", "log", "binding"])
             .in_all()
             .counting_generations(),
         namespaced::<ConfigMap>("configmaps", &["cm"]),
         namespaced::<Secret>("secrets", &[]),
         namespaced::<ServiceAccount>("serviceaccounts", &["sa"]),
-        namespaced::<Service>("services", &["svc"]).with(&["status"]).in_all(),
-        namespaced::<Endpoints>("endpoints", &["ep"]),
         namespaced::<Event>("events", &["ev"]),
         namespaced::<PersistentVolumeClaim>("persistentvolumeclaims", &["pvc"]).with(&["status"]),
         namespaced::<ResourceQuota>("resourcequotas", &["quota"]).with(&["status"]),
         namespaced::<LimitRange>("limitranges", &["limits"]),
         namespaced::<NetworkPolicy>("networkpolicies", &["netpol"]).counting_generations(),
-        namespaced::<Role>("roles", &[]),
-        namespaced::<RoleBinding>("rolebindings", &[]),
-        cluster::<ClusterRole>("clusterroles", &[]),
-        cluster::<ClusterRoleBinding>("clusterrolebindings", &[]),
-        namespaced::<Lease>("leases", &[]),
-        cluster::<StorageClass>("storageclasses", &["sc"]),
-        cluster::<PriorityClass>("priorityclasses", &["pc"]).counting_generations(),
         cluster::<CustomResourceDefinition>("customresourcedefinitions", &["crd", "crds"])
             .with(&["status"])
             .counting_generations(),
@@ -72,7 +57,6 @@ where
         subresources: Vec::new(),
         counts_generations: false,
         columns: Vec::new(),
-        schema: Schema::BuiltIn,
         collection: qualified(T::GROUP, plural).into(),
         codec: Codec::typed::<T>(),
     }

@@ -4,9 +4,8 @@
 //! differ in name only: there is no conversion, objects are stored as they were written.
 
 use super::{CustomColumn, Resource, codec::Codec};
-use crate::apiserver::failure::{Cause, qualified};
+use crate::apiserver::failure::{Cause, invalid, qualified, required, unsupported};
 use crate::apiserver::metadata::Document;
-use crate::apiserver::schema::Schema;
 use crate::apiserver::store::CollectionName;
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 /// A definition that cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is missing")]
-pub(in crate::apiserver) struct InvalidDefinition(&'static str);
+pub(in crate::apiserver) struct InvalidDefinition(pub(in crate::apiserver) &'static str);
 
 /// Where objects of a definition are stored.
 pub(in crate::apiserver) fn collection_of(definition: &Document) -> Option<CollectionName> {
@@ -43,7 +42,6 @@ pub(in crate::apiserver) fn from_definition(
     served
         .map(|version| {
             let schema = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Bool(true));
-            let schema = Arc::new(schema);
             let status = version.pointer("/subresources/status").is_some();
             Ok(Resource {
                 group: group.to_owned(),
@@ -61,9 +59,8 @@ pub(in crate::apiserver) fn from_definition(
                 subresources: if status { vec!["status"] } else { Vec::new() },
                 counts_generations: true,
                 columns: columns(version),
-                schema: Schema::Custom(schema.clone()),
                 collection: qualified(group, &plural).into(),
-                codec: Codec::Custom(CustomSchema(schema)),
+                codec: Codec::Custom(CustomSchema(Arc::new(schema))),
             })
         })
         .collect()
@@ -80,7 +77,6 @@ fn columns(version: &Value) -> Vec<CustomColumn> {
         .map(|column| CustomColumn {
             name: text(column, "name"),
             kind: text(column, "type"),
-            description: text(column, "description"),
             priority: column
                 .get("priority")
                 .and_then(Value::as_i64)
@@ -189,10 +185,10 @@ fn set_defaults(map: &mut Document, schema: &Value) {
 
 fn check_object(map: &Document, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let required = schema.get("required").and_then(Value::as_array);
-    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+    let names = schema.get("required").and_then(Value::as_array);
+    for name in names.into_iter().flatten().filter_map(Value::as_str) {
         if !map.contains_key(name) {
-            causes.push(Cause::required(at(name), ""));
+            causes.push(required(at(name)));
         }
     }
     for (name, value) in map {
@@ -210,7 +206,7 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         && !has_type(value, expected)
     {
         let why = format!("{path} in body must be of type {expected}");
-        causes.push(Cause::invalid(path, type_of(value), &why));
+        causes.push(invalid(path, type_of(value), &why));
         return;
     }
     if let Some(choices) = schema.get("enum").and_then(Value::as_array)
@@ -220,7 +216,7 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
             choices.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect();
         let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        causes.push(Cause::unsupported(path, &text, &choices));
+        causes.push(unsupported(path, &text, &choices));
     }
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
@@ -234,11 +230,11 @@ fn check(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if let Some((size, least, most)) = measured {
         if let Some(limit) = bound(least).filter(|limit| size < *limit) {
             let why = format!("{path} in body should be at least {limit} ({least})");
-            causes.push(Cause::invalid(path, &value.to_string(), &why));
+            causes.push(invalid(path, &value.to_string(), &why));
         }
         if let Some(limit) = bound(most).filter(|limit| size > *limit) {
             let why = format!("{path} in body should be at most {limit} ({most})");
-            causes.push(Cause::invalid(path, &value.to_string(), &why));
+            causes.push(invalid(path, &value.to_string(), &why));
         }
     }
     match value {

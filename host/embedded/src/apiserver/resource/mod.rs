@@ -12,7 +12,6 @@ pub(super) use registry::Registry;
 
 use super::failure::{Cause, Failure, qualified};
 use super::metadata::Document;
-use super::schema::Schema;
 use super::store::{CollectionName, Key};
 use codec::Codec;
 
@@ -34,8 +33,6 @@ pub(super) struct Resource {
     pub(super) counts_generations: bool,
     /// Columns of its own in tables, as a `CustomResourceDefinition` may state them.
     pub(super) columns: Vec<CustomColumn>,
-    /// How its lists and maps merge.
-    pub(super) schema: Schema,
     /// Where its objects are stored.
     pub(super) collection: CollectionName,
     codec: Codec,
@@ -46,7 +43,6 @@ pub(super) struct Resource {
 pub(super) struct CustomColumn {
     pub(super) name: String,
     pub(super) kind: String,
-    pub(super) description: String,
     /// 0 is always shown, more with `-o wide`.
     pub(super) priority: i32,
     /// A simple JSON path, e.g. `.status.phase`.

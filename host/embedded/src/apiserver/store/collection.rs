@@ -51,20 +51,20 @@ pub(super) struct Collection {
     objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
     /// Changes up to this revision are forgotten.
-    floor: u64,
+    compacted: u64,
     window: usize,
     tip: watch::Sender<u64>,
 }
 
 impl Collection {
-    /// Empty, with nothing known of what was before `floor`.
-    pub(super) fn new(floor: u64, window: usize) -> Self {
+    /// Empty, with nothing known of what was before `compacted`.
+    pub(super) fn new(compacted: u64, window: usize) -> Self {
         Self {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
-            floor,
+            compacted,
             window,
-            tip: watch::Sender::new(floor),
+            tip: watch::Sender::new(compacted),
         }
     }
 
@@ -130,8 +130,8 @@ impl Collection {
 
     /// The changes after `revision`, oldest first.
     pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Outdated> {
-        if revision < self.floor {
-            return Err(Outdated::Compacted { asked: revision, oldest: self.floor });
+        if revision < self.compacted {
+            return Err(Outdated::Compacted { asked: revision, oldest: self.compacted });
         }
         let start = self.history.partition_point(|change| change.revision() <= revision);
         Ok(self.history.range(start..).cloned().collect())
@@ -154,7 +154,7 @@ impl Collection {
         self.history.push_back(Arc::new(change));
         while self.history.len() > self.window {
             if let Some(forgotten) = self.history.pop_front() {
-                self.floor = forgotten.revision();
+                self.compacted = forgotten.revision();
             }
         }
     }

@@ -1,14 +1,11 @@
-//! `POST .../pods/{name}/binding` and `/eviction`: what schedulers and those who drain nodes do with pods.
+//! `POST .../pods/{name}/binding`: what schedulers do with pods.
 
-use super::delete::delete_object;
-use super::update::{Change, Part, update};
-use crate::apiserver::body::Body;
+use super::update::{Part, update};
 use crate::apiserver::call::Call;
-use crate::apiserver::deletion::DeleteOptions;
-use crate::apiserver::failure::{Cause, Failure};
+use crate::apiserver::failure::{Failure, required};
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::present::Body;
 use crate::apiserver::{input, present};
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -17,11 +14,10 @@ pub(in crate::apiserver) async fn bind(call: &Call, name: &str) -> Result<Respon
     let binding = input::parse_object(&call.body)?;
     let node = binding.get("target").and_then(|t| t.get("name")).and_then(Value::as_str).unwrap_or_default();
     if node.is_empty() {
-        return Err(Failure::invalid("", "Binding", name, vec![Cause::required("target.name", "")]));
+        return Err(Failure::invalid("", "Binding", name, vec![required("target.name")]));
     }
-    let bound =
-        update(call, name, Part::Binding, |pod| bound_to(call, name, pod, node).map(Change::By)).await?;
-    let _ = update(call, name, Part::Status, |pod| Ok(Change::By(scheduled(pod)))).await?;
+    let bound = update(call, name, Part::Binding, |pod| bound_to(call, name, pod, node)).await?;
+    let _ = update(call, name, Part::Status, |pod| Ok(scheduled(pod))).await?;
     Ok(present::json(StatusCode::CREATED, &present::success(&call.resource, name, bound.document())))
 }
 
@@ -50,14 +46,4 @@ fn scheduled(pod: &Document) -> Document {
         conditions.push(condition);
     }
     pod
-}
-
-/// Deletes a pod; there are no disruption budgets to ask.
-pub(in crate::apiserver) async fn evict(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
-    let eviction = input::parse_object(&call.body)?;
-    let options = eviction.get("deleteOptions").map_or_else(Bytes::new, |o| Bytes::from(o.to_string()));
-    let options = DeleteOptions::parse(&options, &call.query)?;
-    let deleted = delete_object(call, &call.key(name), &options).await?;
-    let status = present::success(&call.resource, name, deleted.object().document());
-    Ok(present::json(StatusCode::CREATED, &status))
 }

@@ -1,12 +1,12 @@
 //! `POST`: a new object.
 
 use crate::apiserver::admission;
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
 use crate::apiserver::deletion::DeleteOptions;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::present::Body;
 use crate::apiserver::store::{Key, Object, Transaction};
 use crate::apiserver::{input, present};
 use http::{Response, StatusCode};
@@ -17,8 +17,7 @@ use std::sync::Arc;
 const NAME_ATTEMPTS: usize = 8;
 
 pub(in crate::apiserver) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
-    let mut document = input::accept(call, input::parse_object(&call.body)?, None)?;
-    metadata::metadata_mut(&mut document).remove("managedFields");
+    let document = input::accept(call, input::parse_object(&call.body)?, None)?;
     let object = create_object(call, document).await?;
     Ok(present::object(call, StatusCode::CREATED, &object))
 }

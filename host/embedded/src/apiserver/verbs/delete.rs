@@ -1,11 +1,10 @@
 //! `DELETE`: an object, or all that a selector selects.
 
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::{Cascade, Deleted};
 use crate::apiserver::deletion::DeleteOptions;
 use crate::apiserver::failure::Failure;
-use crate::apiserver::present::{self, Page};
+use crate::apiserver::present::{self, Body, Page};
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Key, Object};
 use http::{Response, StatusCode};
@@ -22,9 +21,10 @@ pub(in crate::apiserver) async fn delete(call: &Call, name: &str) -> Result<Resp
         return Err(resource.forbidden(name, "this namespace may not be deleted"));
     }
     let deleted = delete_object(call, &call.key(name), &options).await?;
-    let told = ANSWERED_WITH_THE_OBJECT.contains(&resource.plural.as_str()) && resource.group.is_empty();
+    let with_object =
+        ANSWERED_WITH_THE_OBJECT.contains(&resource.plural.as_str()) && resource.group.is_empty();
     Ok(match &deleted {
-        Deleted::Removed(object) if !told => {
+        Deleted::Removed(object) if !with_object => {
             present::json(StatusCode::OK, &present::success(resource, name, object.document()))
         }
         deleted => present::object(call, StatusCode::OK, deleted.object()),

@@ -1,13 +1,12 @@
 //! `GET .../pods/{name}/log`: what a container wrote.
 
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::logs::{LogError, LogRequest};
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::present::{self, Body};
 use futures::StreamExt;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 pub(in crate::apiserver) async fn log(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
@@ -22,12 +21,9 @@ pub(in crate::apiserver) async fn log(call: &Call, name: &str) -> Result<Respons
         follow: query.flag("follow"),
         previous: query.flag("previous"),
         tail_lines: query.value("tailLines")?,
-        since_seconds: query.value("sinceSeconds")?,
-        timestamps: query.flag("timestamps"),
-        limit_bytes: query.value("limitBytes")?,
     };
     let logs = call.server.pod_logs();
-    let logs = logs.ok_or_else(|| Failure::not_implemented("no kubelet has told where logs of pods are"))?;
+    let logs = logs.ok_or_else(|| Failure::not_implemented("no kubelet serves the logs of pods"))?;
     let stream = logs.open(request).await.map_err(|error| match error {
         LogError::NotFound(why) | LogError::NotStarted(why) => Failure::bad_request(why),
         LogError::Io(error) => {
@@ -35,10 +31,8 @@ pub(in crate::apiserver) async fn log(call: &Call, name: &str) -> Result<Respons
             Failure::internal("the log cannot be read")
         }
     })?;
-    let shutdown = call.caller.shutdown.clone();
-    let mut response = Response::new(Body::stream(stream.take_until(shutdown.cancelled_owned())));
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("text/plain"));
-    Ok(response)
+    let shutdown = call.shutdown.clone();
+    Ok(present::stream("text/plain", stream.take_until(shutdown.cancelled_owned())))
 }
 
 /// The container that is meant; it need not be named when there is only one.

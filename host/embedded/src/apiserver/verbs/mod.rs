@@ -1,21 +1,56 @@
-//! What can be done with objects, a file for each verb.
+//! What can be done with objects, one file for each verb.
 
 mod bind;
 mod create;
 mod delete;
 mod log;
 mod patch;
-mod prepare;
 mod read;
 mod update;
 mod watch;
 
-pub(super) use bind::{bind, evict};
+pub(super) use bind::bind;
 pub(super) use create::create;
 pub(super) use delete::{delete, delete_collection};
 pub(super) use log::log;
 pub(super) use patch::patch;
-pub(super) use prepare::prepare;
 pub(super) use read::{get, list};
 pub(super) use update::{Part, replace};
 pub(super) use watch::{watch, watch_one};
+
+use crate::apiserver::Server;
+use crate::apiserver::admission;
+use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::resource::from_definition;
+use crate::apiserver::store::Key;
+use serde_json::json;
+
+/// Serves the custom kinds that were kept, and makes the namespaces that every cluster has.
+pub(super) fn prepare(server: &Server) {
+    let definitions: Vec<_> =
+        server.store.read().all("customresourcedefinitions.apiextensions.k8s.io").cloned().collect();
+    for definition in definitions {
+        match from_definition(definition.document()) {
+            Ok(kinds) => server.registry.define(metadata::name(definition.document()), kinds),
+            Err(error) => {
+                let name = metadata::name(definition.document());
+                tracing::warn!(name, %error, "a custom kind cannot be served");
+            }
+        }
+    }
+    let Some(resource) = server.registry.find("", "v1", "namespaces") else { return };
+    for name in ["default", "kube-system", "kube-public"] {
+        if server.store.get(&resource.collection, &Key::new("", name)).is_none() {
+            let mut namespace = Document::new();
+            namespace.insert("apiVersion".to_owned(), json!("v1"));
+            namespace.insert("kind".to_owned(), json!("Namespace"));
+            namespace.insert("metadata".to_owned(), json!({"name": name}));
+            admission::prepare_create(&resource, &mut namespace);
+            let written = server.store.transact(|transaction| {
+                transaction.put(&resource.collection, namespace);
+                Ok::<_, std::convert::Infallible>(())
+            });
+            drop(written);
+        }
+    }
+}

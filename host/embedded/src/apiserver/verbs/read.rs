@@ -1,9 +1,8 @@
 //! `GET`: an object, or a list of them, in pages.
 
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
-use crate::apiserver::present::{self, Page};
+use crate::apiserver::present::{self, Body, Page};
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Key, Outdated};
 use base64::Engine;
@@ -26,7 +25,6 @@ pub(in crate::apiserver) fn list(call: &Call) -> Result<Response<Body>, Failure>
     };
     let listing = call.server.store.list(&call.resource.collection, call.namespace.as_deref(), from, at);
     let listing = listing.map_err(|outdated| match outdated {
-        Outdated::Compacted { .. } if token.is_some() => Failure::continue_expired(),
         Outdated::Compacted { asked, oldest } => Failure::expired(asked, oldest),
         Outdated::Future { asked, current } => Failure::too_large_revision(asked, current),
     })?;

@@ -1,12 +1,11 @@
 //! `PUT`, and what it shares with `PATCH`: from what an object is and what a client asks for to what it becomes.
 
 use crate::apiserver::admission;
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
-use crate::apiserver::failure::{Cause, Failure};
+use crate::apiserver::failure::{Failure, invalid};
 use crate::apiserver::metadata::{self, Document};
-use crate::apiserver::patch::track;
+use crate::apiserver::present::Body;
 use crate::apiserver::store::Object;
 use crate::apiserver::{input, present};
 use http::{Response, StatusCode};
@@ -24,14 +23,6 @@ pub(in crate::apiserver) enum Part {
     Binding,
 }
 
-/// What a request asks an object to become.
-pub(in crate::apiserver) enum Change {
-    /// By other means than apply: the manager of the request gets what it changes.
-    By(Document),
-    /// By apply, which has noted who owns what.
-    Applied(Document),
-}
-
 pub(in crate::apiserver) async fn replace(
     call: &Call,
     name: &str,
@@ -39,10 +30,10 @@ pub(in crate::apiserver) async fn replace(
 ) -> Result<Response<Body>, Failure> {
     let asked = input::accept(call, input::parse_object(&call.body)?, Some(name))?;
     if call.resource.is_custom() && metadata::text(&asked, "resourceVersion").is_empty() {
-        let cause = Cause::invalid("metadata.resourceVersion", "0", "must be specified for an update");
+        let cause = invalid("metadata.resourceVersion", "0", "must be specified for an update");
         return Err(call.resource.invalid(name, vec![cause]));
     }
-    let object = update(call, name, part, |_| Ok(Change::By(asked.clone()))).await?;
+    let object = update(call, name, part, |_| Ok(asked.clone())).await?;
     Ok(present::object(call, StatusCode::OK, &object))
 }
 
@@ -54,24 +45,15 @@ pub(in crate::apiserver) async fn update(
     call: &Call,
     name: &str,
     part: Part,
-    change: impl Fn(&Document) -> Result<Change, Failure>,
+    change: impl Fn(&Document) -> Result<Document, Failure>,
 ) -> Result<Arc<Object>, Failure> {
     let (resource, key) = (&call.resource, call.key(name));
     loop {
         let old =
             call.server.store.get(&resource.collection, &key).ok_or_else(|| resource.not_found(name))?;
-        let (asked, applied) = match change(old.document())? {
-            Change::By(asked) => (asked, false),
-            Change::Applied(asked) => (asked, true),
-        };
+        let asked = change(old.document())?;
         check_version(call, name, &old, &asked)?;
-        let managed =
-            metadata::field(if applied { &asked } else { old.document() }, "managedFields").cloned();
-        let mut new = become_of(call, old.document(), asked, part);
-        set_or_remove(metadata::metadata_mut(&mut new), "managedFields", managed.as_ref());
-        if !applied {
-            track(&mut new, old.document(), &resource.schema, &call.manager(), part == Part::Status);
-        }
+        let new = become_of(call, old.document(), asked, part);
         if part != Part::Binding {
             admission::validate_update(resource, &new, old.document())?;
         }

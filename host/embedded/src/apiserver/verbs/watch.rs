@@ -1,11 +1,10 @@
 //! `GET ?watch`: changes as they happen.
 
 use crate::apiserver::accept::Accept;
-use crate::apiserver::body::Body;
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata;
-use crate::apiserver::present::{self, Include};
+use crate::apiserver::present::{self, Body, Include};
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Change, ChangeKind, Object, Outdated};
 use crate::apiserver::table::{self, Columns};
@@ -13,7 +12,6 @@ use crate::apiserver::{Server, resource::Resource};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use http::Response;
-use http::header::CONTENT_TYPE;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a watch lasts whose client does not say; clients watch anew after it.
 const LONGEST: Duration = Duration::from_mins(45);
-/// How often clients that want bookmarks are told that they are up to date.
+/// How often clients that want bookmarks get to know that they are up to date.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 pub(in crate::apiserver) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
@@ -51,12 +49,10 @@ fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Respon
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
         scope: Scope { namespace: call.namespace.clone(), name, selector },
-        form: Form {
-            accept: call.accept,
-            include: present::include(call),
-            columns: (call.accept == Accept::Table).then(|| table::columns(&call.resource)),
-            columns_told: false,
-        },
+        accept: call.accept,
+        columns: (call.accept == Accept::Table)
+            .then(|| (table::columns(&call.resource), present::include(call))),
+        columns_stated: false,
         server: call.server.clone(),
         resource: call.resource.clone(),
         tip,
@@ -64,20 +60,18 @@ fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Respon
         ready: VecDeque::new(),
         bookmark_every: bookmarks.then_some(BOOKMARK_EVERY),
         deadline: Instant::now() + timeout.unwrap_or(LONGEST),
-        shutdown: call.caller.shutdown.clone(),
+        shutdown: call.shutdown.clone(),
         ended: false,
     };
     match asked {
         Some(_) if !initial => watch.check_start()?,
         _ => watch.begin_with_present(initial && bookmarks),
     }
-    let body = Body::stream(stream::unfold(watch, |mut watch| async move {
+    let events = stream::unfold(watch, |mut watch| async move {
         let chunk = watch.next().await?;
         Some((Ok::<_, io::Error>(chunk), watch))
-    }));
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-    Ok(response)
+    });
+    Ok(present::stream("application/json", events))
 }
 
 /// A watch under way.
@@ -85,9 +79,12 @@ struct Watch {
     server: Arc<Server>,
     resource: Arc<Resource>,
     scope: Scope,
-    form: Form,
+    accept: Accept,
+    /// The columns of a table and what its rows carry, when the client wants tables.
+    columns: Option<(Columns, Include)>,
+    columns_stated: bool,
     tip: Receiver<u64>,
-    /// Changes up to this revision have been told.
+    /// Changes up to this revision have been sent.
     cursor: u64,
     /// Told next.
     ready: VecDeque<Bytes>,
@@ -125,22 +122,22 @@ impl Scope {
     }
 }
 
-/// How events are written.
-struct Form {
-    accept: Accept,
-    include: Include,
-    columns: Option<Columns>,
-    columns_told: bool,
-}
-
-impl Form {
-    fn event(&mut self, kind: &str, object: &Arc<Object>) -> Bytes {
-        let first = !std::mem::replace(&mut self.columns_told, true);
-        present::event(self.accept, self.include, self.columns.as_ref(), first, kind, object)
-    }
-}
-
 impl Watch {
+    /// An event about an object. In the form of a table the first event of a watch states the columns.
+    fn event(&mut self, kind: &str, object: &Arc<Object>) -> Bytes {
+        let first = !std::mem::replace(&mut self.columns_stated, true);
+        let Some((columns, include)) = &self.columns else {
+            return match self.accept {
+                Accept::Metadata => present::event(kind, present::partial(object).to_string().as_bytes()),
+                _ => present::event(kind, &object.json()),
+            };
+        };
+        let rows = [table::row(columns, object, *include)];
+        let stated = first.then_some(columns);
+        let table = table::table(stated, &rows, &object.revision().to_string(), None, None);
+        present::event(kind, table.to_string().as_bytes())
+    }
+
     fn check_start(&self) -> Result<(), Failure> {
         match self.server.store.changes(&self.resource.collection, self.cursor) {
             Ok(_) => Ok(()),
@@ -154,8 +151,11 @@ impl Watch {
             self.server.store.list(&self.resource.collection, self.scope.namespace.as_deref(), None, None);
         let Ok(listing) = listing else { return };
         self.cursor = listing.revision;
-        for object in listing.objects.iter().filter(|object| self.scope.contains(object)) {
-            self.ready.push_back(self.form.event("ADDED", object));
+        for object in &listing.objects {
+            if self.scope.contains(object) {
+                let event = self.event("ADDED", object);
+                self.ready.push_back(event);
+            }
         }
         if mark_end {
             self.ready.push_back(self.bookmark(true));
@@ -216,16 +216,16 @@ impl Watch {
             Ok((revision, changes)) => {
                 for change in changes {
                     if let Some(kind) = self.scope.kind_of(&change) {
-                        // What ceased to match is told as it was, under the revision that took it away.
-                        self.ready.push_back(self.form.event(kind, &change.object));
+                        // What ceased to match is sent as it was, under the revision that took it away.
+                        let event = self.event(kind, &change.object);
+                        self.ready.push_back(event);
                     }
                 }
                 self.cursor = self.cursor.max(revision);
             }
             Err(outdated) => {
-                let status = too_old(outdated).to_status();
-                self.ready
-                    .push_back(Bytes::from(format!("{}\n", json!({"type": "ERROR", "object": status}))));
+                let status = too_old(outdated).to_status().to_string();
+                self.ready.push_back(present::event("ERROR", status.as_bytes()));
                 self.ended = true;
             }
         }
@@ -237,21 +237,17 @@ impl Watch {
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let object = match self.form.accept {
-            Accept::Json => {
-                json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind, "metadata": metadata})
-            }
-            Accept::Metadata => {
-                json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata})
-            }
-            Accept::Table => {
-                let row = json!({"cells": [], "object": {
-                    "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata,
-                }});
-                table::table(None, &[row], &self.cursor.to_string(), None, None)
-            }
+        let partial = ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata");
+        let (version, kind) = match self.accept {
+            Accept::Json => (self.resource.api_version(), self.resource.kind.as_str()),
+            Accept::Metadata | Accept::Table => partial,
         };
-        Bytes::from(format!("{}\n", json!({"type": "BOOKMARK", "object": object})))
+        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+        if self.accept == Accept::Table {
+            let row = json!({"cells": [], "object": object});
+            object = table::table(None, &[row], &self.cursor.to_string(), None, None);
+        }
+        present::event("BOOKMARK", object.to_string().as_bytes())
     }
 }
 

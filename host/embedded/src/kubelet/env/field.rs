@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, ResourceFieldSelector};
 
 use super::ConfigError;
-use crate::kubelet::quantity::milli;
+use crate::quantity::milli;
 
 /// What the kubelet knows about a pod before its status says so.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(crate) struct PodFacts {
 }
 
 /// The value of a pod's field, as `fieldRef` and the downward API name it.
-pub(crate) fn pod_field(pod: &Pod, facts: &PodFacts, path: &str) -> Result<String, ConfigError> {
+pub(super) fn pod_field(pod: &Pod, facts: &PodFacts, path: &str) -> Result<String, ConfigError> {
     let metadata = &pod.metadata;
     let spec = pod.spec.as_ref();
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -54,7 +54,7 @@ fn lines(map: Option<&BTreeMap<String, String>>) -> String {
 }
 
 /// The value of a container's limit or request in units of the divisor, rounded up; the node's capacity when unset.
-pub(crate) fn resource_field(
+pub(super) fn resource_field(
     spec: &PodSpec,
     facts: &PodFacts,
     own_container: &str,

@@ -1,13 +1,12 @@
 //! The node: what all its pods share.
 
 mod capacity;
-mod object;
 mod register;
 
 use std::{
     collections::BTreeMap,
     fmt, io,
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -26,15 +25,16 @@ use super::{
     restart::Backoff,
 };
 
+/// The node's address, `status.hostIP` of its pods.
+pub(crate) const HOST_IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 /// The one node.
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) host_ip: IpAddr,
     pub(crate) capacity: Capacity,
     pub(crate) clock: Clock,
-    pub(crate) heartbeat: Duration,
     pub(crate) retry: Duration,
     pub(crate) backoff: BackoffOptions,
     pub(crate) on_shutdown: OnShutdown,
@@ -53,7 +53,7 @@ pub(crate) enum NodeRuntime {
 impl Node {
     pub(crate) fn new(client: Client, options: KubeletOptions) -> io::Result<Self> {
         let mut labels = options.node_labels;
-        for (key, value) in object::own_labels(&options.node_name) {
+        for (key, value) in register::own_labels(&options.node_name) {
             labels.entry(key).or_insert(value);
         }
         let (runtime, clock, on_shutdown, capacity) = match options.runtime {
@@ -74,14 +74,12 @@ impl Node {
             client,
             name: options.node_name,
             labels,
-            host_ip: options.host_ip,
             capacity,
             clock,
-            heartbeat: options.heartbeat,
             retry: options.retry,
             backoff: options.backoff,
             on_shutdown,
-            claims: Claims::new(options.provision_claims),
+            claims: Claims::default(),
             runtime,
             addresses: Mutex::new(Addresses::new(options.pod_addresses)),
         })

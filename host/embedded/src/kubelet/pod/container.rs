@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Worker, life::Stop};
 use crate::kubelet::{
-    event::{Happening, container_field},
+    event::{EventDraft, container_field},
     restart::{Backoff, RestartPolicy},
     runtime::{Exit, Role, Run},
     status::{ContainerState, Termination},
@@ -25,7 +25,7 @@ impl Worker {
     ) {
         let name = &container.name;
         let policy = self.restart_policy(role);
-        let mut restarts = self.board.container(name, |known| known.restarts).unwrap_or_default();
+        let mut restarts = self.state.container(name, |known| known.restarts).unwrap_or_default();
         let mut backoff = Backoff::after_restarts(self.node.backoff, restarts);
         let mut next = resumed;
         loop {
@@ -44,7 +44,7 @@ impl Worker {
             let Some(end) = self.ended(name) else { return };
             if asked.is_cancelled() || !policy.restarts(end.exit_code) {
                 if role == Role::Init && end.exit_code != 0 {
-                    self.board.change(|record| record.given_up = true);
+                    self.state.change(|record| record.given_up = true);
                 }
                 return;
             }
@@ -61,7 +61,7 @@ impl Worker {
 
     /// The end of the newest run, when the container does not run.
     fn ended(&self, name: &str) -> Option<Termination> {
-        self.board.container(name, |container| match &container.state {
+        self.state.container(name, |container| match &container.state {
             ContainerState::Terminated(end) => Some(end.clone()),
             _ => None,
         })?
@@ -78,7 +78,7 @@ impl Worker {
 
     fn record_end(&self, name: &str, role: Role, exit: Exit) {
         let now = self.node.clock.now();
-        self.board.change_container(name, |container| {
+        self.state.change_container(name, |container| {
             let started_at = match container.state {
                 ContainerState::Running { since } => Some(since),
                 _ => None,
@@ -111,12 +111,12 @@ impl Worker {
         if !wait.is_zero() {
             let pod = format!("{}_{}({})", self.name(), self.namespace(), self.uid());
             message = format!("back-off {} restarting failed container={name} pod={pod}", short(wait));
-            let told = format!("Back-off restarting failed container {name} in pod {pod}");
+            let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.journal.write(
-                Happening::warning("BackOff", told).of_field(&container_field(name, role != Role::Main)),
+                EventDraft::warning("BackOff", text).of_field(&container_field(name, role != Role::Main)),
             );
         }
-        self.board.change_container(name, |container| {
+        self.state.change_container(name, |container| {
             container.last = Some(end);
             container.state = ContainerState::waiting(reason, message);
             container.ready = false;

@@ -54,7 +54,7 @@ impl Worker {
         if run.is_none() {
             let mut turn = false;
             tokio::select! {
-                () = self.board.until(|record| {
+                () = self.state.until(|record| {
                     turn = is_turn(record, before);
                     turn || will_never_be(record, before)
                 }) => {}

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, Preconditions};
 
 use super::{Worker, life::Interruption};
 use crate::kubelet::{
-    event::Happening,
+    event::EventDraft,
     failure::is_gone,
     node::Node,
     status::{End, Phase},
@@ -21,29 +21,28 @@ const EVICTED: &str = "The node was low on resource: memory. Threshold quantity:
 impl Worker {
     /// Until something ends the pod from outside.
     pub(super) async fn interrupted(&self) -> Interruption {
-        let mut sightings = self.sightings.clone();
-        let deleted = sightings.wait_for(|seen| seen.gone || is_deleting(&seen.pod));
+        let mut observed = self.observed.clone();
+        let deleted = observed.wait_for(|seen| seen.gone || is_deleting(&seen.pod));
         tokio::select! {
             seen = deleted => match seen {
                 Ok(seen) if !seen.gone => Interruption::Deletion,
                 _ => Interruption::Gone,
             },
             () = self.deadline() => Interruption::Deadline,
-            () = self.runtime.evicted(&self.board) => Interruption::Eviction,
+            () = self.runtime.evicted(&self.state) => Interruption::Eviction,
             () = self.shutdown.cancelled() => Interruption::Shutdown,
-            never = self.runtime.lose_node(self) => match never {},
         }
     }
 
     /// Until the object is no more.
     pub(super) async fn gone(&self) {
-        let _ = self.sightings.clone().wait_for(|seen| seen.gone).await;
+        let _ = self.observed.clone().wait_for(|seen| seen.gone).await;
     }
 
     async fn deadline(&self) {
         let seconds = self.spec().active_deadline_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let Some(allowed) = seconds.map(Duration::from_secs) else { return std::future::pending().await };
-        let started = self.board.read(|record| record.started_at);
+        let started = self.state.read(|record| record.started_at);
         let ran = started.and_then(|at| Duration::try_from(self.node.clock.now().duration_since(at)).ok());
         tokio::time::sleep(allowed.saturating_sub(ran.unwrap_or_default())).await;
     }
@@ -56,7 +55,7 @@ impl Worker {
         match why {
             Interruption::Gone | Interruption::Eviction => Duration::ZERO,
             Interruption::Deletion => {
-                seconds(self.sightings.borrow().pod.metadata.deletion_grace_period_seconds).unwrap_or(spec)
+                seconds(self.observed.borrow().pod.metadata.deletion_grace_period_seconds).unwrap_or(spec)
             }
             Interruption::Deadline => spec,
             Interruption::Shutdown => spec.min(SHUTDOWN_GRACE),
@@ -66,15 +65,15 @@ impl Worker {
     /// Says why, before the containers are stopped.
     pub(super) fn announce(&self, why: &Interruption) {
         match why {
-            Interruption::Eviction => self.journal.write(Happening::warning("Evicted", EVICTED)),
-            Interruption::Deadline => self.journal.write(Happening::warning("DeadlineExceeded", DEADLINE)),
+            Interruption::Eviction => self.journal.write(EventDraft::warning("Evicted", EVICTED)),
+            Interruption::Deadline => self.journal.write(EventDraft::warning("DeadlineExceeded", DEADLINE)),
             _ => {}
         }
     }
 
     /// The pod's own end, after its containers'.
     pub(super) fn conclude(&self, why: &Interruption) {
-        self.board.change(|record| match why {
+        self.state.change(|record| match why {
             Interruption::Deadline => record.end = Some(End::new("DeadlineExceeded", DEADLINE)),
             Interruption::Eviction => {
                 record.end = Some(End::new("Evicted", EVICTED));
@@ -96,17 +95,14 @@ impl Worker {
 
     /// The containers have ended: the object goes when somebody asks for it.
     pub(super) async fn wait_for_deletion(&self) {
-        let mut sightings = self.sightings.clone();
+        let mut observed = self.observed.clone();
         tokio::select! {
-            seen = sightings.wait_for(|seen| seen.gone || is_deleting(&seen.pod)) => {
+            seen = observed.wait_for(|seen| seen.gone || is_deleting(&seen.pod)) => {
                 if seen.is_ok_and(|seen| seen.gone) {
                     return;
                 }
             }
             () = self.shutdown.cancelled() => return,
-        }
-        if self.runtime.is_stuck() {
-            return self.gone().await;
         }
         self.delete_object().await;
     }

@@ -2,13 +2,13 @@
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
-use k8s_openapi::api::core::v1::{Container, LifecycleHandler, Probe};
+use k8s_openapi::api::core::v1::{Container, Probe};
 use tokio_util::sync::CancellationToken;
 
 use super::{Worker, life::Stop};
 use crate::kubelet::{
-    event::{Happening, container_field},
-    probe::{Schedule, Tally, Target, Verdict, check, exec, first_port, port_answers},
+    event::{EventDraft, container_field},
+    probe::{Schedule, Streak, Target, Verdict, check, first_port, port_answers},
     runtime::{Exit, Health, Role, Run},
 };
 
@@ -30,15 +30,14 @@ impl Worker {
             self.spec().termination_grace_period_seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(30);
         let killing = |message: String| {
             let field = container_field(name, role != Role::Main);
-            self.journal.write(Happening::normal("Killing", message).of_field(&field));
+            self.journal.write(EventDraft::normal("Killing", message).of_field(&field));
         };
         tokio::select! {
             biased;
             exit = run.wait() => exit,
             () = asked.cancelled() => {
                 killing(format!("Stopping container {name}"));
-                self.board.change_container(name, |container| container.ready = false);
-                self.before_stop(container, stop).await;
+                self.state.change_container(name, |container| container.ready = false);
                 end(&mut run, stop).await
             }
             complaint = self.watch_health(container, role) => {
@@ -61,9 +60,6 @@ impl Worker {
             Health::Asked(target) => target,
             Health::Simulated { ready_after } => match self.seem_ready(container, ready_after).await {},
         };
-        if let Some(complaint) = self.after_start(container, &target).await {
-            return complaint;
-        }
         if let Some(probe) = &container.startup_probe {
             let unhealthy =
                 self.ask(container, &target, probe, "Startup", |verdict| verdict != Verdict::Undecided).await;
@@ -71,7 +67,7 @@ impl Worker {
                 return format!("Container {} failed startup probe, will be restarted", container.name);
             }
         }
-        self.board.change_container(&container.name, |container| container.started = true);
+        self.state.change_container(&container.name, |container| container.started = true);
         tokio::select! {
             never = self.watch_readiness(container, &target) => match never {},
             complaint = self.watch_liveness(container, &target) => complaint,
@@ -79,7 +75,7 @@ impl Worker {
     }
 
     async fn watch_readiness(&self, container: &Container, target: &Target) -> Infallible {
-        let ready = |ready| self.board.change_container(&container.name, |container| container.ready = ready);
+        let ready = |ready| self.state.change_container(&container.name, |container| container.ready = ready);
         if let Some(probe) = &container.readiness_probe {
             self.ask(container, target, probe, "Readiness", |verdict| {
                 match verdict {
@@ -118,15 +114,15 @@ impl Worker {
         enough: impl Fn(Verdict) -> bool,
     ) -> Verdict {
         let schedule = Schedule::of(container, probe);
-        let mut tally = Tally::new(&schedule);
+        let mut streak = Streak::new(&schedule);
         tokio::time::sleep(schedule.initial_delay).await;
         loop {
             let answer = check(&schedule, target).await;
             if let Err(reason) = &answer {
-                let told = Happening::warning("Unhealthy", format!("{kind} probe failed: {reason}"));
-                self.journal.write(told.of_field(&container_field(&container.name, false)));
+                let event = EventDraft::warning("Unhealthy", format!("{kind} probe failed: {reason}"));
+                self.journal.write(event.of_field(&container_field(&container.name, false)));
             }
-            let verdict = tally.add(answer.is_ok());
+            let verdict = streak.add(answer.is_ok());
             if enough(verdict) {
                 return verdict;
             }
@@ -136,44 +132,16 @@ impl Worker {
 
     /// A simulated container is ready after a time, or complains once a period.
     async fn seem_ready(&self, container: &Container, ready_after: Duration) -> Infallible {
-        self.board.change_container(&container.name, |container| container.started = true);
+        self.state.change_container(&container.name, |container| container.started = true);
         self.sleep(ready_after).await;
-        while let Some(complaint) = self.runtime.unready(&self.board, container) {
-            let told = Happening::warning("Unhealthy", format!("Readiness probe failed: {complaint}"));
-            self.journal.write(told.of_field(&container_field(&container.name, false)));
+        while let Some(complaint) = self.runtime.unready(&self.state, container) {
+            let event = EventDraft::warning("Unhealthy", format!("Readiness probe failed: {complaint}"));
+            self.journal.write(event.of_field(&container_field(&container.name, false)));
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
-        self.board.change_container(&container.name, |container| container.ready = true);
+        self.state.change_container(&container.name, |container| container.ready = true);
         std::future::pending().await
     }
-
-    /// The `postStart` hook; why the container must be restarted, if it failed.
-    async fn after_start(&self, container: &Container, target: &Target) -> Option<String> {
-        let hook = container.lifecycle.as_ref()?.post_start.as_ref()?;
-        let error = exec(command(hook)?, target).await.err()?;
-        let told = Happening::warning("FailedPostStartHook", format!("PostStartHook failed: {error}"));
-        self.journal.write(told.of_field(&container_field(&container.name, false)));
-        Some(format!("FailedPostStartHook: container {} will be restarted", container.name))
-    }
-
-    /// The `preStop` hook, within the grace period.
-    async fn before_stop(&self, container: &Container, stop: &Stop) {
-        let hook = container.lifecycle.as_ref().and_then(|lifecycle| lifecycle.pre_stop.as_ref());
-        let Some(command) = hook.and_then(command) else { return };
-        if let Health::Asked(target) = self.runtime.health(self, container).await {
-            tokio::select! {
-                result = exec(command, &target) => if let Err(error) = result {
-                    let told = Happening::warning("FailedPreStopHook", format!("PreStopHook failed: {error}"));
-                    self.journal.write(told.of_field(&container_field(&container.name, false)));
-                },
-                () = stop.grace_is_over() => {}
-            }
-        }
-    }
-}
-
-fn command(hook: &LifecycleHandler) -> Option<&[String]> {
-    hook.exec.as_ref()?.command.as_deref()
 }
 
 /// TERM, then KILL when the grace period is over.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Container;
 
 use super::Worker;
 use crate::kubelet::{
-    event::{Happening, container_field},
+    event::{EventDraft, container_field},
     restart::Backoff,
     runtime::{ImageState, Role},
 };
@@ -19,13 +19,13 @@ impl Worker {
     pub(super) async fn pull(&self, container: &Container, role: Role) {
         let image = container.image.as_deref().unwrap_or_default();
         let field = container_field(&container.name, role != Role::Main);
-        let say = |happening: Happening| self.journal.write(happening.of_field(&field));
-        let pulling = || say(Happening::normal("Pulling", format!("Pulling image {image:?}")));
+        let say = |draft: EventDraft| self.journal.write(draft.of_field(&field));
+        let pulling = || say(EventDraft::normal("Pulling", format!("Pulling image {image:?}")));
         let mut backoff = Backoff::new(self.node.backoff);
         loop {
             match self.runtime.image(container) {
                 ImageState::Present => {
-                    say(Happening::normal(
+                    say(EventDraft::normal(
                         "Pulled",
                         format!("Container image {image:?} already present on machine"),
                     ));
@@ -35,7 +35,7 @@ impl Worker {
                     pulling();
                     self.sleep(after).await;
                     let took = format!("{after:?} ({after:?} including waiting)");
-                    say(Happening::normal(
+                    say(EventDraft::normal(
                         "Pulled",
                         format!("Successfully pulled image {image:?} in {took}"),
                     ));
@@ -44,16 +44,16 @@ impl Worker {
                 ImageState::Unavailable { after, message } => {
                     pulling();
                     self.sleep(after).await;
-                    say(Happening::warning("Failed", format!("Failed to pull image {image:?}: {message}")));
-                    say(Happening::warning("Failed", "Error: ErrImagePull"));
-                    self.board.waits(&container.name, "ErrImagePull", message.clone());
+                    say(EventDraft::warning("Failed", format!("Failed to pull image {image:?}: {message}")));
+                    say(EventDraft::warning("Failed", "Error: ErrImagePull"));
+                    self.state.waits(&container.name, "ErrImagePull", message.clone());
                     let wait = backoff.advance();
                     let shown = ERROR_SHOWN.min(wait / 2);
                     self.sleep(shown).await;
-                    say(Happening::normal("BackOff", format!("Back-off pulling image {image:?}")));
-                    say(Happening::warning("Failed", "Error: ImagePullBackOff"));
+                    say(EventDraft::normal("BackOff", format!("Back-off pulling image {image:?}")));
+                    say(EventDraft::warning("Failed", "Error: ImagePullBackOff"));
                     let message = format!("Back-off pulling image {image:?}: ErrImagePull: {message}");
-                    self.board.waits(&container.name, "ImagePullBackOff", message);
+                    self.state.waits(&container.name, "ImagePullBackOff", message);
                     self.sleep(wait.saturating_sub(shown)).await;
                 }
                 ImageState::Invalid => {
@@ -61,17 +61,9 @@ impl Worker {
                         "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: invalid \
                          reference format"
                     );
-                    say(Happening::warning("InspectFailed", message.clone()));
-                    say(Happening::warning("Failed", "Error: InvalidImageName"));
-                    self.board.waits(&container.name, "InvalidImageName", message);
-                    self.sleep(self.node.retry).await;
-                }
-                ImageState::NeverPull => {
-                    let message =
-                        format!("Container image {image:?} is not present with pull policy of Never");
-                    say(Happening::warning("ErrImageNeverPull", message.clone()));
-                    say(Happening::warning("Failed", "Error: ErrImageNeverPull"));
-                    self.board.waits(&container.name, "ErrImageNeverPull", message);
+                    say(EventDraft::warning("InspectFailed", message.clone()));
+                    say(EventDraft::warning("Failed", "Error: InvalidImageName"));
+                    self.state.waits(&container.name, "InvalidImageName", message);
                     self.sleep(self.node.retry).await;
                 }
             }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{Board, Sighting, Worker, publish::publish, schedule::Scheduled};
+use super::{Observed, PodState, Worker, publish::publish, schedule::Scheduled};
 use crate::kubelet::{
     OnShutdown,
     event::{Journal, record, reference},
@@ -17,26 +17,26 @@ use crate::kubelet::{
 /// Takes one pod through its life. `known` is where others see its state.
 pub(crate) async fn live(
     node: Arc<Node>,
-    sightings: watch::Receiver<Sighting>,
+    observed: watch::Receiver<Observed>,
     known: watch::Sender<PodRecord>,
     shutdown: CancellationToken,
 ) {
-    let pod = sightings.borrow().pod.clone();
-    let (journal, happenings) = Journal::open();
+    let pod = observed.borrow().pod.clone();
+    let (journal, drafts) = Journal::open();
     let runtime = PodRuntime::of(&node, &pod, &journal);
-    let record_of_events = record(node.client.clone(), reference(&pod), &node.name, node.clock, happenings);
+    let record_of_events = record(node.client.clone(), reference(&pod), &node.name, node.clock, drafts);
     let changes = known.subscribe();
     let worker = Worker {
         node: node.clone(),
         pod,
-        sightings: sightings.clone(),
+        observed: observed.clone(),
         journal,
-        board: Board::new(known),
+        state: PodState::new(known),
         runtime,
         shutdown,
     };
-    // The life ends by dropping journal and board, upon which the other two write what is left and end as well.
-    tokio::join!(worker.life(), record_of_events, publish(node.clone(), sightings, changes));
+    // The life ends by dropping journal and state, upon which the other two write what is left and end as well.
+    tokio::join!(worker.life(), record_of_events, publish(node.clone(), observed, changes));
 }
 
 impl Worker {
@@ -66,9 +66,7 @@ impl Worker {
                     () = &mut work => {}
                     () = self.gone() => {
                         stop.now(Duration::ZERO);
-                        if !self.runtime.is_stuck() {
-                            work.await;
-                        }
+                        work.await;
                     }
                     () = self.shutdown.cancelled(), if self.node.on_shutdown == OnShutdown::Keep => return,
                 }
@@ -79,7 +77,7 @@ impl Worker {
     }
 }
 
-/// How the containers are told to end.
+/// The request to the containers to end.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     /// The main and init containers. Sidecars follow when these have ended.

@@ -1,6 +1,5 @@
 //! The life of one pod, in one task.
 
-mod board;
 mod container;
 mod containers;
 mod end;
@@ -11,7 +10,7 @@ mod publish;
 mod restore;
 mod schedule;
 mod start;
-mod volumes;
+mod state;
 
 use std::sync::Arc;
 
@@ -20,14 +19,14 @@ use kube::Api;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use board::Board;
 pub(crate) use life::live;
+pub(crate) use state::PodState;
 
 use super::{event::Journal, node::Node, runtime::PodRuntime};
 
 /// What the watch knows of a pod.
 #[derive(Debug, Clone)]
-pub(crate) struct Sighting {
+pub(crate) struct Observed {
     pub(crate) pod: Arc<Pod>,
     /// The object is no more.
     pub(crate) gone: bool,
@@ -38,9 +37,9 @@ pub(crate) struct Worker {
     pub(crate) node: Arc<Node>,
     /// As it was first seen; a pod's spec does not change.
     pub(crate) pod: Arc<Pod>,
-    pub(crate) sightings: watch::Receiver<Sighting>,
+    pub(crate) observed: watch::Receiver<Observed>,
     pub(crate) journal: Journal,
-    pub(crate) board: Board,
+    pub(crate) state: PodState,
     pub(crate) runtime: PodRuntime,
     /// The kubelet ends.
     pub(crate) shutdown: CancellationToken,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{
     Api,
     api::{Patch, PatchParams},
@@ -10,7 +10,7 @@ use kube::{
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::Sighting;
+use super::Observed;
 use crate::kubelet::{
     failure::{is_gone, is_refused},
     node::Node,
@@ -20,28 +20,21 @@ use crate::kubelet::{
 /// Writes until the record's owner is done, and then what it said last.
 pub(super) async fn publish(
     node: Arc<Node>,
-    mut sightings: watch::Receiver<Sighting>,
+    mut observed: watch::Receiver<Observed>,
     mut news: watch::Receiver<PodRecord>,
 ) {
-    // Readiness gates are conditions that others write.
-    let mut gated = sightings.borrow().pod.spec.as_ref().is_some_and(|spec| spec.readiness_gates.is_some());
     let mut written: Option<PodStatus> = None;
-    loop {
-        tokio::select! {
-            new = news.changed() => if new.is_err() {
-                return;
-            },
-            seen = sightings.changed(), if gated => gated = seen.is_ok(),
-        }
+    while news.changed().await.is_ok() {
         let mut retry = Node::transient();
         loop {
-            let Sighting { pod, gone } = sightings.borrow_and_update().clone();
+            let Observed { pod, gone } = observed.borrow_and_update().clone();
             let record = news.borrow_and_update().clone();
             // The life writes its first word once the pod is bound; before, the status is the scheduler's.
             if gone || record.started_at.is_none() {
                 break;
             }
-            let status = status_of(&pod, &record, written.as_ref(), node.clock.now());
+            let before = written.as_ref().or(pod.status.as_ref());
+            let status = pod_status(&pod, &record, before, node.clock.now());
             if written.as_ref() == Some(&status) {
                 break;
             }
@@ -63,22 +56,6 @@ pub(super) async fn publish(
             }
         }
     }
-}
-
-/// The status, with transition times of what was written last and the conditions that others own.
-fn status_of(pod: &Pod, record: &PodRecord, written: Option<&PodStatus>, now: jiff::Timestamp) -> PodStatus {
-    let Some(own) = written.and_then(|status| status.conditions.as_ref()) else {
-        return pod_status(pod, record, now);
-    };
-    let is_own = |condition: &&PodCondition| !own.iter().any(|known| known.type_ == condition.type_);
-    let others =
-        pod.status.iter().flat_map(|status| status.conditions.iter().flatten()).filter(is_own).cloned();
-    let conditions = own.iter().cloned().chain(others).collect();
-    let seen = Pod {
-        status: Some(PodStatus { conditions: Some(conditions), ..PodStatus::default() }),
-        ..Pod { metadata: pod.metadata.clone(), spec: pod.spec.clone(), status: None }
-    };
-    pod_status(&seen, record, now)
 }
 
 async fn write(node: &Node, pod: &Pod, status: &PodStatus) -> Result<(), kube::Error> {

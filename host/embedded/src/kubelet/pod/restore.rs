@@ -15,14 +15,14 @@ impl Worker {
         let Some(address) = self.node.addresses().assign(self.uid()) else {
             let message =
                 "Node didn't have enough resource: pods, requested: 1: no pod address is free".to_owned();
-            self.board.change(|record| {
+            self.state.change(|record| {
                 record.started_at = Some(now);
                 record.end = Some(End { reason: "OutOfpods".to_owned(), message });
             });
             return None;
         };
         let mut running = HashMap::new();
-        let names: Vec<String> = self.board.read(|record| {
+        let names: Vec<String> = self.state.read(|record| {
             record.init.iter().chain(&record.containers).map(|container| container.name.clone()).collect()
         });
         for name in names {
@@ -30,7 +30,7 @@ impl Worker {
                 running.insert(name, run);
             }
         }
-        self.board.change(|record| {
+        self.state.change(|record| {
             record.started_at.get_or_insert(now);
             record.pod_ip = Some(address.to_string());
         });
@@ -39,11 +39,11 @@ impl Worker {
 
     /// Finds out what became of a container while this program was away.
     fn take_over(&self, name: &str) -> Option<Run> {
-        let known = self.board.container(name, Clone::clone)?;
+        let known = self.state.container(name, Clone::clone)?;
         match self.runtime.adopt(self.uid(), &known, self.node.clock.now()) {
             Adoption::Fresh => None,
             Adoption::Running { run, since, restarts } => {
-                self.board.change_container(name, |container| {
+                self.state.change_container(name, |container| {
                     container.restarts = restarts;
                     if !matches!(container.state, ContainerState::Running { .. }) {
                         container.state = ContainerState::Running { since };
@@ -52,7 +52,7 @@ impl Worker {
                 Some(run)
             }
             Adoption::Ended { end, restarts } => {
-                self.board.change_container(name, |container| {
+                self.state.change_container(name, |container| {
                     container.restarts = restarts;
                     container.state = ContainerState::Terminated(end);
                     container.ready = false;

@@ -1,4 +1,4 @@
-//! Playing the scheduler: the pod is bound to this node, or told why not.
+//! The scheduler's part: the pod is bound to this node, or its status says why not.
 
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use kube::{
@@ -7,11 +7,10 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{Sighting, Worker, end::is_deleting};
+use super::{Observed, Worker, end::is_deleting};
 use crate::kubelet::{
-    event::{Happening, Reporter},
+    event::{EventDraft, Reporter},
     failure::{is_conflict, is_gone},
-    scheduling::{misfit, unschedulable_message},
     status::unscheduled,
 };
 
@@ -29,9 +28,9 @@ pub(super) enum Scheduled {
 impl Worker {
     /// Until the pod has this node.
     pub(super) async fn schedule(&mut self) -> Scheduled {
-        let mut told = None;
+        let mut written = None;
         loop {
-            let Sighting { pod, gone } = self.sightings.borrow_and_update().clone();
+            let Observed { pod, gone } = self.observed.borrow_and_update().clone();
             if gone || self.shutdown.is_cancelled() {
                 return Scheduled::Gone;
             }
@@ -48,19 +47,19 @@ impl Worker {
                 .as_ref()
                 .is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()))
             {
-                self.next_sighting().await;
+                self.next_observed().await;
                 continue;
             }
             let mut claims = self.node.claims.subscribe();
             let reason = tokio::select! {
                 reason = self.reason_against() => reason,
-                () = self.next_sighting() => continue,
+                () = self.next_observed() => continue,
                 () = self.shutdown.cancelled() => return Scheduled::Gone,
             };
             match reason {
                 None => {
                     tokio::select! {
-                        () = self.runtime.scheduling_delay() => {}
+                        () = self.sleep(self.runtime.scheduling_delay()) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
                     }
                     if let Some(scheduled) = self.bind().await {
@@ -68,9 +67,13 @@ impl Worker {
                     }
                 }
                 Some(reason) => {
-                    self.refuse(&unschedulable_message(&reason), &mut told).await;
+                    let message = format!(
+                        "0/1 nodes are available: {reason}. preemption: 0/1 nodes are available: 1 Preemption is not \
+                         helpful for scheduling."
+                    );
+                    self.refuse(&message, &mut written).await;
                     tokio::select! {
-                        () = self.next_sighting() => {}
+                        () = self.next_observed() => {}
                         Ok(()) = claims.changed() => {}
                         () = tokio::time::sleep(self.node.retry) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
@@ -82,11 +85,9 @@ impl Worker {
 
     /// Why the pod cannot have this node now.
     async fn reason_against(&self) -> Option<String> {
-        if let Some(reason) = misfit(self.spec(), &self.node.labels) {
-            return Some(reason.to_owned());
-        }
-        if let Some(reason) = self.runtime.unschedulable(&self.pod, &self.journal) {
-            return Some(reason);
+        let mut selector = self.spec().node_selector.iter().flatten();
+        if !selector.all(|(key, value)| self.node.labels.get(key) == Some(value)) {
+            return Some("1 node(s) didn't match Pod's node affinity/selector".to_owned());
         }
         let volumes = self.spec().volumes.iter().flatten();
         for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
@@ -119,7 +120,7 @@ impl Worker {
             Ok(_) => {
                 let (namespace, name, node) = (self.namespace(), self.name(), &self.node.name);
                 let message = format!("Successfully assigned {namespace}/{name} to {node}");
-                self.journal.write(Happening::normal("Scheduled", message).by(Reporter::Scheduler));
+                self.journal.write(EventDraft::normal("Scheduled", message).by(Reporter::Scheduler));
                 Some(Scheduled::Here)
             }
             Err(error) if is_gone(&error) => Some(Scheduled::Gone),
@@ -128,7 +129,7 @@ impl Worker {
                     tracing::warn!(pod = self.name(), namespace = self.namespace(), %error, "a pod was not bound");
                 }
                 tokio::select! {
-                    () = self.next_sighting() => {}
+                    () = self.next_observed() => {}
                     () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {}
                 }
                 None
@@ -137,23 +138,25 @@ impl Worker {
     }
 
     /// Says why no node fits, as event each time and in the status once.
-    async fn refuse(&self, message: &str, told: &mut Option<String>) {
-        self.journal.write(Happening::warning("FailedScheduling", message).by(Reporter::Scheduler));
-        if told.as_deref() == Some(message) {
+    async fn refuse(&self, message: &str, written: &mut Option<String>) {
+        self.journal.write(EventDraft::warning("FailedScheduling", message).by(Reporter::Scheduler));
+        if written.as_deref() == Some(message) {
             return;
         }
-        let pod = self.sightings.borrow().pod.clone();
+        let pod = self.observed.borrow().pod.clone();
         let status = unscheduled(&pod, message, self.node.clock.now());
         let patch = json!({"metadata": {"uid": self.uid()}, "status": status});
         match self.api().patch_status(self.name(), &PatchParams::default(), &Patch::Strategic(patch)).await {
-            Ok(_) => *told = Some(message.to_owned()),
-            Err(error) => tracing::debug!(pod = self.name(), %error, "an unschedulable pod was not told"),
+            Ok(_) => *written = Some(message.to_owned()),
+            Err(error) => {
+                tracing::debug!(pod = self.name(), %error, "the status of an unschedulable pod was not written");
+            }
         }
     }
 
-    async fn next_sighting(&self) {
-        let mut sightings = self.sightings.clone();
-        if sightings.changed().await.is_err() {
+    async fn next_observed(&self) {
+        let mut observed = self.observed.clone();
+        if observed.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -55,11 +55,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, String> {
 
 /// A request by hand: nothing but the status line is of interest. TLS is not spoken: over HTTPS only the connection
 /// counts.
-async fn http(request: &HTTPGetAction, default: SocketAddr) -> Result<(), String> {
-    let address = match request.host.as_deref().map(str::parse) {
-        Some(Ok(host)) => SocketAddr::new(host, default.port()),
-        _ => default,
-    };
+async fn http(request: &HTTPGetAction, address: SocketAddr) -> Result<(), String> {
     let path = request.path.as_deref().filter(|path| !path.is_empty()).unwrap_or("/");
     let url = format!("http://{address}{path}");
     let wrap = |reason: String| format!("Get {url:?}: {reason}");
@@ -67,24 +63,9 @@ async fn http(request: &HTTPGetAction, default: SocketAddr) -> Result<(), String
     if request.scheme.as_deref() == Some("HTTPS") {
         return Ok(());
     }
-    let own = request.http_headers.as_deref().unwrap_or_default();
-    let header = |name: &str, default: &str| {
-        own.iter()
-            .find(|h| h.name.eq_ignore_ascii_case(name))
-            .map_or_else(|| default.to_owned(), |h| h.value.clone())
-    };
-    let mut text = format!(
-        "GET {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {}\r\nAccept: {}\r\nConnection: close\r\n",
-        header("Host", &address.to_string()),
-        header("User-Agent", "kube-probe/1.36"),
-        header("Accept", "*/*"),
+    let text = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: kube-probe/1.36\r\nConnection: close\r\n\r\n"
     );
-    for extra in own {
-        if !["host", "user-agent", "accept"].contains(&extra.name.to_ascii_lowercase().as_str()) {
-            text.extend([extra.name.as_str(), ": ", extra.value.as_str(), "\r\n"]);
-        }
-    }
-    text.push_str("\r\n");
     stream.write_all(text.as_bytes()).await.map_err(|error| wrap(error.to_string()))?;
     let mut line = Vec::new();
     let read = BufReader::new(stream).take(4096).read_until(b'\n', &mut line).await;
@@ -103,8 +84,8 @@ fn status_code(line: &[u8]) -> Option<u16> {
     words.next()?.parse().ok()
 }
 
-/// Runs a command beside the container, with its environment. Also used for `postStart` and `preStop` hooks.
-pub(crate) async fn exec(command: &[String], target: &Target) -> Result<(), String> {
+/// Runs a command beside the container, with its environment.
+async fn exec(command: &[String], target: &Target) -> Result<(), String> {
     let [program, args @ ..] = command else { return Ok(()) };
     let output = Command::new(program)
         .args(args)

@@ -8,9 +8,9 @@
 //! ```
 
 use std::{
-    fs::DirBuilder,
+    fs::{self, DirBuilder, Permissions},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt, lchown},
     path::{Path, PathBuf},
 };
 
@@ -112,10 +112,26 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
 }
 
 fn names(directory: &Path) -> io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(directory) {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// Gives a directory and everything in it to the user.
+pub(super) fn give(path: &Path, (uid, gid): (u32, u32)) -> io::Result<()> {
+    lchown(path, Some(uid), Some(gid))?;
+    if fs::symlink_metadata(path)?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), (uid, gid))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets other users pass through a directory without seeing what is in it.
+pub(super) fn let_pass(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o711))
 }

@@ -46,7 +46,7 @@ pub(crate) struct Launch {
 
 /// What is known of the pod when a container is prepared.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct PodContext<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) pod_ip: &'a str,
     pub(crate) home: &'a Path,
@@ -59,7 +59,7 @@ pub(crate) fn prepare(
     mapping: &ImageCommand,
     container: &Container,
     env: BTreeMap<String, String>,
-    around: Surroundings<'_>,
+    around: PodContext<'_>,
     inherited: impl Fn(&str) -> Option<String>,
 ) -> Result<Launch, MountError> {
     let mounts = Mounts::of(container, around.volumes, &env)?;

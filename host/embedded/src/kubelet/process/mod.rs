@@ -1,16 +1,13 @@
 //! The process runtime: a container is a local process in its own process group.
 //!
 //! There are no namespaces: a process sees the machine's file system and network, and listens on its pod's own
-//! loopback address. See `README.md` for what a process is told about its pod.
+//! loopback address. See `README.md` for what a process learns about its pod.
 
-mod adopt;
 mod directory;
-mod fetch;
 mod group;
 mod launch;
 mod leftovers;
 mod logs;
-mod owner;
 mod pod;
 mod record;
 mod run;

@@ -11,17 +11,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 
 use super::{
-    adopt::{Adopted, adopt},
-    directory::{PodDirectory, StateDirectory, create_private},
-    fetch::fetch,
-    launch::{Launch, Surroundings, prepare, start},
-    owner::{give, let_pass},
+    directory::{PodDirectory, StateDirectory, create_private, give, let_pass},
+    launch::{Launch, PodContext, prepare, start},
+    leftovers::{Adopted, adopt},
     run::ProcessRun,
 };
 use crate::kubelet::{
     ProcessOptions,
-    env::{Needs, PodFacts, resolve},
+    env::{PodFacts, References, resolve},
     image,
+    node::HOST_IP,
     pod::Worker,
     probe::Target,
     runtime::{Adoption, Exit, ImageState, Run},
@@ -86,24 +85,18 @@ impl PodProcess {
         if image::find(&self.options.images, image).is_some() {
             return ImageState::Present;
         }
-        if container.image_pull_policy.as_deref() == Some("Never") {
-            return ImageState::NeverPull;
-        }
         ImageState::Unavailable { after: std::time::Duration::ZERO, message: image::unmapped(image) }
     }
 
     /// Creates every volume. The error is a `FailedMount` event's message.
     pub(crate) async fn mount(&self, worker: &Worker) -> Result<(), String> {
-        let needs = Needs::of_volumes(worker.spec());
-        let references = fetch(&worker.node.client, worker.namespace(), &needs).await;
-        let references = references.map_err(|error| format!("references could not be read: {error}"))?;
-        let facts = facts(worker);
+        let references = references(worker).await?;
         let mut planned = Vec::new();
         let failed = |volume: &str, error: MountError| {
             format!("MountVolume.SetUp failed for volume {volume:?} : {error}")
         };
         for volume in worker.spec().volumes.iter().flatten() {
-            let decided = plan(&worker.pod, volume, &references, &facts);
+            let decided = plan(volume, &references);
             planned.push((volume.name.clone(), decided.map_err(|error| failed(&volume.name, error))?));
         }
         let mut volumes = BTreeMap::new();
@@ -134,24 +127,18 @@ impl PodProcess {
                 // Files may be mounted as well; what is not there cannot be.
                 if path.exists() { Ok(path) } else { Err(MountError::NotADirectory { path: text(&path) }) }
             }
-            Materialisation::Nfs(export) => {
-                let mapped = self.options.nfs.get(&export).cloned();
-                mapped.ok_or(MountError::NfsUnmapped { export })
-            }
         }
     }
 
     /// Everything to start the container with. The error is a `CreateContainerConfigError`'s message.
     pub(crate) async fn prepare(&self, worker: &Worker, container: &Container) -> Result<Launch, String> {
-        let needs = Needs::of_container(container);
-        let references = fetch(&worker.node.client, worker.namespace(), &needs).await;
-        let references = references.map_err(|error| format!("references could not be read: {error}"))?;
+        let references = references(worker).await?;
         let facts = facts(worker);
         let env = resolve(&worker.pod, container, &references, &facts).map_err(|error| error.to_string())?;
         let image = container.image.as_deref().unwrap_or_default();
         let mapping = image::find(&self.options.images, image).ok_or_else(|| image::unmapped(image))?;
         let none = BTreeMap::new();
-        let around = Surroundings {
+        let around = PodContext {
             pod: &worker.pod,
             pod_ip: &facts.pod_ip,
             home: &self.directory.home(),
@@ -254,10 +241,15 @@ fn lost(known: &ContainerRecord, now: Timestamp) -> Termination {
     }
 }
 
+async fn references(worker: &Worker) -> Result<References, String> {
+    let read = References::read(&worker.node.client, worker.namespace()).await;
+    read.map_err(|error| format!("references could not be read: {error}"))
+}
+
 fn facts(worker: &Worker) -> PodFacts {
     PodFacts {
         pod_ip: pod_ip(worker).to_string(),
-        host_ip: worker.node.host_ip.to_string(),
+        host_ip: HOST_IP.to_string(),
         node_name: worker.node.name.clone(),
         node_cpu_milli: worker.node.capacity.cpu_milli,
         node_memory: worker.node.capacity.memory,
@@ -265,8 +257,8 @@ fn facts(worker: &Worker) -> PodFacts {
 }
 
 fn pod_ip(worker: &Worker) -> std::net::IpAddr {
-    let known = worker.board.read(|record| record.pod_ip.as_deref().and_then(|ip| ip.parse().ok()));
-    known.unwrap_or(worker.node.host_ip)
+    let known = worker.state.read(|record| record.pod_ip.as_deref().and_then(|ip| ip.parse().ok()));
+    known.unwrap_or(HOST_IP)
 }
 
 fn create(path: &Path) -> Result<PathBuf, MountError> {

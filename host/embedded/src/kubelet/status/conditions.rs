@@ -12,14 +12,14 @@ use super::{
 };
 
 /// A condition before its times are known.
-struct Verdict {
+struct ConditionDraft {
     kind: &'static str,
     holds: bool,
     reason: Option<&'static str>,
     message: Option<String>,
 }
 
-impl Verdict {
+impl ConditionDraft {
     fn holds(kind: &'static str) -> Self {
         Self { kind, holds: true, reason: None, message: None }
     }
@@ -30,26 +30,28 @@ impl Verdict {
 }
 
 pub(super) fn of(
-    pod: &Pod,
     record: &PodRecord,
     phase: Phase,
     previous: &[PodCondition],
     now: Timestamp,
 ) -> Vec<PodCondition> {
-    let mut verdicts = vec![
-        Verdict::holds("PodScheduled"),
-        Verdict {
+    let mut drafts = vec![
+        ConditionDraft::holds("PodScheduled"),
+        ConditionDraft {
             holds: record.pod_ip.is_some() && !phase.is_final(),
-            ..Verdict::holds("PodReadyToStartContainers")
+            ..ConditionDraft::holds("PodReadyToStartContainers")
         },
         initialized(record, phase),
         containers_ready(record, phase),
-        ready(pod, record, phase, previous),
+        ConditionDraft { kind: "Ready", ..containers_ready(record, phase) },
     ];
     if let Some(end) = &record.disruption {
-        verdicts.push(Verdict { message: Some(end.message.clone()), ..Verdict::holds("DisruptionTarget") });
+        drafts.push(ConditionDraft {
+            message: Some(end.message.clone()),
+            ..ConditionDraft::holds("DisruptionTarget")
+        });
     }
-    let mut conditions: Vec<_> = verdicts.into_iter().map(|verdict| timed(verdict, previous, now)).collect();
+    let mut conditions: Vec<_> = drafts.into_iter().map(|draft| timed(draft, previous, now)).collect();
     if let (Some(end), Some(condition)) = (&record.disruption, conditions.last_mut()) {
         condition.reason = Some(end.reason.clone());
     }
@@ -59,16 +61,18 @@ pub(super) fn of(
 /// The status of a pod that no node can take.
 pub(crate) fn unscheduled(pod: &Pod, message: &str, now: Timestamp) -> PodStatus {
     let previous = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let verdict = Verdict::fails("PodScheduled", "Unschedulable", Some(message.to_owned()));
-    PodStatus { conditions: Some(vec![timed(verdict, previous, now)]), ..PodStatus::default() }
+    let draft = ConditionDraft::fails("PodScheduled", "Unschedulable", Some(message.to_owned()));
+    PodStatus { conditions: Some(vec![timed(draft, previous, now)]), ..PodStatus::default() }
 }
 
-fn initialized(record: &PodRecord, phase: Phase) -> Verdict {
+fn initialized(record: &PodRecord, phase: Phase) -> ConditionDraft {
     let incomplete = names(&record.init, |container| !container.initialized());
     match (phase, incomplete) {
-        (Phase::Succeeded, _) => Verdict { reason: Some("PodCompleted"), ..Verdict::holds("Initialized") },
-        (_, None) => Verdict::holds("Initialized"),
-        (_, Some(names)) => Verdict::fails(
+        (Phase::Succeeded, _) => {
+            ConditionDraft { reason: Some("PodCompleted"), ..ConditionDraft::holds("Initialized") }
+        }
+        (_, None) => ConditionDraft::holds("Initialized"),
+        (_, Some(names)) => ConditionDraft::fails(
             "Initialized",
             "ContainersNotInitialized",
             Some(format!("containers with incomplete status: [{names}]")),
@@ -76,50 +80,18 @@ fn initialized(record: &PodRecord, phase: Phase) -> Verdict {
     }
 }
 
-fn containers_ready(record: &PodRecord, phase: Phase) -> Verdict {
+fn containers_ready(record: &PodRecord, phase: Phase) -> ConditionDraft {
     let sidecars = record.init.iter().filter(|container| container.sidecar).cloned();
     let relevant: Vec<_> = sidecars.chain(record.containers.iter().cloned()).collect();
     match (phase, names(&relevant, |container| !container.ready)) {
-        (Phase::Succeeded, _) => Verdict::fails("ContainersReady", "PodCompleted", None),
-        (Phase::Failed, _) => Verdict::fails("ContainersReady", "PodFailed", None),
-        (_, None) => Verdict::holds("ContainersReady"),
-        (_, Some(names)) => Verdict::fails(
+        (Phase::Succeeded, _) => ConditionDraft::fails("ContainersReady", "PodCompleted", None),
+        (Phase::Failed, _) => ConditionDraft::fails("ContainersReady", "PodFailed", None),
+        (_, None) => ConditionDraft::holds("ContainersReady"),
+        (_, Some(names)) => ConditionDraft::fails(
             "ContainersReady",
             "ContainersNotReady",
             Some(format!("containers with unready status: [{names}]")),
         ),
-    }
-}
-
-fn ready(pod: &Pod, record: &PodRecord, phase: Phase, previous: &[PodCondition]) -> Verdict {
-    if record.node_lost {
-        return Verdict { holds: false, ..Verdict::holds("Ready") };
-    }
-    let containers = containers_ready(record, phase);
-    if !containers.holds {
-        return Verdict { kind: "Ready", ..containers };
-    }
-    let gates = pod.spec.as_ref().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
-    let complaints: Vec<_> = gates
-        .iter()
-        .filter_map(|gate| {
-            let kind = &gate.condition_type;
-            match previous.iter().find(|condition| condition.type_ == *kind) {
-                None => {
-                    Some(format!("corresponding condition of pod readiness gate {kind:?} does not exist."))
-                }
-                Some(condition) if condition.status != "True" => {
-                    let status = &condition.status;
-                    Some(format!("the status of pod readiness gate {kind:?} is not \"True\", but {status}"))
-                }
-                Some(_) => None,
-            }
-        })
-        .collect();
-    if complaints.is_empty() {
-        Verdict::holds("Ready")
-    } else {
-        Verdict::fails("Ready", "ReadinessGatesNotReady", Some(complaints.join(", ")))
     }
 }
 
@@ -130,17 +102,17 @@ fn names(containers: &[ContainerRecord], chosen: impl Fn(&ContainerRecord) -> bo
 }
 
 /// The condition, which keeps its transition time while its status stays.
-fn timed(verdict: Verdict, previous: &[PodCondition], now: Timestamp) -> PodCondition {
-    let status = if verdict.holds { "True" } else { "False" };
+fn timed(draft: ConditionDraft, previous: &[PodCondition], now: Timestamp) -> PodCondition {
+    let status = if draft.holds { "True" } else { "False" };
     let since = previous
         .iter()
-        .find(|condition| condition.type_ == verdict.kind && condition.status == status)
+        .find(|condition| condition.type_ == draft.kind && condition.status == status)
         .and_then(|condition| condition.last_transition_time.clone());
     PodCondition {
-        type_: verdict.kind.to_owned(),
+        type_: draft.kind.to_owned(),
         status: status.to_owned(),
-        reason: verdict.reason.map(str::to_owned),
-        message: verdict.message,
+        reason: draft.reason.map(str::to_owned),
+        message: draft.message,
         last_transition_time: Some(since.unwrap_or(Time(now))),
         ..PodCondition::default()
     }

@@ -21,8 +21,6 @@ pub(crate) struct PodRecord {
     pub(crate) end: Option<End>,
     /// An init container has failed and will not run again.
     pub(crate) given_up: bool,
-    /// The node of a simulated node loss: containers look alive, but the pod is not ready.
-    pub(crate) node_lost: bool,
     /// Reason and message of the `DisruptionTarget` condition.
     pub(crate) disruption: Option<End>,
 }

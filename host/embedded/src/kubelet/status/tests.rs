@@ -43,7 +43,7 @@ fn record(pod: &Pod, change: impl FnOnce(&mut PodRecord)) -> PodRecord {
 
 fn phase_of(spec: &Value, change: impl FnOnce(&mut PodRecord)) -> String {
     let pod = pod(spec);
-    pod_status(&pod, &record(&pod, change), at(9)).phase.unwrap()
+    pod_status(&pod, &record(&pod, change), None, at(9)).phase.unwrap()
 }
 
 fn condition<'a>(status: &'a PodStatus, kind: &str) -> (&'a str, &'a str, &'a str) {
@@ -78,25 +78,6 @@ fn phases() {
 }
 
 #[test]
-fn a_crash_loop_stays_running() {
-    let pod = pod(&json!({}));
-    let record = record(&pod, |r| {
-        r.containers[0].state = ContainerState::waiting("CrashLoopBackOff", "back-off 10s");
-        r.containers[0].restarts = 2;
-        if let ContainerState::Terminated(end) = ended(1) {
-            r.containers[0].last = Some(end);
-        }
-    });
-    let status = pod_status(&pod, &record, at(9));
-    assert_eq!(status.phase.as_deref(), Some("Running"));
-    let container = &status.container_statuses.unwrap()[0];
-    assert_eq!(container.restart_count, 2);
-    assert_eq!(container.last_state.as_ref().unwrap().terminated.as_ref().unwrap().exit_code, 1);
-    let waiting = container.state.as_ref().unwrap().waiting.as_ref().unwrap();
-    assert_eq!(waiting.reason.as_deref(), Some("CrashLoopBackOff"));
-}
-
-#[test]
 fn init_containers_hold_the_pod_back() {
     let spec = json!({"initContainers": [{"name": "setup"}]});
     assert_eq!(phase_of(&spec, |r| r.init[0].state = running()), "Pending");
@@ -104,7 +85,7 @@ fn init_containers_hold_the_pod_back() {
     let never = json!({"initContainers": [{"name": "setup"}], "restartPolicy": "Never"});
     assert_eq!(phase_of(&never, |r| r.init[0].state = ended(1)), "Failed");
     let pod = pod(&spec);
-    let status = pod_status(&pod, &record(&pod, |r| r.init[0].state = running()), at(9));
+    let status = pod_status(&pod, &record(&pod, |r| r.init[0].state = running()), None, at(9));
     assert_eq!(
         condition(&status, "Initialized"),
         ("False", "ContainersNotInitialized", "containers with incomplete status: [setup]")
@@ -116,16 +97,13 @@ fn init_containers_hold_the_pod_back() {
 #[test]
 fn a_started_sidecar_counts_as_initialized() {
     let pod = pod(&json!({"initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}));
-    let status = pod_status(
-        &pod,
-        &record(&pod, |r| {
-            r.init[0].state = running();
-            r.init[0].started = true;
-            r.containers[0].state = running();
-            r.containers[0].ready = true;
-        }),
-        at(9),
-    );
+    let record = record(&pod, |r| {
+        r.init[0].state = running();
+        r.init[0].started = true;
+        r.containers[0].state = running();
+        r.containers[0].ready = true;
+    });
+    let status = pod_status(&pod, &record, None, at(9));
     assert_eq!(status.phase.as_deref(), Some("Running"));
     assert_eq!(condition(&status, "Initialized"), ("True", "", ""));
     assert_eq!(
@@ -135,35 +113,16 @@ fn a_started_sidecar_counts_as_initialized() {
 }
 
 #[test]
-fn readiness_gates() {
-    let spec = json!({"readinessGates": [{"conditionType": "site/ok"}]});
-    let mut pod = pod(&spec);
-    let ready = |r: &mut PodRecord| {
-        r.containers[0].state = running();
-        r.containers[0].ready = true;
-    };
-    let status = pod_status(&pod, &record(&pod, ready), at(9));
-    assert_eq!(condition(&status, "ContainersReady").0, "True");
-    let (holds, reason, _) = condition(&status, "Ready");
-    assert_eq!((holds, reason), ("False", "ReadinessGatesNotReady"));
-    pod.status =
-        serde_json::from_value(json!({"conditions": [{"type": "site/ok", "status": "True"}]})).unwrap();
-    assert_eq!(condition(&pod_status(&pod, &record(&pod, ready), at(9)), "Ready").0, "True");
-}
-
-#[test]
 fn transition_times_move_only_with_the_status() {
-    let mut pod = pod(&json!({}));
-    let first = pod_status(&pod, &record(&pod, |r| r.containers[0].state = running()), at(5));
-    pod.status = Some(first);
-    let second = pod_status(
-        &pod,
-        &record(&pod, |r| {
+    let pod = pod(&json!({}));
+    let ready = |ready| {
+        record(&pod, |r| {
             r.containers[0].state = running();
-            r.containers[0].ready = true;
-        }),
-        at(8),
-    );
+            r.containers[0].ready = ready;
+        })
+    };
+    let first = pod_status(&pod, &ready(false), None, at(5));
+    let second = pod_status(&pod, &ready(true), Some(&first), at(8));
     let since = |kind: &str| {
         let condition = second.conditions.iter().flatten().find(|c| c.type_ == kind).unwrap();
         condition.last_transition_time.as_ref().unwrap().0
@@ -179,7 +138,7 @@ fn ends_of_a_whole_pod() {
         r.end = Some(End::new("Evicted", "The node was low on resource: memory. "));
         r.disruption = Some(End::new("TerminationByKubelet", "The node was low on resource: memory. "));
     });
-    let status = pod_status(&pod, &evicted, at(9));
+    let status = pod_status(&pod, &evicted, None, at(9));
     assert_eq!(status.phase.as_deref(), Some("Failed"));
     assert_eq!(status.reason.as_deref(), Some("Evicted"));
     assert_eq!(condition(&status, "Ready"), ("False", "PodFailed", ""));
@@ -197,31 +156,8 @@ fn a_record_survives_its_status() {
         r.containers[0].ready = true;
         r.containers[0].container_id = Some("process://4".to_owned());
     });
-    pod.status = Some(pod_status(&pod, &before, at(9)));
+    pod.status = Some(pod_status(&pod, &before, None, at(9)));
     assert_eq!(PodRecord::of(&pod, "127.0.0.1".to_owned()), before);
-}
-
-#[test]
-fn qos_classes() {
-    let class = |resources: Value| {
-        let pod = pod(&json!({"containers": [{"name": "n", "resources": resources}]}));
-        qos_class(&pod.spec.unwrap())
-    };
-    for (resources, expect) in [
-        (json!({}), "BestEffort"),
-        (json!({"limits": {"nvidia.com/gpu": "1"}}), "BestEffort"),
-        (json!({"requests": {"cpu": "0"}}), "BestEffort"),
-        (json!({"requests": {"cpu": "1"}}), "Burstable"),
-        (json!({"limits": {"cpu": "1"}}), "Burstable"),
-        (json!({"limits": {"cpu": "1", "memory": "1Gi"}}), "Guaranteed"),
-        (
-            json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}}),
-            "Guaranteed",
-        ),
-        (json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}), "Burstable"),
-    ] {
-        assert_eq!(class(resources.clone()), expect, "{resources}");
-    }
 }
 
 #[test]

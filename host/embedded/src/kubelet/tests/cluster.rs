@@ -127,10 +127,6 @@ impl Cluster {
         self.pods().delete("nb", &DeleteParams::default()).await.unwrap();
     }
 
-    pub(super) async fn force_delete(&self) {
-        self.pods().delete("nb", &DeleteParams::default().grace_period(0)).await.unwrap();
-    }
-
     /// Waits until there is an event with this reason whose message contains the text.
     pub(super) async fn until_event(&self, reason: &str, text: &str) -> Event {
         let api: Api<Event> = Api::namespaced(self.client(), NAMESPACE);
@@ -206,14 +202,17 @@ impl Drop for State {
 
 /// `sh` and `python` as images.
 pub(super) fn processes(state: &Path, on_shutdown: OnShutdown) -> ProcessOptions {
-    let image = |value: Value| serde_json::from_value::<ImageCommand>(value).unwrap();
+    let image = |pattern: &str, command: &[&str], args: &[&str]| {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let pattern = pattern.to_owned();
+        ImageCommand { pattern, command: words(command), args: words(args), ..ImageCommand::default() }
+    };
     let mut options = ProcessOptions::new(state);
+    let server = ["python3", "-m", "http.server", "--bind", "{pod_ip}", "{port}"];
     options.images = vec![
-        image(json!({"match": "sh", "command": ["/bin/sh", "-c"], "args": ["sleep 600"]})),
-        image(
-            json!({"match": "python", "command": ["python3", "-m", "http.server", "--bind", "{pod_ip}", "{port}"]}),
-        ),
-        image(json!({"match": "broken", "command": ["/no/such/program"]})),
+        image("sh", &["/bin/sh", "-c"], &["sleep 600"]),
+        image("python", &server, &[]),
+        image("broken", &["/no/such/program"], &[]),
     ];
     options.on_shutdown = on_shutdown;
     options

@@ -2,6 +2,5 @@
 
 mod cluster;
 mod faults;
-mod load;
 mod process;
 mod scheduling;

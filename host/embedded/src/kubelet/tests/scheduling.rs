@@ -45,14 +45,6 @@ async fn a_selector_that_does_not_match() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_that_passes() {
-    let cluster = cluster().await;
-    cluster.lab(&[("fault", "unschedulable"), ("fault-times", "2")], json!({})).await;
-    cluster.until_event("FailedScheduling", "0/1 nodes are available: 1 Insufficient memory.").await;
-    cluster.until("ready", is_ready).await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn claims_are_bound_and_waited_for() {
     let cluster = cluster().await;
     let volumes = json!({"volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": "home"}}]});
@@ -64,17 +56,6 @@ async fn claims_are_bound_and_waited_for() {
     let claim = claims.get("home").await.unwrap();
     assert_eq!(claim.status.unwrap().phase.as_deref(), Some("Bound"));
     assert!(claim.spec.unwrap().volume_name.unwrap().starts_with("pvc-"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unbound_claim() {
-    let cluster = cluster().await;
-    cluster.create::<PersistentVolumeClaim>(claim("home")).await;
-    let volumes = json!({"volumes": [{"name": "home", "persistentVolumeClaim": {"claimName": "home"}}]});
-    cluster.lab(&[("fault", "pvc-unbound")], volumes).await;
-    let event = cluster.until_event("FailedBinding", "no persistent volumes available").await;
-    assert_eq!(event.involved_object.kind.as_deref(), Some("PersistentVolumeClaim"));
-    cluster.until_event("FailedScheduling", "pod has unbound immediate PersistentVolumeClaims").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,263 @@
+//! Holding objects and changes of them to the rules of their kind.
+
+use super::names::Form;
+use super::rules::{CLAIM, CONTAINER, Findings, LIMIT_RANGE, NETWORK_POLICY, POD, QUOTA, items, text};
+use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required, too_long};
+use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::resource::Resource;
+use crate::quantity;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Sum of all keys and values of annotations, in bytes.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// Sum of all values of a `ConfigMap` or `Secret`, in bytes.
+const DATA_LIMIT: usize = 1024 * 1024;
+
+/// 422 when a new object breaks a rule of its kind, 400 when a value of it cannot be read.
+pub(in crate::apiserver) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
+    let mut findings = Findings::default();
+    of_any(resource, object, &mut findings);
+    findings.refuse(resource, object)
+}
+
+/// 422 when a change breaks a rule of the kind.
+pub(in crate::apiserver) fn validate_update(
+    resource: &Resource,
+    new: &Document,
+    old: &Document,
+) -> Result<(), Failure> {
+    let mut findings = Findings::default();
+    of_any(resource, new, &mut findings);
+    let before: Vec<_> = metadata::finalizers(old).collect();
+    if metadata::is_deleting(old) && metadata::finalizers(new).any(|finalizer| !before.contains(&finalizer)) {
+        let rule = "no new finalizers can be added if the object is being deleted";
+        findings.causes.push(forbidden("metadata.finalizers", rule));
+    }
+    let fixed = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") if fixed_spec(new) != fixed_spec(old) => {
+            Some(forbidden("spec", "of a pod only images, the deadline and added tolerations may change"))
+        }
+        ("", "persistentvolumeclaims") if fixed_claim(new) != fixed_claim(old) => {
+            Some(forbidden("spec", "of a claim only the requested size may change"))
+        }
+        ("", "configmaps" | "secrets") if immutable_data(old) && data(new) != data(old) => {
+            Some(forbidden("data", "field is immutable when `immutable` is set"))
+        }
+        ("", "secrets") if new.get("type") != old.get("type") => {
+            Some(invalid("type", "", "field is immutable"))
+        }
+        _ => None,
+    };
+    findings.causes.extend(fixed);
+    findings.refuse(resource, new)
+}
+
+/// The rules of `metadata`, which are the same for all kinds, and those of the kind.
+fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
+    let name = metadata::name(object);
+    let form = if resource.is_core("namespaces") { Form::Label } else { Form::Subdomain };
+    if name.is_empty() {
+        findings.causes.push(required("metadata.name"));
+    } else if !form.accepts(name) {
+        findings.causes.push(invalid("metadata.name", name, form.rule()));
+    }
+    if let Some(Value::Object(labels)) = metadata::field(object, "labels") {
+        findings.check_labels(labels, "metadata.labels");
+    }
+    let mut size = 0;
+    for (key, value) in entries(metadata::field(object, "annotations")) {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        if !Form::QualifiedName.accepts(&key.to_lowercase()) {
+            findings.causes.push(invalid("metadata.annotations", key, Form::QualifiedName.rule()));
+        }
+    }
+    if size > ANNOTATIONS_LIMIT {
+        findings.causes.push(too_long("metadata.annotations", ANNOTATIONS_LIMIT));
+    }
+    for finalizer in metadata::finalizers(object).filter(|finalizer| !Form::QualifiedName.accepts(finalizer))
+    {
+        findings.causes.push(invalid("metadata.finalizers", finalizer, Form::QualifiedName.rule()));
+    }
+    let nothing = Value::Object(Map::new());
+    let spec = object.get("spec").unwrap_or(&nothing);
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => of_pod(spec, findings),
+        ("", "configmaps" | "secrets") => of_data(resource, object, findings),
+        ("", "persistentvolumeclaims") => {
+            findings.check(CLAIM, spec, "spec");
+            let storage = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
+            match storage.map(|storage| (storage, quantity::milli(storage))) {
+                None => findings.causes.push(required("spec.resources[storage]")),
+                Some((storage, Some(..=0))) => {
+                    let rule = "must be greater than zero";
+                    findings.causes.push(invalid("spec.resources[storage]", storage, rule));
+                }
+                Some(_) => {}
+            }
+        }
+        ("", "resourcequotas") => findings.check(QUOTA, spec, "spec"),
+        ("", "limitranges") => findings.check(LIMIT_RANGE, spec, "spec"),
+        ("networking.k8s.io", "networkpolicies") => findings.check(NETWORK_POLICY, spec, "spec"),
+        ("", "events") => {
+            // Events live in the namespace of what they are about; those about cluster-wide objects in `default`.
+            let about = object.get("involvedObject").map(|o| text(o, "namespace")).unwrap_or_default();
+            let namespace = metadata::namespace(object);
+            if about != namespace && !(about.is_empty() && namespace == "default") {
+                let rule = "does not match event.namespace";
+                findings.causes.push(invalid("involvedObject.namespace", about, rule));
+            }
+        }
+        _ => findings.causes.extend(resource.schema_causes(object)),
+    }
+}
+
+fn of_pod(spec: &Value, findings: &mut Findings) {
+    findings.check(POD, spec, "spec");
+    let volumes: HashSet<&str> = items(spec.get("volumes")).map(|volume| text(volume, "name")).collect();
+    let mut names = HashSet::new();
+    for list in ["containers", "initContainers"] {
+        for (i, container) in items(spec.get(list)).enumerate() {
+            let at = format!("spec.{list}[{i}]");
+            findings.check(CONTAINER, container, &at);
+            let name = text(container, "name");
+            if !name.is_empty() && !names.insert(name) {
+                findings.causes.push(duplicate(format!("{at}.name"), name));
+            }
+            for (i, mount) in items(container.get("volumeMounts")).enumerate() {
+                let volume = text(mount, "name");
+                if !volumes.contains(volume) {
+                    findings.causes.push(not_found(format!("{at}.volumeMounts[{i}].name"), volume));
+                }
+            }
+            let amounts = |kind: &str| container.get("resources").and_then(|resources| resources.get(kind));
+            for (name, request) in entries(amounts("requests")) {
+                let milli = |amount: &Value| amount.as_str().and_then(quantity::milli);
+                let limit = amounts("limits").and_then(|limits| limits.get(name)).and_then(milli);
+                if limit.is_some_and(|limit| milli(request).is_some_and(|request| request > limit)) {
+                    let given = request.as_str().unwrap_or_default();
+                    let rule = format!("must be less than or equal to {name} limit");
+                    findings.causes.push(invalid(format!("{at}.resources.requests"), given, &rule));
+                }
+            }
+        }
+    }
+}
+
+fn of_data(resource: &Resource, object: &Document, findings: &mut Findings) {
+    let mut size = 0;
+    for field in ["data", "binaryData"] {
+        for (key, value) in entries(object.get(field)) {
+            size += value.as_str().map_or(0, str::len);
+            if !Form::DataKey.accepts(key) {
+                findings.causes.push(invalid(format!("{field}[{key}]"), key, Form::DataKey.rule()));
+            }
+        }
+    }
+    // The values of a secret are Base64, four characters for three bytes.
+    let limit = if resource.is_core("secrets") { DATA_LIMIT / 3 * 4 } else { DATA_LIMIT };
+    if size > limit {
+        findings.causes.push(too_long("data", DATA_LIMIT));
+    }
+}
+
+fn entries(map: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    map.and_then(Value::as_object).into_iter().flatten()
+}
+
+fn immutable_data(object: &Document) -> bool {
+    object.get("immutable") == Some(&Value::Bool(true))
+}
+
+fn data(object: &Document) -> [Option<&Value>; 3] {
+    ["data", "binaryData", "immutable"].map(|field| object.get(field))
+}
+
+/// The part of a claim's spec that may not change.
+fn fixed_claim(claim: &Document) -> Option<[Option<&Value>; 4]> {
+    let spec = claim.get("spec")?;
+    Some(["accessModes", "storageClassName", "volumeMode", "selector"].map(|field| spec.get(field)))
+}
+
+/// The part of a pod's spec that may not change.
+fn fixed_spec(pod: &Document) -> Value {
+    let mut spec = pod.get("spec").cloned().unwrap_or_default();
+    if let Value::Object(map) = &mut spec {
+        for changeable in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
+            map.remove(changeable);
+        }
+    }
+    for list in ["containers", "initContainers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Value::Object(container) = container {
+                container.remove("image");
+            }
+        }
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{validate_create, validate_update};
+    use crate::apiserver::metadata::Document;
+    use crate::apiserver::resource::built_in;
+    use serde_json::{Value, json};
+
+    fn pod(spec: &Value) -> Document {
+        json!({"metadata": {"name": "p"}, "spec": spec}).as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_small_pod_is_fine() {
+        let spec = json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}}], "volumes": [{"name": "v"}]});
+        validate_create(&built_in("", "pods").unwrap(), &pod(&spec)).unwrap();
+    }
+
+    #[test]
+    fn causes_name_the_field() {
+        let container = |more: Value| {
+            let mut container = json!({"name": "a", "image": "i"});
+            json_patch::merge(&mut container, &more);
+            json!({"containers": [container]})
+        };
+        for (spec, expected) in [
+            (json!({}), "spec.containers"),
+            (container(json!({"name": null})), "spec.containers[0].name"),
+            (
+                container(json!({"ports": [{"containerPort": 70000}]})),
+                "spec.containers[0].ports[0].containerPort",
+            ),
+            (
+                container(json!({"volumeMounts": [{"name": "x", "mountPath": "/"}]})),
+                "spec.containers[0].volumeMounts[0].name",
+            ),
+            (
+                container(json!({"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}})),
+                "spec.containers[0].resources.requests",
+            ),
+        ] {
+            let failure = validate_create(&built_in("", "pods").unwrap(), &pod(&spec)).unwrap_err();
+            let causes = &failure.to_status()["details"]["causes"];
+            assert_eq!(
+                (causes.as_array().unwrap().len(), &causes[0]["field"]),
+                (1, &json!(expected)),
+                "{spec}"
+            );
+        }
+        let unreadable = container(json!({"resources": {"limits": {"cpu": "lots"}}}));
+        let failure = validate_create(&built_in("", "pods").unwrap(), &pod(&unreadable)).unwrap_err();
+        assert_eq!(failure.code(), 400);
+    }
+
+    #[test]
+    fn a_pod_may_change_its_images_only() {
+        let pod = |image: &str, node: &str| {
+            pod(&json!({"nodeName": node, "containers": [{"name": "a", "image": image}]}))
+        };
+        let (pods, old) = (built_in("", "pods").unwrap(), pod("i", "n"));
+        validate_update(&pods, &pod("j", "n"), &old).unwrap();
+        assert_eq!(validate_update(&pods, &pod("i", "other"), &old).unwrap_err().code(), 422);
+    }
+}

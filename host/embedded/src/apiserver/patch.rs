@@ -1,0 +1,67 @@
+//! Changing an object by describing the change.
+
+use super::failure::Failure;
+use super::metadata::Document;
+use super::resource::Resource;
+use super::{input, strategic};
+use bytes::Bytes;
+use serde_json::Value;
+
+/// The four ways to describe a change.
+#[derive(Debug)]
+pub(super) enum Patch {
+    /// A list of operations (RFC 6902).
+    Json(json_patch::Patch),
+    /// An object laid over the other (RFC 7396).
+    Merge(Value),
+    /// The same, but lists merge as their kind says.
+    Strategic(Document),
+    /// What a manager wants to be so, whoever said otherwise (server-side apply with `force`). Who owns a field is not
+    /// noted: what a manager no longer states stays.
+    Apply(Document),
+}
+
+const CONTENT_TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
+                             application/strategic-merge-patch+json, application/apply-patch+yaml";
+
+impl Patch {
+    /// Reads a patch; the `Content-Type` says which one it is.
+    pub(super) fn parse(resource: &Resource, content_type: &str, body: &Bytes) -> Result<Self, Failure> {
+        match content_type {
+            "application/json-patch+json" => serde_json::from_slice(body)
+                .map(Self::Json)
+                .map_err(|error| Failure::bad_request(format!("cannot read the JSON patch: {error}"))),
+            "application/merge-patch+json" => input::parse(body).map(Self::Merge),
+            "application/strategic-merge-patch+json" if !resource.is_custom() => {
+                input::parse_object(body).map(Self::Strategic)
+            }
+            "application/apply-patch+yaml" => input::parse_object(body).map(Self::Apply),
+            _ => Err(Failure::unsupported_media_type(CONTENT_TYPES)),
+        }
+    }
+
+    /// What the patch makes of `old`.
+    pub(super) fn change(&self, resource: &Resource, old: &Document) -> Result<Document, Failure> {
+        let mut value = Value::Object(old.clone());
+        match self {
+            Self::Json(patch) => {
+                json_patch::patch(&mut value, patch).map_err(|error| {
+                    Failure::unprocessable(format!("the JSON patch does not apply: {error}"))
+                })?;
+            }
+            Self::Merge(patch) => json_patch::merge(&mut value, patch),
+            Self::Apply(patch) if resource.is_custom() => {
+                json_patch::merge(&mut value, &Value::Object(patch.clone()));
+            }
+            Self::Strategic(patch) | Self::Apply(patch) => {
+                let mut document = old.clone();
+                strategic::merge(&mut document, patch, "")?;
+                return Ok(document);
+            }
+        }
+        match value {
+            Value::Object(document) => Ok(document),
+            _ => Err(Failure::bad_request("the patch does not leave an object")),
+        }
+    }
+}
