@@ -203,6 +203,7 @@ async def measure(settings, hub, users, rounds, progress):
     async with aiohttp.ClientSession(
         headers={"Authorization": f"token {TOKEN}"}, connector=aiohttp.TCPConnector(limit=0)
     ) as session:
+
         async def ask(method, path, **options):
             async with session.request(method, api + path, **options) as answer:
                 body = await answer.text()

@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
 
 import control_plane
+
 import programs
 import toolchain
 
