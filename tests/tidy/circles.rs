@@ -8,7 +8,7 @@ use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
 use super::assert_rule;
 use super::tree::{Text, rust_in};
 
-/// The crates that are held to it, by the folder of their sources. `host/embedded` still has five circles.
+/// The crates that are held to it, by the folder of their sources. `host/embedded` still has two circles, in its kubelet.
 const CRATES: [&str; 5] = [
     "host/core/src/",
     "host/server/src/",

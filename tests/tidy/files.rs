@@ -69,7 +69,8 @@ fn the_readme_has_the_commands() {
 fn the_top_level_is_the_owners() {
     const DECIDED: [&str; 8] =
         ["Cargo.toml", "host", "wit", "plugins", "sdk", "deploy", "tests", "README.md"];
-    const WANTED_BY_TOOLS: [&str; 7] = [
+    const WANTED_BY_TOOLS: [&str; 8] = [
+        "CONTRIBUTING.md",
         "Cargo.lock",
         "LICENSE",
         "Makefile",
@@ -86,7 +87,7 @@ fn the_top_level_is_the_owners() {
         .collect();
     offences.dedup();
     assert_rule(
-        "The top level shows the parts of the project and nothing else; what tools demand is listed here:",
+        "The top level shows the parts of the project and nothing else; what tools and code hosts look for is listed here:",
         &offences,
     );
 }

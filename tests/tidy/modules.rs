@@ -1,65 +1,56 @@
 //! The allowed imports between the modules of the server.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::assert_rule;
-use super::tree::{Text, rust_in};
+use super::tree::{Text, read, rust_in};
 
 const SERVER: &str = "host/server/src/";
 
-/// Each module, and the modules it may import. `run` connects all modules, and only `cli` may import it.
-const ALLOWED_IMPORTS: [(&str, &[&str]); 14] = [
-    ("cli", &["images", "k8s", "one_machine", "run", "spawner", "telemetry", "wasm"]),
-    ("http", &["outgoing", "spawner", "telemetry"]),
-    ("spawner", &["history", "hub", "images", "k8s", "records", "store", "telemetry", "wasm"]),
-    ("history", &[]),
-    ("hub", &["outgoing"]),
-    ("outgoing", &[]),
-    ("records", &["k8s"]),
-    ("store", &[]),
-    ("images", &["telemetry"]),
-    ("k8s", &["telemetry"]),
-    ("wasm", &["telemetry"]),
-    ("telemetry", &[]),
-    ("one_machine", &[]),
-    (
-        "run",
-        &[
-            "history",
-            "http",
-            "hub",
-            "images",
-            "k8s",
-            "one_machine",
-            "records",
-            "spawner",
-            "store",
-            "telemetry",
-            "wasm",
-        ],
-    ),
-];
+/// The head of the README's table of modules and their imports.
+const TABLE: &str = "| module of `host/server` | imports |\n|---|---|\n";
 
 #[test]
-fn modules_know_only_the_modules_below_them() {
+fn modules_import_what_the_readme_says() {
+    let allowed = readme_table();
+    let mut imported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut offences = Vec::new();
     for file in rust_in(SERVER) {
         let Some(module) = module(&file) else { continue };
-        let Some((_, known)) = ALLOWED_IMPORTS.iter().find(|(name, _)| *name == module) else {
-            offences.push(format!("{}: the module {module:?} has no line in ALLOWED_IMPORTS", file.path));
+        let Some(known) = allowed.get(&module) else {
+            offences.push(format!("{}: the README's table has no row for {module}", file.path));
             continue;
         };
         for other in modules_named(&file.text) {
-            if other != module
-                && ALLOWED_IMPORTS.iter().any(|(name, _)| *name == other)
-                && !known.contains(&other.as_str())
-            {
-                offences.push(format!("{}: {module} names crate::{other}", file.path));
+            if other == module || !allowed.contains_key(&other) {
+                continue;
             }
+            if !known.contains(&other) {
+                offences.push(format!("{}: {module} imports {other}", file.path));
+            }
+            imported.entry(module.clone()).or_default().insert(other);
         }
     }
-    assert_rule(
-        "Imports go one way, run -> cli/http -> spawner -> {k8s, wasm, images}, so that each can be read alone:",
-        &offences,
-    );
+    for (module, known) in &allowed {
+        let unused =
+            known.iter().filter(|other| !imported.get(module).is_some_and(|used| used.contains(*other)));
+        offences.extend(unused.map(|other| format!("README.md: {module} does not import {other}")));
+    }
+    assert_rule("The README's table of imports is true, so that each module can be read alone:", &offences);
+}
+
+/// The rows of the README's table.
+fn readme_table() -> BTreeMap<String, BTreeSet<String>> {
+    let readme = read("README.md");
+    let (_, after) = readme.split_once(TABLE).expect("README.md has a table of imports");
+    let names =
+        |cell: &str| -> BTreeSet<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let rows = after.lines().take_while(|line| line.starts_with('|'));
+    rows.flat_map(|row| {
+        let (module, imports) = row[1..].split_once('|').expect("two columns");
+        names(module).into_iter().map(|module| (module, names(imports))).collect::<Vec<_>>()
+    })
+    .collect()
 }
 
 #[test]

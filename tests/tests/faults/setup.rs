@@ -28,13 +28,12 @@ use crate::BINARY;
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
 /// The objects that a lab may have in its namespace: API group and kind.
-const OBJECTS: [(&str, &str); 8] = [
+const OBJECTS: [(&str, &str); 7] = [
     ("", "ConfigMap"),
     ("", "Secret"),
     ("", "ServiceAccount"),
     ("", "ResourceQuota"),
     ("", "LimitRange"),
-    ("", "Service"),
     ("", "Pod"),
     ("networking.k8s.io", "NetworkPolicy"),
 ];

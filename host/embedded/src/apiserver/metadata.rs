@@ -98,3 +98,10 @@ pub(super) fn bump_generation(object: &mut Document) {
         metadata_mut(object).insert("generation".to_owned(), json!(generation.saturating_add(1)));
     }
 }
+
+/// The value at a path like `/status/phase`.
+pub(super) fn at<'a>(object: &'a Document, path: &str) -> Option<&'a Value> {
+    let mut steps = path.trim_start_matches('/').split('/');
+    let first = object.get(steps.next()?)?;
+    steps.try_fold(first, |value, step| value.get(step))
+}

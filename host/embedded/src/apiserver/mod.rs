@@ -10,6 +10,7 @@
 mod accept;
 mod access;
 mod admission;
+mod age;
 mod call;
 mod cascade;
 mod certificate;

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::metadata::Document;
 use super::resource::Resource;
 use super::store::Object;
-use super::table;
+use super::table::{self, Include, partial};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{Stream, TryStreamExt};
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -135,22 +135,6 @@ pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     out.put(json);
     out.put_slice(b"}\n");
     out.freeze()
-}
-
-/// The metadata of an object.
-pub(super) fn partial(object: &Object) -> Value {
-    json!({
-        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
-        "metadata": object.document().get("metadata"),
-    })
-}
-
-/// What the rows of a table carry of their objects (`includeObject`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Include {
-    Nothing,
-    Metadata,
-    Object,
 }
 
 /// What the client wants the rows of a table to carry.

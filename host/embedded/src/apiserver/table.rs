@@ -1,13 +1,29 @@
 //! Objects as rows for humans: the `Table` of `meta.k8s.io/v1` that `kubectl get` prints.
 
-use super::metadata::Document;
-use super::present::{Include, partial};
+use super::age::age;
+use super::metadata::{Document, at};
 use super::resource::{CustomColumn, Resource};
 use super::store::Object;
 use super::table_pod as pod;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// What the rows of a table carry of their objects (`includeObject`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+/// The metadata of an object.
+pub(super) fn partial(object: &Object) -> Value {
+    json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+        "metadata": object.document().get("metadata"),
+    })
+}
 
 /// A table of rows; the first one of a watch, and every other, states its columns.
 pub(super) fn table(
@@ -149,13 +165,6 @@ fn of_definition(custom: &CustomColumn) -> Column {
     Column { priority: custom.priority, ..column(&custom.name, kind, &custom.path) }
 }
 
-/// The value at a path like `/status/phase`.
-pub(super) fn at<'a>(object: &'a Document, path: &str) -> Option<&'a Value> {
-    let mut steps = path.trim_start_matches('/').split('/');
-    let first = object.get(steps.next()?)?;
-    steps.try_fold(first, |value, step| value.get(step))
-}
-
 fn text_at<'a>(object: &'a Document, path: &str) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
@@ -189,49 +198,4 @@ fn involved(event: &Document) -> Value {
 /// How long ago the time was, `<unknown>` when there is none.
 fn age_of(time: &str) -> String {
     time.parse().map_or_else(|_| "<unknown>".to_owned(), |time| age(time, Timestamp::now()))
-}
-
-/// `5s`, `3m20s`, `7h`, `12d`, `2y10d`: coarser as it grows, as kubectl writes it.
-pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
-    let seconds = now.as_second().saturating_sub(since.as_second()).max(0);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let two = |major: i64, major_unit: &str, minor: i64, minor_unit: &str| match minor {
-        0 => format!("{major}{major_unit}"),
-        _ => format!("{major}{major_unit}{minor}{minor_unit}"),
-    };
-    match (minutes, hours, days) {
-        _ if seconds < 120 => format!("{seconds}s"),
-        (..10, _, _) => two(minutes, "m", seconds % 60, "s"),
-        (..180, _, _) => format!("{minutes}m"),
-        (_, ..8, _) => two(hours, "h", minutes % 60, "m"),
-        (_, ..48, _) => format!("{hours}h"),
-        (_, ..192, _) => two(days, "d", hours % 24, "h"),
-        (_, _, ..730) => format!("{days}d"),
-        _ => two(days / 365, "y", days % 365, "d"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::age;
-    use jiff::Timestamp;
-
-    #[test]
-    fn ages_get_coarser() {
-        let now = Timestamp::from_second(2_000_000_000).unwrap();
-        for (seconds, expected) in [
-            (-5, "0s"),
-            (119, "119s"),
-            (200, "3m20s"),
-            (601, "10m"),
-            (3 * 3600 + 125, "3h2m"),
-            (9 * 3600 + 60, "9h"),
-            (3 * 86_400 + 7200, "3d2h"),
-            (12 * 86_400, "12d"),
-            (800 * 86_400, "2y70d"),
-        ] {
-            let since = Timestamp::from_second(now.as_second() - seconds).unwrap();
-            assert_eq!(age(since, now), expected, "{seconds}");
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! A pod in a few words, as `kubectl get pods` tells it.
 
-use super::metadata::{self, Document};
-use super::table::{age, at};
+use super::age::age;
+use super::metadata::{self, Document, at};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimStatus};
 use kube::{
-    Api,
+    Api, Client,
     api::{Patch, PatchParams},
     runtime::{WatchStreamExt, watcher},
 };
@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{failure::is_gone, node::Node};
+use super::failure::is_gone;
 
 /// Namespace and name.
 type Key = (String, String);
@@ -33,12 +33,12 @@ impl Claims {
     }
 
     /// Why a pod cannot have the claim, in the scheduler's words. Waits for a claim that is being bound.
-    pub(crate) async fn missing(&self, node: &Node, namespace: &str, name: &str) -> Option<String> {
+    pub(crate) async fn missing(&self, client: &Client, namespace: &str, name: &str) -> Option<String> {
         let key = (namespace.to_owned(), name.to_owned());
         if self.bound.borrow().contains(&key) {
             return None;
         }
-        let api: Api<PersistentVolumeClaim> = Api::namespaced(node.client.clone(), namespace);
+        let api: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
         if let Ok(None) = api.get_opt(name).await {
             return Some(format!("persistentvolumeclaim {name:?} not found"));
         }
@@ -48,8 +48,8 @@ impl Claims {
 }
 
 /// Binds claims until the shutdown.
-pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
-    let api: Api<PersistentVolumeClaim> = Api::all(node.client.clone());
+pub(crate) async fn provision(client: Client, claims: Arc<Claims>, shutdown: CancellationToken) {
+    let api: Api<PersistentVolumeClaim> = Api::all(client.clone());
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
     loop {
         let event = tokio::select! {
@@ -58,10 +58,10 @@ pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
         };
         match event {
             Some(Ok(watcher::Event::Apply(claim) | watcher::Event::InitApply(claim))) => {
-                observe(&node, &claim).await;
+                observe(&client, &claims, &claim).await;
             }
             Some(Ok(watcher::Event::Delete(claim))) => {
-                node.claims.bound.send_if_modified(|bound| bound.remove(&key(&claim)));
+                claims.bound.send_if_modified(|bound| bound.remove(&key(&claim)));
             }
             Some(Ok(watcher::Event::Init | watcher::Event::InitDone)) => {}
             Some(Err(error)) => tracing::warn!(%error, "the watch of claims failed, it goes on"),
@@ -70,25 +70,25 @@ pub(crate) async fn provision(node: Arc<Node>, shutdown: CancellationToken) {
     }
 }
 
-async fn observe(node: &Node, claim: &PersistentVolumeClaim) {
+async fn observe(client: &Client, claims: &Claims, claim: &PersistentVolumeClaim) {
     if claim.metadata.deletion_timestamp.is_some() {
         return;
     }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
     if phase != Some("Bound")
-        && let Err(error) = bind(node, claim).await
+        && let Err(error) = bind(client, claim).await
     {
         if !is_gone(&error) {
             tracing::warn!(claim = claim.metadata.name, %error, "a claim was not bound");
         }
         return;
     }
-    node.claims.bound.send_if_modified(|bound| bound.insert(key(claim)));
+    claims.bound.send_if_modified(|bound| bound.insert(key(claim)));
 }
 
-async fn bind(node: &Node, claim: &PersistentVolumeClaim) -> Result<(), kube::Error> {
+async fn bind(client: &Client, claim: &PersistentVolumeClaim) -> Result<(), kube::Error> {
     let (namespace, name) = key(claim);
-    let api: Api<PersistentVolumeClaim> = Api::namespaced(node.client.clone(), &namespace);
+    let api: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &namespace);
     let params = PatchParams::default();
     if claim.spec.as_ref().is_some_and(|spec| spec.volume_name.is_none()) {
         let volume = format!("pvc-{}", claim.metadata.uid.as_deref().unwrap_or_default());

@@ -81,7 +81,7 @@ impl Kubelet {
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::join!(
             node::keep_registered(self.node.clone(), shutdown.clone()),
-            claims::provision(self.node.clone(), shutdown.clone()),
+            claims::provision(self.node.client.clone(), self.node.claims.clone(), shutdown.clone()),
             watch::watch_pods(self.node.clone(), self.known.clone(), shutdown.clone()),
             cut_logs(self.node.clone(), shutdown),
         );

@@ -1,6 +1,6 @@
 //! Bringing an object into its kind's form: types checked, unknown fields found.
 
-use super::custom::CustomSchema;
+use super::custom_schema::CustomSchema;
 use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;
 use serde::Serialize;

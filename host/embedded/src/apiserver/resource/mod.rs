@@ -3,6 +3,7 @@
 mod built_in;
 mod codec;
 mod custom;
+mod custom_schema;
 mod registry;
 
 pub(super) use built_in::built_in;

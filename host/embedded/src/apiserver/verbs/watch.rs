@@ -4,10 +4,10 @@ use crate::apiserver::accept::Accept;
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata;
-use crate::apiserver::present::{self, Body, Include};
+use crate::apiserver::present::{self, Body};
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Change, ChangeKind, Object, Outdated};
-use crate::apiserver::table::{self, Columns};
+use crate::apiserver::table::{self, Columns, Include};
 use crate::apiserver::{Server, resource::Resource};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
@@ -128,7 +128,7 @@ impl Watch {
         let first = !std::mem::replace(&mut self.columns_stated, true);
         let Some((columns, include)) = &self.columns else {
             return match self.accept {
-                Accept::Metadata => present::event(kind, present::partial(object).to_string().as_bytes()),
+                Accept::Metadata => present::event(kind, table::partial(object).to_string().as_bytes()),
                 _ => present::event(kind, &object.json()),
             };
         };

@@ -38,7 +38,7 @@ pub(crate) struct Node {
     pub(crate) retry: Duration,
     pub(crate) backoff: BackoffOptions,
     pub(crate) on_shutdown: OnShutdown,
-    pub(crate) claims: Claims,
+    pub(crate) claims: Arc<Claims>,
     pub(crate) runtime: NodeRuntime,
     addresses: Mutex<Addresses>,
 }
@@ -79,7 +79,7 @@ impl Node {
             retry: options.retry,
             backoff: options.backoff,
             on_shutdown,
-            claims: Claims::default(),
+            claims: Arc::default(),
             runtime,
             addresses: Mutex::new(Addresses::new(options.pod_addresses)),
         })

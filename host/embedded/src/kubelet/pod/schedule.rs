@@ -91,7 +91,8 @@ impl Worker {
         }
         let volumes = self.spec().volumes.iter().flatten();
         for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
-            let missing = self.node.claims.missing(&self.node, self.namespace(), &claim.claim_name).await;
+            let missing =
+                self.node.claims.missing(&self.node.client, self.namespace(), &claim.claim_name).await;
             if missing.is_some() {
                 return missing;
             }
