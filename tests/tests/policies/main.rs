@@ -1,6 +1,7 @@
 //! Policies as real components: what works, and what a hostile policy cannot do.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
+mod lines;
 mod templates;
 
 use std::sync::{Arc, Mutex};
@@ -15,6 +16,8 @@ use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
+
+use lines::Lines;
 
 /// Policy, hook and outcome of a call.
 type CallOutcome = (String, &'static str, &'static str);
@@ -235,38 +238,6 @@ async fn a_log_flood_is_cut_off() {
     policies.replace(vec![flooding("log-huge")]).await.unwrap();
     policies.customize(&LabRequest::default()).await.unwrap();
     assert_eq!(lines.count("xxxx", "the rest is dropped"), (0, 2));
-}
-
-/// The captured log.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn count(&self, one: &str, other: &str) -> (usize, usize) {
-        let written = self.0.lock().unwrap();
-        let text = String::from_utf8_lossy(&written);
-        let with = |part: &str| text.lines().filter(|line| line.contains(part)).count();
-        (with(one), with(other))
-    }
-}
-
-impl std::io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl tracing_subscriber::fmt::MakeWriter<'_> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
 }
 
 #[tokio::test]
