@@ -74,6 +74,12 @@ impl From<CallError> for SpawnError {
     }
 }
 
+impl From<KubernetesError> for SpawnError {
+    fn from(error: KubernetesError) -> Self {
+        Self::Cluster(failure(&error))
+    }
+}
+
 impl SpawnError {
     /// The same error, as the failure of a spawn that has begun already.
     pub(super) fn into_failure(self) -> Failure {

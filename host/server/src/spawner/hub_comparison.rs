@@ -11,8 +11,6 @@ use wasmspawner_core::forgotten::{Check, KnownLab, Rules, Tracker};
 use crate::hub::{HubApi, HubError};
 use crate::telemetry::{HubCheck, Metrics};
 
-/// How often the labs are compared when the configured time is out of range.
-const USUALLY: Duration = Duration::from_mins(1);
 /// For how long the last check is reused, so that a thousand requests at once ask the Hub only once.
 const FRESH: Duration = Duration::from_secs(2);
 
@@ -37,7 +35,7 @@ impl HubComparison {
 
     /// How often the labs are compared.
     pub(super) fn every(&self) -> Duration {
-        Duration::try_from(self.rules.check_every).unwrap_or(USUALLY)
+        self.rules.check_every.unsigned_abs()
     }
 
     /// How long a lab must be found forgotten before it is stopped; `None`: labs are not stopped for that.

@@ -194,7 +194,7 @@ pub(super) async fn mark_provisioned(context: &Context, key: &LabKey) {
 /// Deletes the volume claims of a server that is being deleted.
 pub(super) async fn release(context: &Context, key: &LabKey) -> Result<Release, SpawnError> {
     let released = match &context.volumes {
-        Some(volumes) => volumes.release(key).await.map_err(|error| SpawnError::Cluster(failure(&error))),
+        Some(volumes) => volumes.release(key).await.map_err(SpawnError::from),
         None => Ok(Release::default()),
     };
     if let Ok(Release { delete, keep }) = &released {

@@ -12,7 +12,7 @@ use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 
 use super::context::Context;
-use super::errors::{SpawnError, failure};
+use super::errors::SpawnError;
 use super::labs::Labs;
 use super::requests::TRY_FOR;
 use crate::k8s::{Causes, KubernetesError, OwnedObject, list};
@@ -49,15 +49,13 @@ impl Labs {
     /// The objects whose labels say that they are this service's, but that belong to no record.
     pub async fn orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.require_ready()?;
-        let orphans = orphans(self).await;
-        orphans.map_err(|error| SpawnError::Cluster(failure(&error)))
+        Ok(orphans(self).await?)
     }
 
     /// Deletes the orphans, and returns those whose deletion was requested.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.require_ready()?;
-        let deleted = delete_orphans(self).await;
-        deleted.map_err(|error| SpawnError::Cluster(failure(&error)))
+        Ok(delete_orphans(self).await?)
     }
 }
 

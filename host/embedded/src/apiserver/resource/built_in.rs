@@ -10,7 +10,6 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 
 /// All of them, in the order of discovery.
 pub(super) fn all() -> Vec<Resource> {
@@ -36,9 +35,9 @@ pub(super) fn all() -> Vec<Resource> {
 }
 
 /// One of them.
-#[cfg_attr(not(test), expect(dead_code, reason = "tests of rules pick the kind they are about"))]
-pub(in crate::apiserver) fn built_in(group: &str, plural: &str) -> Option<Arc<Resource>> {
-    all().into_iter().find(|r| r.group == group && r.plural == plural).map(Arc::new)
+#[cfg(test)]
+pub(in crate::apiserver) fn built_in(group: &str, plural: &str) -> Option<std::sync::Arc<Resource>> {
+    all().into_iter().find(|r| r.group == group && r.plural == plural).map(std::sync::Arc::new)
 }
 
 fn cluster<T>(plural: &str, short_names: &[&str]) -> Resource

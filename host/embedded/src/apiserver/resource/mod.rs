@@ -6,6 +6,7 @@ mod custom;
 mod custom_schema;
 mod registry;
 
+#[cfg(test)]
 pub(super) use built_in::built_in;
 pub(super) use codec::{Decoded, Rejected};
 pub(super) use custom::{collection_of, from_definition};

@@ -12,7 +12,7 @@ use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKin
 
 use super::{Driver, Preparation};
 use crate::records::{RecordError, StoredSpawn, soon};
-use crate::spawner::errors::{SpawnError, failure};
+use crate::spawner::errors::SpawnError;
 use crate::spawner::evaluate::Approved;
 use crate::spawner::message::StopRequest;
 use crate::spawner::place_observer::PlaceObserver;
@@ -189,9 +189,7 @@ impl Driver {
                     return Err(SpawnError::RecordGone);
                 }
                 Err(RecordError::Gone) => self.record = None,
-                Err(RecordError::Kubernetes(error)) => {
-                    return Err(SpawnError::Cluster(failure(&error)));
-                }
+                Err(RecordError::Kubernetes(error)) => return Err(error.into()),
                 Err(error @ RecordError::Taken { .. }) => {
                     tracing::error!(%error, user = %self.key.user, "the record of a lab cannot be written");
                     return Err(SpawnError::RecordTaken);
