@@ -15,85 +15,98 @@ impl std::error::Error for QuantityError {}
 /// The number of bytes of an amount of memory or storage: `512Mi`, `2Gi`, `1.5G`, `1000`.
 ///
 /// # Errors
-/// If the amount is negative, has an unknown unit or is not a whole number of bytes below 2^63.
+/// If the amount is negative, is no quantity of Kubernetes, or is not a whole number of bytes below 2^63.
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
-    const UNITS: [(&str, u64); 12] = [
-        ("Ki", 1 << 10),
-        ("Mi", 1 << 20),
-        ("Gi", 1 << 30),
-        ("Ti", 1 << 40),
-        ("Pi", 1 << 50),
-        ("k", 1_000),
-        ("K", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-        ("T", 1_000_000_000_000),
-        ("P", 1_000_000_000_000_000),
-        ("", 1),
-    ];
-    scaled(text, &UNITS)
+    scaled(text, 0)
         .ok_or_else(|| QuantityError(format!("`{text}` is no amount of bytes, such as 512Mi, 2Gi or 1.5G")))
 }
 
 /// The number of thousandths of a CPU: `500m`, `2`, `0.5`.
 ///
 /// # Errors
-/// If the amount is negative, has an unknown unit or is not a whole number of thousandths.
+/// If the amount is negative, is no quantity of Kubernetes, or is not a whole number of thousandths below 2^63.
 pub fn cpu_millis(text: &str) -> Result<u64, QuantityError> {
-    scaled(text, &[("m", 1), ("", 1000)])
+    scaled(text, 3)
         .ok_or_else(|| QuantityError(format!("`{text}` is no amount of CPU, such as 500m, 2 or 0.5")))
 }
 
-/// A decimal number times its unit, computed exactly.
-fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
-    let factor = units.iter().find(|(unit, _)| *unit == &text[digits.len()..])?.1;
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !plain(whole) || !plain(fraction) || (whole.is_empty() && fraction.is_empty()) || fraction.len() > 9 {
-        return None;
-    }
-    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let denominator = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-    let amount = whole.checked_mul(denominator)?.checked_add(fraction)?.checked_mul(factor.into())?;
-    let exact = amount % denominator == 0;
-    let amount = u64::try_from(amount / denominator).ok()?;
-    (exact && i64::try_from(amount).is_ok()).then_some(amount)
+/// The amount, multiplied by ten to the power of `places`, if that is a whole number below 2^63. It is computed exactly.
+fn scaled(text: &str, places: i32) -> Option<u64> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let (factor, exponent) = unit(suffix)?;
+    let amount = digits.checked_mul(factor)?;
+    let exponent = exponent.checked_add(places)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let power = 10_u128.checked_pow(exponent.unsigned_abs())?;
+    let amount = if exponent >= 0 {
+        amount.checked_mul(power)?
+    } else {
+        amount.is_multiple_of(power).then_some(amount / power)?
+    };
+    i64::try_from(amount).ok().and_then(|amount| u64::try_from(amount).ok())
+}
+
+/// The value of a suffix: a factor, and an exponent of ten.
+fn unit(suffix: &str) -> Option<(u128, i32)> {
+    Some(match suffix {
+        "" => (1, 0),
+        "Ki" => (1 << 10, 0),
+        "Mi" => (1 << 20, 0),
+        "Gi" => (1 << 30, 0),
+        "Ti" => (1 << 40, 0),
+        "Pi" => (1 << 50, 0),
+        "Ei" => (1 << 60, 0),
+        "n" => (1, -9),
+        "u" => (1, -6),
+        "m" => (1, -3),
+        "k" => (1, 3),
+        "M" => (1, 6),
+        "G" => (1, 9),
+        "T" => (1, 12),
+        "P" => (1, 15),
+        "E" => (1, 18),
+        exponent => (1, exponent.strip_prefix(['e', 'E'])?.parse().ok()?),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
+    /// The table that all packages with quantities are tested with.
     #[test]
-    fn bytes_with_and_without_units() {
-        for (text, expected) in [
-            ("2Gi", 2 << 30),
-            ("512Mi", 512 << 20),
-            ("1.5G", 1_500_000_000),
-            ("0", 0),
-            ("10", 10),
-            ("0.5Ki", 512),
-        ] {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
+    fn amounts_are_those_of_kubernetes() {
+        let table = include_str!("../../../tests/tables/quantities.json");
+        for row in serde_json::from_str::<Vec<Value>>(table).unwrap() {
+            let text = row["text"].as_str().unwrap();
+            let millis = row["millis"].to_string().trim_matches('"').parse::<i128>().ok();
+            // The table rounds up what is finer than a thousandth, which is no amount here.
+            let finer = text.ends_with(['n', 'u']);
+            let expected = millis.filter(|_| !finer).and_then(|millis| u64::try_from(millis).ok());
+            assert_eq!(
+                cpu_millis(text).ok(),
+                expected.filter(|millis| i64::try_from(*millis).is_ok()),
+                "{text}"
+            );
+            let whole = millis.filter(|millis| !finer && millis % 1000 == 0).map(|millis| millis / 1000);
+            assert_eq!(bytes(text).ok(), whole.and_then(|bytes| u64::try_from(bytes).ok()), "{text}");
         }
     }
 
     #[test]
-    fn cpu_in_thousandths() {
-        for (text, expected) in [("500m", 500), ("2", 2000), ("0.25", 250), (".5", 500)] {
-            assert_eq!(cpu_millis(text), Ok(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_quantity_is_refused() {
-        for text in ["", "Gi", "-1", "+1", "1e3", "2gb", "1.2.3", "0.3", "99999999P", "½", "1 Gi", "."] {
+    fn what_is_too_large_or_too_fine_is_refused() {
+        for text in ["9223372036854775808", "8Ei", "99999999P", "1e99", "1e2147483647", "0.3"] {
             assert!(bytes(text).is_err(), "{text}");
         }
-        for text in ["0.0005", "1Gi", "", "m"] {
+        for text in ["0.0005", "1e-2147483648"] {
             assert!(cpu_millis(text).is_err(), "{text}");
         }
+        assert_eq!(bytes("7Ei"), Ok(7 << 60));
+        assert_eq!(bytes("9223372036854775807"), Ok(u64::try_from(i64::MAX).unwrap()));
     }
 }

@@ -51,6 +51,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
         }
         let before = kubernetes_requests(&service).await?;
         let took = ours.round(pid, &admin, labs, round > 0, &mut resident).await?;
+        real.cleaned_up().await?;
         if round > 0 {
             for (verb, count) in kubernetes_requests(&service).await? {
                 *requests.entry(verb.clone()).or_insert(0) += count - before.get(&verb).copied().unwrap_or(0);
@@ -119,6 +120,7 @@ pub(crate) async fn shared_namespace(labs: usize) -> anyhow::Result<()> {
         let (mut column, mut resident) = (Column::default(), 0);
         for round in 0..=ROUNDS {
             column.round(pid, &admin, labs, round > 0, &mut resident).await?;
+            real.cleaned_up().await?;
         }
         let start = median(&column.starts);
         println!(

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
 mod lines;
+mod published;
 mod templates;
 
 use std::sync::{Arc, Mutex};

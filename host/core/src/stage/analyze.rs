@@ -8,6 +8,7 @@ use super::event::{self, EventView};
 use super::notes::Notes;
 use super::pod::{ConditionKind, ObservedPod};
 use super::pull::Pulls;
+use super::reason::Reason;
 use super::{Analysis, Stage, StagePolicy, event_fault, message, state_fault};
 
 /// Reads the stage of a lab from its pod, if there is one, and the events about the pod and its volume claims. Events
@@ -78,11 +79,11 @@ fn deletion(pod: &ObservedPod) -> Option<Conclusion> {
 
 fn end(pod: &ObservedPod, notes: &Notes) -> Option<Conclusion> {
     match pod.phase.as_str() {
-        "Succeeded" => Some(Conclusion::new(Stage::Stopped, "Completed", "Your lab has ended.")),
+        "Succeeded" => Some(Conclusion::new(Stage::Stopped, Reason::Completed, "Your lab has ended.")),
         "Failed" => Some(failure(pod, notes)),
         "Unknown" => Some(Conclusion::new(
             Stage::Unknown,
-            pod.reason.as_deref().unwrap_or("NodeLost"),
+            pod.reason.as_deref().unwrap_or(Reason::NodeLost.as_str()),
             message::node_not_ready(),
         )),
         _ => None,
@@ -92,18 +93,17 @@ fn end(pod: &ObservedPod, notes: &Notes) -> Option<Conclusion> {
 /// The pod's own reason is preferred: the containers of an evicted pod were merely killed.
 fn failure(pod: &ObservedPod, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
-    match pod.reason.as_deref() {
-        Some("Evicted") => Conclusion::new(Stage::Failed, "Evicted", message::evicted(detail)),
-        Some("DeadlineExceeded") => {
-            Conclusion::new(Stage::Failed, "DeadlineExceeded", message::deadline_exceeded())
-        }
-        Some(reason) => {
-            Conclusion::new(Stage::Failed, reason, message::with_detail("Your lab has failed", detail))
-        }
-        None => fault(notes).unwrap_or_else(|| {
+    let Some(reason) = pod.reason.as_deref() else {
+        return fault(notes).unwrap_or_else(|| {
             Conclusion::new(Stage::Failed, "PodFailed", message::with_detail("Your lab has failed", detail))
-        }),
-    }
+        });
+    };
+    let message = match Reason::known(reason) {
+        Some(Reason::Evicted) => message::evicted(detail),
+        Some(Reason::DeadlineExceeded) => message::deadline_exceeded(),
+        _ => message::with_detail("Your lab has failed", detail),
+    };
+    Conclusion::new(Stage::Failed, reason, message)
 }
 
 fn fault(notes: &Notes) -> Option<Conclusion> {
@@ -115,21 +115,16 @@ fn scheduling(pod: &ObservedPod) -> Option<Conclusion> {
     if pod.has_node {
         return None;
     }
-    Some(match pod.condition_reason(ConditionKind::PodScheduled, "False") {
-        Some("Unschedulable") => {
-            let detail =
-                pod.condition(ConditionKind::PodScheduled).and_then(|condition| condition.message.as_deref());
-            Conclusion::new(
-                Stage::Scheduling,
-                "Unschedulable",
-                message::unschedulable(detail.unwrap_or_default()),
-            )
-        }
-        reason => {
-            let reason = reason.unwrap_or("Scheduling");
-            Conclusion::new(Stage::Scheduling, reason, "Looking for a machine for your lab.")
-        }
-    })
+    let reason = pod.condition_reason(ConditionKind::PodScheduled, "False").unwrap_or("Scheduling");
+    let message = if Reason::known(reason) == Some(Reason::Unschedulable) {
+        let condition = pod.condition(ConditionKind::PodScheduled);
+        message::unschedulable(
+            condition.and_then(|condition| condition.message.as_deref()).unwrap_or_default(),
+        )
+    } else {
+        "Looking for a machine for your lab.".to_owned()
+    };
+    Some(Conclusion::new(Stage::Scheduling, reason, message))
 }
 
 fn pulling(
@@ -148,7 +143,7 @@ fn pulling(
         .collect();
     let container = late.first()?;
     let message = format!("Downloading the image {}. This may take some minutes.", container.image);
-    Some(Conclusion::new(Stage::Pulling, "Pulling", message))
+    Some(Conclusion::new(Stage::Pulling, Reason::Pulling, message))
 }
 
 fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
@@ -159,7 +154,7 @@ fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
     let step = pod.init_containers().find(|container| !container.is_done())?;
     Some(Conclusion::new(
         Stage::Initializing,
-        "PodInitializing",
+        Reason::PodInitializing,
         format!("Preparing your lab: {}.", step.name),
     ))
 }
@@ -168,7 +163,8 @@ fn starting(pod: &ObservedPod) -> Option<Conclusion> {
     if pod.condition_is(ConditionKind::Ready, "True") {
         return None;
     }
-    let waiting = pod.main_containers().map(Container::waiting_reason).find(|reason| !reason.is_empty());
+    let waiting = pod.main_containers().filter_map(Container::waiting);
+    let waiting = waiting.map(|waiting| waiting.reason.as_str()).find(|reason| !reason.is_empty());
     let unready = pod.condition_reason(ConditionKind::Ready, "False");
     let reason = waiting.or(unready).unwrap_or("ContainersNotReady");
     let message = if pod.main_containers().any(Container::is_running) {

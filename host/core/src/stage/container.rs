@@ -4,6 +4,8 @@ use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerState, ContainerStateTerminated, ContainerStatus, PodSpec, PodStatus,
 };
 
+use super::reason::Reason;
+
 /// The role of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -45,7 +47,10 @@ enum State {
 /// Why a container is not running yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiting {
-    reason: String,
+    /// The reason, if the analysis knows it.
+    known: Option<Reason>,
+    /// The reason as the kubelet wrote it; may be empty.
+    pub(super) reason: String,
     pub(super) message: Option<String>,
 }
 
@@ -54,7 +59,7 @@ pub(super) struct Waiting {
 pub(super) struct End {
     pub(super) exit_code: i32,
     pub(super) signal: Option<i32>,
-    pub(super) reason: Option<String>,
+    pub(super) reason: Option<Reason>,
 }
 
 impl Container {
@@ -106,8 +111,8 @@ impl Container {
         }
     }
 
-    pub(super) fn waiting_reason(&self) -> &str {
-        self.waiting().map_or("", |waiting| waiting.reason.as_str())
+    pub(super) fn waiting_reason(&self) -> Option<Reason> {
+        self.waiting()?.known
     }
 
     /// How the container ended, unless it is running again.
@@ -158,7 +163,7 @@ impl From<&ContainerState> for State {
             Self::Running
         } else if let Some(waiting) = &state.waiting {
             let reason = waiting.reason.clone().unwrap_or_default();
-            Self::Waiting(Waiting { reason, message: waiting.message.clone() })
+            Self::Waiting(Waiting { known: Reason::known(&reason), reason, message: waiting.message.clone() })
         } else {
             Self::Unknown
         }
@@ -167,7 +172,8 @@ impl From<&ContainerState> for State {
 
 impl From<&ContainerStateTerminated> for End {
     fn from(end: &ContainerStateTerminated) -> Self {
-        Self { exit_code: end.exit_code, signal: end.signal, reason: not_empty(end.reason.as_ref()) }
+        let reason = end.reason.as_deref().and_then(Reason::known);
+        Self { exit_code: end.exit_code, signal: end.signal, reason }
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 
 use super::pod::ObservedPod;
+use super::reason::Reason;
 
 /// Events about a volume claim that precede the pod by more than this belong to an earlier lab. Claims are created
 /// shortly before the pod, and event times are whole seconds.
@@ -11,7 +12,10 @@ const CLAIM_LEAD: SignedDuration = SignedDuration::from_secs(30);
 
 /// One event, with count and times read from whichever fields have them.
 pub(super) struct EventView<'a> {
+    /// The reason as Kubernetes wrote it.
     pub(super) reason: &'a str,
+    /// The reason, if the analysis knows it.
+    pub(super) known: Option<Reason>,
     pub(super) message: &'a str,
     /// The object of the event.
     pub(super) about: EventSubject<'a>,
@@ -71,6 +75,7 @@ impl<'a> EventView<'a> {
         let series = event.series.as_ref().and_then(|series| series.count);
         Some(Self {
             reason,
+            known: Reason::known(reason),
             message: message.unwrap_or(reason),
             about,
             count: series.max(event.count).and_then(|count| u32::try_from(count).ok()).unwrap_or(1).max(1),

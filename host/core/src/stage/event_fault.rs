@@ -4,6 +4,7 @@ use super::container::Container;
 use super::event::{EventSubject, EventView};
 use super::notes::Notes;
 use super::pod::{ConditionKind, ObservedPod};
+use super::reason::Reason;
 use super::{Finding, Severity, StagePolicy, message};
 
 /// Adds a finding for every event about the pod and its volume claims.
@@ -27,40 +28,47 @@ fn reading(
     let ready = pod.condition_is(ConditionKind::Ready, "True");
     let started = pod.main_containers().any(Container::has_run);
     let warn_unless = |over: bool| if over { Severity::Info } else { Severity::Warning };
-    Some(match (event.about, event.reason) {
+    Some(match (event.about, event.known) {
         // The claims of a pod that has a node are bound, so this event is out of date.
-        (EventSubject::Claim(claim), "FailedBinding") => {
+        (EventSubject::Claim(claim), Some(Reason::FailedBinding)) => {
             let severity = if bound { Severity::Info } else { Severity::Critical };
             (severity, message::volume_unbound(claim, event.message))
         }
-        (EventSubject::Claim(claim), "ProvisioningFailed") => {
+        (EventSubject::Claim(claim), Some(Reason::ProvisioningFailed)) => {
             (warn_unless(bound), message::volume_late(claim, event.message))
         }
-        (_, "FailedScheduling") => (warn_unless(bound), message::unschedulable(event.message)),
-        (_, "FailedMount" | "FailedAttachVolume") => {
+        (_, Some(Reason::FailedScheduling)) => (warn_unless(bound), message::unschedulable(event.message)),
+        (_, Some(Reason::FailedMount | Reason::FailedAttachVolume)) => {
             if !started && !notes.has_passed(policy.mount_grace, event.first) {
                 return None;
             }
             (warn_unless(started), message::mount_late(event.message))
         }
         // Failing probes are normal while a lab starts.
-        (_, "Unhealthy") if !notes.has_passed(policy.unhealthy_grace, event.first) => return None,
-        (_, "Unhealthy") => (warn_unless(ready), message::unhealthy(event.message)),
-        (_, "NodeNotReady") => (warn_unless(ready), message::node_not_ready()),
+        (_, Some(Reason::Unhealthy)) if !notes.has_passed(policy.unhealthy_grace, event.first) => {
+            return None;
+        }
+        (_, Some(Reason::Unhealthy)) => (warn_unless(ready), message::unhealthy(event.message)),
+        (_, Some(Reason::NodeNotReady)) => (warn_unless(ready), message::node_not_ready()),
         // The same problem is reported from the container's state.
-        (EventSubject::Container(name), "Failed" | "BackOff" | "InspectFailed" | "ErrImageNeverPull") => {
+        (
+            EventSubject::Container(name),
+            Some(Reason::Failed | Reason::BackOff | Reason::InspectFailed | Reason::ErrImageNeverPull),
+        ) => {
             let over =
                 ready || pod.container(name).is_some_and(|container| notes.has_fault_of(&container.name));
             (warn_unless(over || started), event.message.to_owned())
         }
         (
             _,
-            "Failed"
-            | "BackOff"
-            | "FailedCreatePodSandBox"
-            | "Evicted"
-            | "Preempted"
-            | "TaintManagerEviction",
+            Some(
+                Reason::Failed
+                | Reason::BackOff
+                | Reason::FailedCreatePodSandBox
+                | Reason::Evicted
+                | Reason::Preempted
+                | Reason::TaintManagerEviction,
+            ),
         ) => (warn_unless(ready), event.message.to_owned()),
         _ => (Severity::Info, event.message.to_owned()),
     })

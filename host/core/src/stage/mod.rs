@@ -15,6 +15,7 @@ mod notes;
 mod pod;
 mod policy;
 mod pull;
+mod reason;
 mod state_fault;
 
 pub use analysis::{Analysis, Finding, Severity};

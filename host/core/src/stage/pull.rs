@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::event::{EventSubject, EventView};
+use super::reason::Reason;
 
 /// What the events say about the downloads of one container's image.
 #[derive(Default)]
@@ -24,18 +25,20 @@ impl<'a> Pulls<'a> {
     pub(super) fn of(container: &str, events: &[EventView<'a>]) -> Self {
         let mut pulls = Self::default();
         for event in events.iter().filter(|event| event.about == EventSubject::Container(container)) {
-            match event.reason {
-                "Pulling" => {
+            match event.known {
+                Some(Reason::Pulling) => {
                     pulls.begun = pulls.begun.saturating_add(event.count);
                     pulls.last_begun = pulls.last_begun.max(event.last);
                 }
                 // An image that was on the node already has an event `Pulled`, and none `Pulling`.
-                "Pulled" if event.message.contains("already present") => pulls.last_success = event.last,
-                "Pulled" => {
+                Some(Reason::Pulled) if event.message.contains("already present") => {
+                    pulls.last_success = event.last
+                }
+                Some(Reason::Pulled) => {
                     pulls.succeeded = pulls.succeeded.saturating_add(event.count);
                     pulls.last_success = event.last;
                 }
-                "Failed" if is_pull_failure(event.message) => {
+                Some(Reason::Failed) if is_pull_failure(event.message) => {
                     pulls.failed = pulls.failed.saturating_add(event.count);
                     pulls.failure = Some(event.message);
                 }

@@ -7,6 +7,7 @@ use super::event::{EventSubject, EventView};
 use super::notes::Notes;
 use super::pod::ObservedPod;
 use super::pull::{Pulls, is_pull_failure};
+use super::reason::Reason;
 use super::{Finding, Severity, StagePolicy, message};
 
 /// Adds at most one finding for each container.
@@ -22,50 +23,48 @@ pub(super) fn note(pod: &ObservedPod, events: &[EventView<'_>], policy: &StagePo
                 severity
             };
             let source = format!("container/{}", container.name);
-            notes.add(None, Finding { severity, reason: reason.to_owned(), message, count: 1, source });
+            notes.add(None, Finding { severity, reason: reason.into(), message, count: 1, source });
         }
     }
 }
 
-struct Fault<'a> {
+struct Fault {
     severity: Severity,
-    reason: &'a str,
+    reason: Reason,
     message: String,
 }
 
-impl<'a> Fault<'a> {
-    fn critical(reason: &'a str, message: String) -> Self {
+impl Fault {
+    fn critical(reason: Reason, message: String) -> Self {
         Self { severity: Severity::Critical, reason, message }
     }
 
-    fn warning(reason: &'a str, message: String) -> Self {
+    fn warning(reason: Reason, message: String) -> Self {
         Self { severity: Severity::Warning, reason, message }
     }
 }
 
 /// A fault of the image: its name is invalid, or its download fails.
-fn image_fault<'a>(
-    container: &'a Container,
-    events: &[EventView<'_>],
-    policy: &StagePolicy,
-) -> Option<Fault<'a>> {
+fn image_fault(container: &Container, events: &[EventView<'_>], policy: &StagePolicy) -> Option<Fault> {
     let image = container.image.as_str();
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref());
     let pulls = Pulls::of(&container.name, events);
     let reason = match container.waiting_reason() {
-        "InvalidImageName" => {
-            return Some(Fault::critical("InvalidImageName", message::invalid_image(image)));
+        Some(Reason::InvalidImageName) => {
+            return Some(Fault::critical(Reason::InvalidImageName, message::invalid_image(image)));
         }
-        "ErrImageNeverPull" => {
-            return Some(Fault::critical("ErrImageNeverPull", message::image_never_pulled(image)));
+        Some(Reason::ErrImageNeverPull) => {
+            return Some(Fault::critical(Reason::ErrImageNeverPull, message::image_never_pulled(image)));
         }
-        reason @ ("ErrImagePull"
-        | "ImagePullBackOff"
-        | "ImageInspectError"
-        | "RegistryUnavailable"
-        | "SignatureValidationFailed") => reason,
+        Some(
+            reason @ (Reason::ErrImagePull
+            | Reason::ImagePullBackOff
+            | Reason::ImageInspectError
+            | Reason::RegistryUnavailable
+            | Reason::SignatureValidationFailed),
+        ) => reason,
         // The event of a failed download comes a moment before the container's state changes.
-        _ if !container.has_run() && pulls.has_only_failed() => "ErrImagePull",
+        _ if !container.has_run() && pulls.has_only_failed() => Reason::ErrImagePull,
         _ => return None,
     };
     let message = message::image_pull(image, pulls.failure.or(detail).unwrap_or_default());
@@ -74,17 +73,17 @@ fn image_fault<'a>(
 }
 
 /// The container cannot be created: an object that it refers to is missing, or the runtime refuses it.
-fn create_fault<'a>(
+fn create_fault(
     pod: &ObservedPod,
-    container: &'a Container,
+    container: &Container,
     events: &[EventView<'_>],
     policy: &StagePolicy,
     notes: &mut Notes,
-) -> Option<Fault<'a>> {
-    let reason = container.waiting_reason();
-    if !matches!(reason, "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError") {
-        return None;
-    }
+) -> Option<Fault> {
+    let reason = container.waiting_reason().filter(|reason| {
+        use Reason::{CreateContainerConfigError, CreateContainerError, RunContainerError};
+        matches!(reason, CreateContainerConfigError | CreateContainerError | RunContainerError)
+    })?;
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref()).unwrap_or_default();
     let message = message::config_error(detail);
     let since = failing_since(&container.name, events).or_else(|| pod.began_at());
@@ -97,7 +96,7 @@ fn create_fault<'a>(
 fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp> {
     let failed = |event: &&EventView<'_>| {
         event.about == EventSubject::Container(container)
-            && event.reason == "Failed"
+            && event.known == Some(Reason::Failed)
             && !is_pull_failure(event.message)
     };
     let first = events.iter().filter(failed).filter_map(|event| event.first).min();
@@ -105,7 +104,7 @@ fn failing_since(container: &str, events: &[EventView<'_>]) -> Option<Timestamp>
 }
 
 /// The container ran and ended with an error.
-fn run_fault<'a>(pod: &ObservedPod, container: &'a Container, policy: &StagePolicy) -> Option<Fault<'a>> {
+fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> Option<Fault> {
     if container.is_done() {
         return None;
     }
@@ -113,27 +112,31 @@ fn run_fault<'a>(pod: &ObservedPod, container: &'a Container, policy: &StagePoli
     let restarts = container.restarts();
     let end = container.last_end();
     if end.is_some_and(ran_out_of_memory) {
-        return Some(Fault::critical("OOMKilled", message::out_of_memory(&what)));
+        return Some(Fault::critical(Reason::OutOfMemoryKilled, message::out_of_memory(&what)));
     }
     let ending = ending(end);
     if policy.was_ready && restarts > 0 && !ended_for_good(pod, container) {
-        return Some(Fault::warning("CrashLoopBackOff", message::stopping(&what, &ending)));
+        return Some(Fault::warning(Reason::CrashLoopBackOff, message::stopping(&what, &ending)));
     }
     if restarts > policy.restarts {
-        return Some(Fault::critical("CrashLoopBackOff", message::crash_loop(&what, restarts, &ending)));
+        return Some(Fault::critical(
+            Reason::CrashLoopBackOff,
+            message::crash_loop(&what, restarts, &ending),
+        ));
     }
     if ended_for_good(pod, container) {
-        let reason = if container.role == Role::Main { "ContainerFailed" } else { "InitContainerFailed" };
+        let reason =
+            if container.role == Role::Main { Reason::ContainerFailed } else { Reason::InitContainerFailed };
         return Some(Fault::critical(reason, message::ended_badly(&what, &ending)));
     }
     let ended_badly = container.ended().is_some_and(|end| end.exit_code != 0);
     if restarts > 0 {
         Some(Fault::warning(
-            "CrashLoopBackOff",
+            Reason::CrashLoopBackOff,
             message::restarted(&what, restarts, policy.restarts, &ending),
         ))
-    } else if ended_badly || container.waiting_reason() == "CrashLoopBackOff" {
-        Some(Fault::warning("CrashLoopBackOff", message::stopping(&what, &ending)))
+    } else if ended_badly || container.waiting_reason() == Some(Reason::CrashLoopBackOff) {
+        Some(Fault::warning(Reason::CrashLoopBackOff, message::stopping(&what, &ending)))
     } else {
         None
     }
@@ -158,7 +161,7 @@ pub(super) fn last_end(pod: &ObservedPod) -> Option<String> {
 }
 
 fn ran_out_of_memory(end: &End) -> bool {
-    end.reason.as_deref() == Some("OOMKilled")
+    end.reason == Some(Reason::OutOfMemoryKilled)
 }
 
 fn ending(end: Option<&End>) -> String {

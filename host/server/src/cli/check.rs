@@ -130,7 +130,7 @@ mod tests {
         );
         assert_eq!(
             told(LoadErrorKind::NoMetadata),
-            "policies[1].path: policy `site`: does not export wasmspawner:policy/metadata@0.1.0"
+            "policies[1].path: policy `site`: does not export wasmspawner:policy/metadata, which every policy must"
         );
         assert!(told(LoadErrorKind::ConfigNotTaken).starts_with("policies[1].config: policy `site`: has a"));
         let digest = LoadErrorKind::DigestMismatch { pinned: "aa".into(), actual: "bb".into() };

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 use wasmspawner_core::manifest::{LabObject, LabObjects};
 
-use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
+use super::{KubernetesError, StatusReason};
 
 /// The pause between two looks at an object that must be deleted before a new one can be created.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -138,7 +138,7 @@ async fn create_own_unread(
     let (how, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
     let name = object.metadata.name.clone().unwrap_or_default();
     match retrying(retry_policy, action, || api.patch(&name, &how, &patch)).await {
-        Err(KubernetesError::Refused { reason, .. }) if reason == "Invalid" => Err(taken(kind, object)),
+        Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(taken(kind, object)),
         answer => answer,
     }
 }
@@ -172,7 +172,7 @@ async fn create(
 ) -> Result<Option<DynamicObject>, KubernetesError> {
     let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
     match retrying(retry_policy, action, || api.create(&how, object)).await {
-        Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => Ok(None),
+        Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
         answer => answer.map(Some),
     }
 }

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams};
 
 use super::retry::{RetryPolicy, retrying};
-use super::{Deletion, KubernetesError};
+use super::{Deletion, KubernetesError, StatusReason};
 
 /// Reads and deletes volume claims.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Claims {
         let (claims, how) = (self.of(namespace), DeleteParams::background());
         match retrying(&self.retry_policy, &action, || claims.delete(name, &how)).await {
             Ok(_) => Ok(Deletion::Accepted),
-            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(Deletion::Gone),
+            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(Deletion::Gone),
             Err(error) => Err(error),
         }
     }

@@ -12,9 +12,9 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::record::Place;
 
-use super::KubernetesError;
 use super::apply::belongs_to;
 use super::retry::{RetryPolicy, retrying};
+use super::{KubernetesError, StatusReason};
 
 /// The result of a request to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,14 +150,14 @@ impl Deleter {
             let how = DeleteParams { preconditions, ..how.clone() };
             match retrying(&retry_policy, &action, || api.delete(name, &how)).await {
                 Ok(_) => return Ok(Deletion::Accepted),
-                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+                Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                     return Ok(Deletion::Gone);
                 }
                 // Another object has the name by now, or the namespace controller is deleting this one already.
-                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" && looked => {
+                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) if looked => {
                     return Ok(Deletion::Accepted);
                 }
-                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => uid = None,
+                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => uid = None,
                 Err(error) => return Err(error),
             }
         }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use kube::core::Status;
 
+use super::status_reason::StatusReason;
+
 /// Why the API server did not do what was requested, after all retries.
 #[derive(Debug, thiserror::Error)]
 pub enum KubernetesError {
@@ -15,8 +17,8 @@ pub enum KubernetesError {
     Refused {
         /// What was requested, such as `create Pod nb-ada`.
         action: String,
-        /// The reason that Kubernetes gives, such as `Forbidden` or `Invalid`.
-        reason: String,
+        /// The reason that Kubernetes gives.
+        reason: StatusReason,
         /// The message that Kubernetes gives.
         message: String,
     },
@@ -51,7 +53,7 @@ impl KubernetesError {
         match error {
             kube::Error::Api(status) => Self::Refused {
                 action: action.to_owned(),
-                reason: status.reason.clone(),
+                reason: status.reason.clone().into(),
                 message: status.message.clone(),
             },
             error @ (kube::Error::SerdeError(_)
@@ -65,8 +67,8 @@ impl KubernetesError {
     pub fn reason(&self) -> &str {
         match self {
             Self::Unavailable(_) => "ClusterUnavailable",
-            Self::Refused { reason, .. } if reason.is_empty() => "ClusterRefused",
-            Self::Refused { reason, .. } => reason,
+            Self::Refused { reason: StatusReason::Unknown, .. } => "ClusterRefused",
+            Self::Refused { reason, .. } => reason.as_str(),
             Self::StillBeingDeleted { .. } => "StillBeingDeleted",
             Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
@@ -110,5 +112,72 @@ impl fmt::Display for Causes<'_> {
             cause = error.source();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, reason: &str, message: &str) -> kube::Error {
+        kube::Error::Api(Box::new(Status::failure(message, reason).with_code(code)))
+    }
+
+    /// The answers of real API servers, and what the service makes of them.
+    #[test]
+    fn errors_of_the_api_server_have_a_reason_and_may_pass_or_not() {
+        let quota = "exceeded quota: labs, requested: pods=1, used: pods=5, limited: pods=5";
+        let terminating = "unable to create new content in namespace nb-ada because it is being terminated";
+        let uncounted = "status unknown for quota: labs";
+        let at_once =
+            "Operation cannot be fulfilled on resourcequotas \"labs\": the object has been modified";
+        for (code, reason, message, expected, passes) in [
+            (404, "NotFound", "pods \"nb-ada\" not found", "NotFound", false),
+            (409, "AlreadyExists", "pods \"nb-ada\" already exists", "AlreadyExists", false),
+            (409, "Conflict", "the object has been modified", "Conflict", false),
+            (409, "Conflict", at_once, "Conflict", true),
+            (403, "Forbidden", quota, "Forbidden", false),
+            (403, "Forbidden", terminating, "Forbidden", true),
+            (403, "Forbidden", uncounted, "Forbidden", true),
+            (410, "Expired", "The provided continue parameter is too old", "Expired", false),
+            (422, "Invalid", "Pod \"nb-ada\" is invalid", "Invalid", false),
+            (401, "Unauthorized", "Unauthorized", "Unauthorized", false),
+            (429, "TooManyRequests", "too many requests", "TooManyRequests", true),
+            (500, "InternalError", "etcdserver: leader changed", "InternalError", true),
+            (502, "", "Bad Gateway", "ClusterRefused", true),
+            (503, "ServiceUnavailable", "apiserver is shutting down", "ServiceUnavailable", true),
+            (504, "Timeout", "request did not complete within requested timeout", "Timeout", true),
+        ] {
+            let error = refused(code, reason, message);
+            assert_eq!(is_transient(&error), passes, "{code} {message}");
+            let error = KubernetesError::from_client("create Pod nb-ada", error);
+            assert_eq!(error.reason(), expected, "{code} {message}");
+            assert_eq!(
+                error.to_string(),
+                format!("the Kubernetes API refused to create Pod nb-ada: {message}")
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_not_asked_for_again() {
+        let unreadable = || {
+            let error = serde_json::from_str::<u8>("<html>").expect_err("HTML is not JSON");
+            kube::Error::SerdeError(error)
+        };
+        assert!(!is_transient(&unreadable()));
+        let error = KubernetesError::from_client("list Pods", unreadable());
+        assert_eq!(error.reason(), "ClusterUnexpected");
+        assert!(
+            Causes(&error).to_string().starts_with("the Kubernetes API answered with something unexpected: ")
+        );
+    }
+
+    #[test]
+    fn no_answer_may_pass() {
+        let refused =
+            || kube::Error::Service(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
+        assert!(is_transient(&refused()));
+        assert_eq!(KubernetesError::from_client("list Pods", refused()).reason(), "ClusterUnavailable");
     }
 }

@@ -4,8 +4,8 @@ use kube::Resource;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 
-use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
+use super::{KubernetesError, StatusReason};
 
 const PAGE: u32 = 500;
 
@@ -34,8 +34,8 @@ where
     let mut params = ListParams::default().labels(selector).limit(PAGE);
     loop {
         let page = match retrying(&retry_policy, action, || api.list(&params)).await {
-            Err(KubernetesError::Refused { reason, .. })
-                if reason == "Expired" && params.continue_token.is_some() =>
+            Err(KubernetesError::Refused { reason: StatusReason::Expired, .. })
+                if params.continue_token.is_some() =>
             {
                 items.clear();
                 params.continue_token = None;

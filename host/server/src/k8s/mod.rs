@@ -15,6 +15,7 @@ mod rate_limiter;
 mod records;
 mod retry;
 mod secrets;
+mod status_reason;
 mod timed;
 
 pub(crate) use apply::belongs_to;
@@ -30,3 +31,4 @@ pub(crate) use list::{list, list_some};
 pub use records::Records;
 pub(crate) use retry::{RetryPolicy, retrying};
 pub use secrets::SiteSecrets;
+pub use status_reason::StatusReason;

@@ -8,9 +8,9 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use super::KubernetesError;
 use super::list::list;
 use super::retry::{RetryPolicy, retrying};
+use super::{KubernetesError, StatusReason};
 
 /// The label of the `ConfigMap`s that store values. Its value is the name of the set.
 const RECORDS_LABEL: &str = "wasmspawner.io/records";
@@ -41,7 +41,7 @@ impl Records {
     /// Stores `value` under `key`, which must be valid as a key of a ConfigMap.
     pub async fn set(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
         match self.patch(key, &json!(value)).await {
-            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                 self.create(key, value).await
             }
             answer => answer,
@@ -51,7 +51,7 @@ impl Records {
     /// Removes `key` and its value.
     pub async fn remove(&self, key: &str) -> Result<(), KubernetesError> {
         match self.patch(key, &Value::Null).await {
-            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(()),
+            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(()),
             answer => answer,
         }
     }
@@ -71,7 +71,7 @@ impl Records {
         let (how, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
         match retrying(&self.retry_policy, &action, || self.config_maps.create(&how, &shard)).await {
             // Another request has created it first; the key is added to that one.
-            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
+            Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 self.patch(key, &json!(value)).await
             }
             answer => answer.map(drop),

@@ -21,7 +21,7 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 
-use crate::k8s::{KubernetesError, RetryPolicy, list_some, retrying};
+use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
 
 /// How long an attempt to write a record may take. The user who asks for a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
@@ -79,7 +79,7 @@ impl SpawnRecords {
         let action = format!("create Spawn {name}");
         match retrying(&self.retry_policy(until), &action, || self.api.create(&how, &object)).await {
             Ok(created) => Ok(StoredSpawn::try_read(created)?),
-            Err(KubernetesError::Refused { reason, .. }) if reason == "AlreadyExists" => {
+            Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
                 if found.spec.operation.id == spec.operation.id {
                     return Ok(found);
@@ -105,7 +105,7 @@ impl SpawnRecords {
         let mut current = stored.clone();
         loop {
             match self.replace(&current, spec, status, until).await {
-                Err(KubernetesError::Refused { reason, .. }) if reason == "Conflict" => {
+                Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
                     current = self.read(&stored.name, until).await?.ok_or(RecordError::Gone)?;
                     if current.uid != stored.uid {
                         return Err(RecordError::Gone);
@@ -123,7 +123,7 @@ impl SpawnRecords {
                         return Err(RecordError::Changed(Box::new(current)));
                     }
                 }
-                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {
+                Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                     return Err(RecordError::Gone);
                 }
                 answer => return Ok(StoredSpawn::try_read(answer?)?),
@@ -173,14 +173,14 @@ impl SpawnRecords {
     ) -> Result<bool, KubernetesError> {
         match answer {
             Ok(()) => Ok(false),
-            Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => Ok(true),
-            Err(KubernetesError::Refused { action, reason, message }) if reason == "Conflict" => {
+            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(true),
+            Err(conflict @ KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => {
                 let name = stored.name.as_str();
                 let read = || self.api.get_metadata_opt(name);
                 let retry_policy = self.retry_policy(soon());
                 let found = retrying(&retry_policy, &format!("read Spawn {name}"), read).await?;
                 if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&stored.uid)) {
-                    return Err(KubernetesError::Refused { action, reason, message });
+                    return Err(conflict);
                 }
                 Ok(true)
             }

@@ -39,7 +39,7 @@ impl PolicyReport {
             version: loaded.version,
             description: loaded.description,
             digest: loaded.digest.to_string(),
-            wit_version: loaded.wit_version.to_owned(),
+            wit_version: loaded.wit_version,
             hooks: loaded.hooks.into_iter().map(str::to_owned).collect(),
             grants: grants.iter().map(ToString::to_string).collect(),
             loaded_at: loaded.loaded_at,

@@ -40,7 +40,7 @@ use wasmspawner_core::record::{
 
 use super::context::Context;
 use super::requests::TRY_FOR;
-use crate::k8s::{Causes, KubernetesError, RetryPolicy, list, retrying};
+use crate::k8s::{Causes, KubernetesError, RetryPolicy, StatusReason, list, retrying};
 use crate::records::{RecordError, StoredSpawn, soon};
 
 /// The annotation, on the `ConfigMap` of the lab's environment, in which that version described the lab.
@@ -276,7 +276,7 @@ impl Candidate {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
                 Ok(pod) => context.store.put_pod(&pod),
                 // Without the label on its pod, the service would conclude that the lab's pod is gone.
-                Err(KubernetesError::Refused { reason, message, .. }) if reason == "Forbidden" => {
+                Err(KubernetesError::Refused { reason: StatusReason::Forbidden, message, .. }) => {
                     context.records.delete(stored).await?;
                     return Err(SkipReason::Refused(message).into());
                 }
@@ -331,7 +331,7 @@ impl Candidate {
             match retrying(&retry_policy, &action, || api.patch(name.as_str(), &how, &patch)).await {
                 Ok(_) => {}
                 // Not every lab has all of these objects.
-                Err(KubernetesError::Refused { reason, .. }) if reason == "NotFound" => {}
+                Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {}
                 Err(error @ KubernetesError::Refused { .. }) => {
                     tracing::warn!(kind, %name, error = %Causes(&error), "an object in a lab's place is not labelled, and stays when the lab is stopped");
                 }

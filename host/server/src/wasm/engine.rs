@@ -3,16 +3,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use wasmtime::component::{Instance, InstancePre, Linker};
+use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolConcurrencyLimitError,
     PoolingAllocationConfig, Store, Trap, UpdateDeadline,
 };
 
+use super::call_state::CallState;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
-use super::imports::{self, CallState};
+use super::hook_table::{Calling, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
+use super::package_versions;
 use super::policy_name::PolicyName;
 
 /// How often the engine's clock ticks, and so the precision of deadlines.
@@ -93,36 +95,32 @@ impl Engine {
         })?;
         start_clock(&wasm)?;
         Ok(Self {
-            linker: imports::linker(&wasm).map_err(|error| setup(&error))?,
+            linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
             slots: Semaphore::new(options.slots as usize),
             options,
         })
     }
 
-    /// Runs `work` on a fresh instance, within `limits`. The slot is held until the instance is dropped.
-    pub(super) async fn call<T, F, Fut>(
+    /// Makes one call on a fresh instance, within `limits`. The slot is held until the instance is dropped.
+    pub(super) async fn call<'a, T>(
         &self,
         component: &InstancePre<CallState>,
         state: CallState,
         limits: &Limits,
-        work: F,
-    ) -> Result<T, CallErrorKind>
-    where
-        F: FnOnce(Store<CallState>, Instance) -> Fut,
-        Fut: Future<Output = (Store<CallState>, wasmtime::Result<T>)>,
-    {
+        call: impl FnOnce(Guest) -> Calling<'a, T>,
+    ) -> Result<T, CallErrorKind> {
         let _slot = self.slot().await?;
         let run = async {
             let mut store = self.store(state, limits);
             let (store, answer) = match component.instantiate_async(&mut store).await {
-                Ok(instance) => work(store, instance).await,
+                Ok(instance) => call(Guest { store, instance }).await,
                 Err(error) => (store, Err(error)),
             };
             answer.map_err(|error| classify(&error, &store, limits))
         };
         match tokio::time::timeout(limits.wall_clock(), run).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer?,
             Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
         }
     }
@@ -221,11 +219,6 @@ fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
     let stderr = store.data().stderr();
     if stderr.is_empty() { error.root_cause().to_string() } else { stderr }
 }
-
-/// A hook's type differs from that in this host's WIT package.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct WrongType(pub(super) String);
 
 fn setup(error: &wasmtime::Error) -> EngineError {
     EngineError::Setup(format!("{error:#}"))

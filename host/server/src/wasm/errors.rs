@@ -61,8 +61,8 @@ pub enum CallErrorKind {
     /// The policy's form cannot be filled in, field by field.
     #[error("its form cannot be filled in: {}", Listed(.0))]
     UnusableForm(Vec<FieldError>),
-    /// The hook exists, but its type differs from that in this host's WIT package.
-    #[error("its types are not those of wasmspawner:policy@0.1.0: {0}")]
+    /// The hook exists, but its type differs from that in the WIT package.
+    #[error("its types are not those of the WIT package it was built for: {0}")]
     Incompatible(String),
     /// The WebAssembly engine failed.
     #[error("the engine failed: {0}")]
@@ -211,17 +211,37 @@ pub enum LoadErrorKind {
     CompileTimeout(u64),
     /// The policy imports an interface that policies do not get.
     #[error(
-        "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host@0.1.0 and, inert, wasi:*@0.2"
+        "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host and, inert, wasi:*@0.2"
     )]
     Import(String),
     /// The policy cannot be linked: one of its imports has another type than the host offers.
-    #[error("its imports do not fit wasmspawner:policy@0.1.0: {0}")]
+    #[error("its imports do not fit the WIT package it was built for: {0}")]
     Link(String),
     /// The policy does not export its metadata.
-    #[error("does not export wasmspawner:policy/metadata@0.1.0")]
+    #[error("does not export wasmspawner:policy/metadata, which every policy must")]
     NoMetadata,
+    /// The policy was built for a version of the WIT package that the service does not implement.
+    #[error(
+        "was built for wasmspawner:policy@{number}; this service implements {implemented}: build the policy with an SDK of such a version, or install a service that knows {number}"
+    )]
+    OtherVersion {
+        /// The version that the policy was built for.
+        number: String,
+        /// The versions that the service implements.
+        implemented: String,
+    },
+    /// The policy exports a hook that its version of the WIT package does not have, so that nobody would call it.
+    #[error(
+        "exports `{name}`, which wasmspawner:policy@{version} does not have; all hooks of a policy must be of one version"
+    )]
+    UnknownHook {
+        /// The exported interface.
+        name: String,
+        /// The version of the policy's metadata.
+        version: &'static str,
+    },
     /// The configuration has a `config` for the policy, but the policy does not accept one.
-    #[error("has a `config`, but does not export wasmspawner:policy/config@0.1.0 and takes none")]
+    #[error("has a `config`, but does not export wasmspawner:policy/config and takes none")]
     ConfigNotTaken,
     /// The policy rejects its configuration.
     #[error("its configuration is wrong: {}", Listed(.0))]

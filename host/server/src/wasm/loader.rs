@@ -9,7 +9,7 @@ use super::cache;
 use super::digest::Digest;
 use super::engine::Engine;
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
-use super::imports;
+use super::package_versions;
 use super::policy::Policy;
 use super::spec::PolicySpec;
 
@@ -23,11 +23,11 @@ async fn checked(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadE
     let bytes = read(&component_file(&spec.path)?, engine.options.component_bytes)?;
     let digest = pinned(&spec, &bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
-    refuse_foreign_imports(engine, &component)?;
-    let mut policy = Policy::new(spec, digest, engine, &component)?;
+    let version = package_versions::of(&component, &engine.wasm)?;
+    let mut policy = Policy::new(spec, digest, engine, &component, version)?;
     policy.check_types(engine).await.map_err(trial)?;
-    let about = policy.describe(engine).await.map_err(trial)?;
-    policy.set_info(about);
+    let info = policy.describe(engine).await.map_err(trial)?;
+    policy.set_info(info);
     check_config(engine, &policy).await?;
     try_hooks(engine, &policy).await.map_err(trial)?;
     Ok(policy)
@@ -69,17 +69,6 @@ fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {
             Err(LoadErrorKind::DigestMismatch { pinned: pinned.hex(), actual: actual.hex() })
         }
         _ => Ok(actual),
-    }
-}
-
-fn refuse_foreign_imports(
-    engine: &Engine,
-    component: &wasmtime::component::Component,
-) -> Result<(), LoadErrorKind> {
-    let ty = component.component_type();
-    match ty.imports(&engine.wasm).find(|(name, _)| !imports::allowed(name)) {
-        Some((name, _)) => Err(LoadErrorKind::Import(name.to_owned())),
-        None => Ok(()),
     }
 }
 

@@ -3,25 +3,25 @@
 //! Every call runs on a fresh instance with a deadline, a memory limit and a limited size of the answer. The result is
 //! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in this order:
 //! [`Policies`] (the chain in use, which other modules call), `loader` (from a file to a checked policy), `policy` (one
-//! policy and its hooks), `engine` (one call).
+//! policy and its hooks), `engine` (one call), `hook_table` (what a version of the WIT package has to implement).
 //!
-//! The types generated from `wit/` are converted in `convert`; other modules never use them.
+//! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
 
-mod bindings;
 mod cache;
+mod call_state;
 mod chain;
-mod convert;
 mod digest;
 mod engine;
 mod errors;
-mod exports;
 mod hook;
-mod imports;
+mod hook_table;
 mod limits;
 mod loader;
+mod package_versions;
 mod policy;
 mod policy_name;
 mod spec;
+mod v0_1;
 
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use digest::{Digest, DigestError};

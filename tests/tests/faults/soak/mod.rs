@@ -1,9 +1,11 @@
 //! Random schedules: users start and stop labs, other clients interfere, the API server fails, and the service is
-//! killed. At the end all faults and labs are removed; then no object may be left and no operation may be under way.
+//! killed. When all faults are over, the service must answer for every lab as the pure core does for the same record and
+//! pod. Then all labs are stopped; no object may be left and no operation may be under way.
 //!
 //! `SOAK_SEED` repeats a schedule, `SOAK_RUNS` sets their number. Without either, as many run as fit into a minute, at
 //! most 50.
 
+mod pure_core;
 mod run;
 mod schedule;
 

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use kube::api::DeleteParams;
 use serde_json::Value;
-use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::proxy::Rule;
 
+use super::pure_core;
 use super::schedule::{Schedule, Step, USERS};
 use crate::setup::{Setup, eventually, lab, stop};
 
@@ -45,6 +47,7 @@ pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
             rests.then_some(())
         })
         .await;
+        agrees_with_the_core(setup, person, schedule).await;
         stop(&person.client, name).await;
     }
     for person in &people {
@@ -53,6 +56,40 @@ pub(crate) async fn run(setup: &mut Setup, schedule: &Schedule) {
         nothing_is_open(person, seed).await;
     }
     assert!(!setup.service.log().contains("panicked"), "SOAK_SEED={seed}: {}", setup.service.log());
+}
+
+/// Checks that the service answers for a lab at rest as the pure core does: the lab's status, and whether a spawn or a
+/// stop is accepted.
+async fn agrees_with_the_core(setup: &Setup, person: &Person, schedule: &Schedule) {
+    let (name, seed) = (&person.name, schedule.seed);
+    let status = async || {
+        let status = lab(&person.client, name).await["status"].as_str().map(ToOwned::to_owned);
+        let computed = pure_core::lab(setup, name).await;
+        (status.as_deref() == computed.status().map(LabStatus::as_str)).then_some(computed)
+    };
+    let what = format!("SOAK_SEED={seed}: service and core agree on the lab of {name}");
+    let computed = eventually(&what, status).await;
+    // One request for each lab, because the first one changes it.
+    let (answer, expected) = if schedule.asks_for_spawn() {
+        (
+            accepted_or_refused(async || person.client.spawn(name).await).await,
+            pure_core::answer_to_spawn(&computed),
+        )
+    } else {
+        (
+            accepted_or_refused(async || person.client.stop(name).await).await,
+            pure_core::answer_to_stop(&computed),
+        )
+    };
+    assert_eq!(answer, expected, "SOAK_SEED={seed}: {name} is {:?}", computed.phase);
+}
+
+/// The status of the answer, once the service has noticed that its cluster is reachable again.
+async fn accepted_or_refused(request: impl AsyncFn() -> anyhow::Result<Answer>) -> u16 {
+    eventually("an answer other than 503", async || {
+        Some(request().await.unwrap().status).filter(|status| *status != 503)
+    })
+    .await
 }
 
 async fn take(setup: &mut Setup, people: &mut [Person], step: &Step) {

@@ -58,6 +58,11 @@ impl Schedule {
         Self { seed, steps }
     }
 
+    /// Whether a spawn or a stop is requested when the service is compared with the pure core.
+    pub(crate) fn asks_for_spawn(&self) -> bool {
+        self.seed.is_multiple_of(2)
+    }
+
     /// The name of a user; it is different in every run.
     pub(crate) fn user(&self, number: usize) -> String {
         format!("s{}n{number}x", self.seed)

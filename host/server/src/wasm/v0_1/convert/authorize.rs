@@ -1,9 +1,9 @@
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Verdict};
 
 use super::user::{option_entries, user};
-use crate::wasm::bindings::hooks::authorize as wit;
+use crate::wasm::v0_1::bindings::hooks::authorize as wit;
 
-pub(in crate::wasm) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {
+pub(in crate::wasm::v0_1) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {
     let action = match request.action {
         Action::Spawn => wit::Action::Spawn,
         Action::Stop => wit::Action::Stop,
@@ -19,7 +19,7 @@ pub(in crate::wasm) fn authorize_request(request: &AuthorizeRequest) -> wit::Req
     }
 }
 
-pub(in crate::wasm) fn verdict(verdict: wit::Verdict) -> Verdict {
+pub(in crate::wasm::v0_1) fn verdict(verdict: wit::Verdict) -> Verdict {
     match verdict {
         wit::Verdict::Allow => Verdict::Allow,
         wit::Verdict::Deny(message) => Verdict::Deny(message),

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tracing::Level;
 use wasmspawner_core::names::{Fields, Template, TemplateProblem, TemplateScope};
-use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::bindings::{FullPolicy, host, types};
 use super::limits::{Limits, MemoryBudget};
 use super::policy_name::PolicyName;
 
@@ -16,26 +16,6 @@ const RANDOM_BYTES: u32 = 1024;
 const TEMPLATE_BYTES: usize = 64 << 10;
 /// How many bytes of a guest's standard error are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
-/// The WASI interfaces that guests with a standard library may import. They have no effect: they give access to no
-/// file, no network address and no environment variable.
-const INERT: [&str; 6] =
-    ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
-/// The service's own interfaces for policies.
-const OWN: [&str; 2] = ["wasmspawner:policy/host@0.1.0", "wasmspawner:policy/types@0.1.0"];
-
-/// A linker with all interfaces that a policy may import.
-pub(super) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<CallState>> {
-    let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    FullPolicy::add_to_linker::<_, HasSelf<CallState>>(&mut linker, |state| state)?;
-    Ok(linker)
-}
-
-/// True if a policy may import the interface.
-pub(super) fn allowed(import: &str) -> bool {
-    OWN.contains(&import) || INERT.iter().any(|prefix| import.starts_with(prefix))
-}
-
 /// The state of one call. It is made for the call and dropped with it.
 pub(super) struct CallState {
     policy: PolicyName,
@@ -85,6 +65,43 @@ impl CallState {
         }
     }
 
+    /// The policy's configuration, as JSON.
+    pub(super) fn policy_config(&self) -> &str {
+        &self.config
+    }
+
+    /// Writes a line to the service's log, unless the policy has logged enough in this call.
+    pub(super) fn write_log(&mut self, level: Level, message: &str) {
+        match self.log.take(message.len()) {
+            LogDecision::Line => write_line(&self.policy, level, message),
+            LogDecision::LastLine => {
+                tracing::warn!(policy = %self.policy, "the policy logs more than it may in one call; the rest is dropped");
+            }
+            LogDecision::Nothing => {}
+        }
+    }
+
+    /// The time of the call, in milliseconds since the Unix epoch.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// As many random bytes as asked for, up to a limit.
+    #[expect(clippy::unused_self, reason = "every function that a policy imports is a method of the call")]
+    pub(super) fn random_bytes(&self, length: u32) -> Vec<u8> {
+        let mut bytes = vec![0; length.min(RANDOM_BYTES) as usize];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            tracing::error!(%error, "the operating system gives no random bytes");
+            bytes.clear();
+        }
+        bytes
+    }
+
+    /// Expands a template of the policy's operator; the error is for the policy.
+    pub(super) fn expand_template(&self, template: String) -> Result<String, String> {
+        expanded(template, self.lab.as_deref())
+    }
+
     /// The guest's standard error, on one line.
     pub(super) fn stderr(&self) -> String {
         let Some(wasi) = &self.wasi else { return String::new() };
@@ -98,41 +115,6 @@ impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let wasi = self.wasi.get_or_insert_with(Inert::new);
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut wasi.table }
-    }
-}
-
-impl types::Host for CallState {}
-
-impl host::Host for CallState {
-    fn config(&mut self) -> String {
-        self.config.to_string()
-    }
-
-    fn log(&mut self, level: host::Level, message: String) {
-        match self.log.take(message.len()) {
-            LogDecision::Line => write_line(&self.policy, level, &message),
-            LogDecision::LastLine => {
-                tracing::warn!(policy = %self.policy, "the policy logs more than it may in one call; the rest is dropped");
-            }
-            LogDecision::Nothing => {}
-        }
-    }
-
-    fn clock_now(&mut self) -> u64 {
-        self.now_ms
-    }
-
-    fn random(&mut self, length: u32) -> Vec<u8> {
-        let mut bytes = vec![0; length.min(RANDOM_BYTES) as usize];
-        if let Err(error) = getrandom::fill(&mut bytes) {
-            tracing::error!(%error, "the operating system gives no random bytes");
-            bytes.clear();
-        }
-        bytes
-    }
-
-    fn expand(&mut self, template: String) -> Result<String, String> {
-        expanded(template, self.lab.as_deref())
     }
 }
 
@@ -157,12 +139,12 @@ fn template_error(problem: &TemplateProblem) -> String {
     }
 }
 
-fn write_line(policy: &PolicyName, level: host::Level, message: &str) {
+fn write_line(policy: &PolicyName, level: Level, message: &str) {
     match level {
-        host::Level::Debug => tracing::debug!(%policy, message),
-        host::Level::Info => tracing::info!(%policy, message),
-        host::Level::Warn => tracing::warn!(%policy, message),
-        host::Level::Error => tracing::error!(%policy, message),
+        Level::ERROR => tracing::error!(%policy, message),
+        Level::WARN => tracing::warn!(%policy, message),
+        Level::INFO => tracing::info!(%policy, message),
+        _ => tracing::debug!(%policy, message),
     }
 }
 
@@ -240,16 +222,5 @@ mod tests {
             assert!(refused(braces).contains("write"), "{braces}");
         }
         assert!(refused(&"{username}".repeat(10_000)).contains("65536"));
-    }
-
-    #[test]
-    fn only_ours_and_inert_interfaces_may_be_imported() {
-        assert!(allowed("wasmspawner:policy/host@0.1.0"));
-        assert!(allowed("wasi:cli/environment@0.2.6"));
-        for refused in
-            ["wasi:http/outgoing-handler@0.2.0", "wasmspawner:policy/host@0.2.0", "acme:disk/files"]
-        {
-            assert!(!allowed(refused), "{refused}");
-        }
     }
 }

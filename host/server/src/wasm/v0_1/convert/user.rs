@@ -1,8 +1,8 @@
 use wasmspawner_core::policy::{FieldError, Group, HookError, Options, User, Value};
 
-use crate::wasm::bindings::types as wit;
+use crate::wasm::v0_1::bindings::types as wit;
 
-pub(in crate::wasm) fn user(user: &User) -> wit::User {
+pub(in crate::wasm::v0_1) fn user(user: &User) -> wit::User {
     let group = |group: &Group| wit::Group { name: group.name.clone(), gid: group.gid };
     wit::User {
         name: user.name.clone(),
@@ -14,7 +14,7 @@ pub(in crate::wasm) fn user(user: &User) -> wit::User {
     }
 }
 
-pub(in crate::wasm) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
+pub(in crate::wasm::v0_1) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
     let value = |value: &Value| match value {
         Value::Boolean(value) => wit::Value::Boolean(*value),
         Value::Integer(value) => wit::Value::Integer(*value),
@@ -25,7 +25,7 @@ pub(in crate::wasm) fn option_entries(options: &Options) -> Vec<wit::OptionEntry
 }
 
 /// When several entries have the same name, the last one counts.
-pub(in crate::wasm) fn options(entries: Vec<wit::OptionEntry>) -> Options {
+pub(in crate::wasm::v0_1) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     let value = |value| match value {
         wit::Value::Boolean(value) => Value::Boolean(value),
         wit::Value::Integer(value) => Value::Integer(value),
@@ -35,11 +35,11 @@ pub(in crate::wasm) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     entries.into_iter().map(|entry| (entry.name, value(entry.value))).collect()
 }
 
-pub(in crate::wasm) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
+pub(in crate::wasm::v0_1) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
     errors.into_iter().map(|error| FieldError { field: error.field, message: error.message }).collect()
 }
 
-pub(in crate::wasm) fn hook_error(error: wit::Error) -> HookError {
+pub(in crate::wasm::v0_1) fn hook_error(error: wit::Error) -> HookError {
     match error {
         wit::Error::Denied(message) => HookError::Denied(message),
         wit::Error::Invalid(errors) => HookError::Invalid(field_errors(errors)),

@@ -6,10 +6,10 @@ use wasmspawner_core::policy::{
 };
 
 use super::user::{option_entries, user};
-use crate::wasm::bindings::hooks::build_pod as wit;
-use crate::wasm::bindings::types;
+use crate::wasm::v0_1::bindings::hooks::build_pod as wit;
+use crate::wasm::v0_1::bindings::types;
 
-pub(in crate::wasm) fn lab_request(request: &LabRequest) -> wit::Request {
+pub(in crate::wasm::v0_1) fn lab_request(request: &LabRequest) -> wit::Request {
     wit::Request {
         user: user(&request.user),
         server: request.server.clone(),
@@ -17,7 +17,7 @@ pub(in crate::wasm) fn lab_request(request: &LabRequest) -> wit::Request {
     }
 }
 
-pub(in crate::wasm) fn customization(said: wit::Customization) -> Customization {
+pub(in crate::wasm::v0_1) fn customization(said: wit::Customization) -> Customization {
     Customization {
         image: said.image.map(image),
         env: each(said.env, env_var),

@@ -1,4 +1,4 @@
-//! The host's bindings, generated from `wit/`. They are private to the module `wasm`.
+//! The host's bindings for `wasmspawner:policy@0.1.0`, generated from `wit/`.
 
 wasmtime::component::bindgen!({
     path: "../../wit",

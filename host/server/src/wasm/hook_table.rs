@@ -1,0 +1,126 @@
+use futures::future::BoxFuture;
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::quota::{Quota, Usage};
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre, Linker};
+
+use super::call_state::CallState;
+use super::errors::{CallErrorKind, LoadErrorKind};
+
+/// One published version of the WIT package `wasmspawner:policy`, as the service implements it.
+pub(super) struct PackageVersion {
+    /// The version's number, such as `0.1.0`.
+    pub(super) number: &'static str,
+    /// The interfaces that a policy may export.
+    pub(super) interfaces: &'static [&'static str],
+    /// Adds what a policy of this version may import.
+    pub(super) add_imports: fn(&mut Linker<CallState>) -> wasmtime::Result<()>,
+    /// Looks up the hooks that a component of this version exports. An interface that lacks a function, or has one of
+    /// another type, is an error.
+    pub(super) hooks: fn(&InstancePre<CallState>) -> Result<HookTable, LoadErrorKind>,
+}
+
+/// The hooks of one component, in the core's types. Every version of the package fills this table in its own way.
+pub(super) struct HookTable {
+    pub(super) metadata: Box<dyn Metadata>,
+    pub(super) config: Option<Box<dyn Config>>,
+    pub(super) form: Option<Box<dyn FormHook>>,
+    pub(super) quota: Option<Box<dyn QuotaHook>>,
+    pub(super) authorize: Option<Box<dyn Authorize>>,
+    pub(super) build_pod: Option<Box<dyn BuildPod>>,
+}
+
+/// A fresh instance of the component.
+pub(super) struct Guest {
+    pub(super) store: Store<CallState>,
+    pub(super) instance: Instance,
+}
+
+/// The end of a call: the store, for the policy's last words, and the answer. The outer error is the engine's, and the
+/// inner one is what the policy said instead of an answer.
+pub(super) type Ended<T> = (Store<CallState>, wasmtime::Result<Result<T, CallErrorKind>>);
+
+/// A call under way.
+pub(super) type Calling<'a, T> = BoxFuture<'a, Ended<T>>;
+
+/// An exported interface of any kind.
+pub(super) trait Interface: Send + Sync {
+    /// Checks the types of the interface's functions.
+    fn check_types(&self, store: &mut Store<CallState>, instance: &Instance) -> wasmtime::Result<()>;
+}
+
+pub(super) trait Metadata: Interface {
+    fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo>;
+}
+
+pub(super) trait Config: Interface {
+    fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>>;
+}
+
+pub(super) trait FormHook: Interface {
+    fn render<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Form>;
+
+    fn parse<'a>(
+        &'a self,
+        guest: Guest,
+        submission: &'a Options,
+        context: &'a FormContext,
+    ) -> Calling<'a, Options>;
+}
+
+pub(super) trait QuotaHook: Interface {
+    fn limits<'a>(&'a self, guest: Guest, user: &'a User, usage: Usage) -> Calling<'a, Quota>;
+}
+
+pub(super) trait Authorize: Interface {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a AuthorizeRequest) -> Calling<'a, Verdict>;
+}
+
+pub(super) trait BuildPod: Interface {
+    fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization>;
+}
+
+/// How a policy describes itself.
+#[derive(Clone, Default)]
+pub(super) struct PolicyInfo {
+    pub(super) title: String,
+    pub(super) version: String,
+    pub(super) description: String,
+}
+
+impl HookTable {
+    /// The names of the optional interfaces that the component exports.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.optional().into_iter().filter_map(|(name, hook)| hook.is_some().then_some(name)).collect()
+    }
+
+    /// Checks the types of all functions that the component exports.
+    pub(super) fn check_types(
+        &self,
+        store: &mut Store<CallState>,
+        instance: &Instance,
+    ) -> wasmtime::Result<()> {
+        self.metadata.check_types(store, instance)?;
+        for (_, hook) in self.optional() {
+            hook.map(|hook| hook.check_types(store, instance)).transpose()?;
+        }
+        Ok(())
+    }
+
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 5] {
+        let Self { metadata: _, config, form, quota, authorize, build_pod } = self;
+        [
+            ("config", config.as_deref().map(|hook| hook as &dyn Interface)),
+            ("form", form.as_deref().map(|hook| hook as &dyn Interface)),
+            ("quota", quota.as_deref().map(|hook| hook as &dyn Interface)),
+            ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),
+            ("build-pod", build_pod.as_deref().map(|hook| hook as &dyn Interface)),
+        ]
+    }
+}
+
+/// A function of an exported interface has another type than in the package.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct WrongType(pub(super) String);

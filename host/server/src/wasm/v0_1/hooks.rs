@@ -1,0 +1,149 @@
+//! The hooks of a component, called with the core's types.
+
+use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::quota::{Quota, Usage};
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre};
+
+use super::bindings::{hooks, types};
+use super::convert;
+use crate::wasm::call_state::CallState;
+use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
+use crate::wasm::hook_table::{
+    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, Interface, Metadata, PolicyInfo,
+    QuotaHook, WrongType,
+};
+
+/// Looks up the hooks that the component exports.
+pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
+    Ok(HookTable {
+        metadata: Box::new(
+            export(pre, "metadata", hooks::metadata::GuestIndices::new)?.ok_or(LoadErrorKind::NoMetadata)?,
+        ),
+        config: export(pre, "config", hooks::config::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
+        form: export(pre, "form", hooks::form::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
+        quota: export(pre, "quota", hooks::quota::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
+        authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?
+            .map(|hook| Box::new(hook) as _),
+        build_pod: export(pre, "build-pod", hooks::build_pod::GuestIndices::new)?
+            .map(|hook| Box::new(hook) as _),
+    })
+}
+
+fn export<T>(
+    pre: &InstancePre<CallState>,
+    interface: &str,
+    look_up: impl FnOnce(&InstancePre<CallState>) -> wasmtime::Result<T>,
+) -> Result<Option<T>, LoadErrorKind> {
+    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@0.1.0")).is_none() {
+        return Ok(None);
+    }
+    let wrong =
+        |error: wasmtime::Error| LoadErrorKind::Trial(CallErrorKind::Incompatible(format!("{error:#}")));
+    look_up(pre).map(Some).map_err(wrong)
+}
+
+macro_rules! interface {
+    ($($module:ident),*) => {$(
+        impl Interface for hooks::$module::GuestIndices {
+            fn check_types(
+                &self,
+                store: &mut Store<CallState>,
+                instance: &Instance,
+            ) -> wasmtime::Result<()> {
+                self.load(store, instance).map(drop)
+            }
+        }
+    )*};
+}
+
+interface!(metadata, config, form, quota, authorize, build_pod);
+
+/// Calls one function of an interface, and converts the answer with `$convert`.
+macro_rules! call {
+    ($indices:ident, $guest:ident, |$exports:ident, $store:ident| $call:expr, $convert:expr) => {
+        Box::pin(async move {
+            let Guest { store: mut $store, instance } = $guest;
+            let answer = match $indices.load(&mut $store, &instance) {
+                Ok($exports) => $call.await.map($convert),
+                Err(error) => Err(WrongType(format!("{error:#}")).into()),
+            };
+            ($store, answer)
+        })
+    };
+}
+
+impl Metadata for hooks::metadata::GuestIndices {
+    fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo> {
+        call!(self, guest, |exports, store| exports.call_describe(&mut store), |info| {
+            Ok(PolicyInfo { title: info.name, version: info.version, description: info.description })
+        })
+    }
+}
+
+impl Config for hooks::config::GuestIndices {
+    fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>> {
+        call!(self, guest, |exports, store| exports.call_validate(&mut store, config), |answer| {
+            answer.map_err(invalid)
+        })
+    }
+}
+
+impl FormHook for hooks::form::GuestIndices {
+    fn render<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Form> {
+        let context = convert::form_context(context);
+        call!(self, guest, |exports, store| exports.call_render(&mut store, &context), |answer| {
+            answer.map(convert::form).map_err(refusal)
+        })
+    }
+
+    fn parse<'a>(
+        &'a self,
+        guest: Guest,
+        submission: &'a Options,
+        context: &'a FormContext,
+    ) -> Calling<'a, Options> {
+        let submission = convert::option_entries(submission);
+        let context = convert::form_context(context);
+        call!(self, guest, |exports, store| exports.call_parse(&mut store, &submission, &context), |answer| {
+            answer.map(convert::options).map_err(invalid)
+        })
+    }
+}
+
+impl QuotaHook for hooks::quota::GuestIndices {
+    fn limits<'a>(&'a self, guest: Guest, user: &'a User, usage: Usage) -> Calling<'a, Quota> {
+        let user = convert::user(user);
+        let usage = convert::usage(usage);
+        call!(self, guest, |exports, store| exports.call_limits(&mut store, &user, usage), |answer| {
+            answer.map(convert::quota).map_err(refusal)
+        })
+    }
+}
+
+impl Authorize for hooks::authorize::GuestIndices {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a AuthorizeRequest) -> Calling<'a, Verdict> {
+        let request = convert::authorize_request(request);
+        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+            answer.map(convert::verdict).map_err(refusal)
+        })
+    }
+}
+
+impl BuildPod for hooks::build_pod::GuestIndices {
+    fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization> {
+        let request = convert::lab_request(request);
+        call!(self, guest, |exports, store| exports.call_customize(&mut store, &request), |answer| {
+            answer.map(convert::customization).map_err(refusal)
+        })
+    }
+}
+
+fn refusal(error: types::Error) -> CallErrorKind {
+    convert::hook_error(error).into()
+}
+
+fn invalid(errors: Vec<types::FieldError>) -> CallErrorKind {
+    CallErrorKind::invalid(convert::field_errors(errors))
+}

@@ -1,0 +1,131 @@
+//! A policy that was built for a published version of the WIT package works as it did then.
+
+use serde_json::json;
+use wasmspawner::wasm::{Policies, PolicySpec};
+use wasmspawner_core::form::FormContext;
+use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Grants, Group, LabRequest, Options, User, Value};
+use wasmspawner_core::quota::Usage;
+
+use crate::load;
+
+const COMPONENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/published-0.1.0/policy.wasm");
+
+async fn published() -> Policies {
+    let grants = Grants { raw_html: true, ..Grants::default() };
+    let config = json!({"site": "example"});
+    load(vec![PolicySpec { config, grants, ..PolicySpec::new("published", COMPONENT) }]).await
+}
+
+fn ada() -> User {
+    User {
+        name: "ada".into(),
+        uid: Some(1000),
+        gid: Some(100),
+        groups: vec![
+            Group { name: "staff".into(), gid: Some(200) },
+            Group { name: "guests".into(), gid: None },
+        ],
+        email: Some("ada@example.org".into()),
+        display_name: Some("Ada".into()),
+    }
+}
+
+fn options() -> Options {
+    Options::from([
+        ("boolean".into(), Value::Boolean(true)),
+        ("integer".into(), Value::Integer(-3)),
+        ("number".into(), Value::Number(1.5)),
+        ("text".into(), Value::Text("ä".into())),
+    ])
+}
+
+fn form_for(user: User, server: &str) -> FormContext {
+    FormContext { user, server: server.into() }
+}
+
+#[tokio::test]
+async fn its_description() {
+    let loaded = published().await.loaded();
+    assert_eq!(loaded[0].wit_version, "wasmspawner:policy@0.1.0");
+    assert_eq!(loaded[0].title, "published");
+    assert_eq!(loaded[0].hooks, ["config", "form", "quota", "authorize", "build-pod"]);
+}
+
+#[tokio::test]
+async fn its_form() {
+    let policies = published().await;
+    let context = form_for(ada(), "gpu");
+    insta::assert_debug_snapshot!("form", policies.render_form(&context).await.unwrap().unwrap().value);
+    let html = form_for(User { name: "html".into(), ..ada() }, "gpu");
+    insta::assert_debug_snapshot!("html", policies.render_form(&html).await.unwrap().unwrap().value);
+    let parsed = policies.parse_submission(&options(), &context).await.unwrap().unwrap();
+    assert_eq!(parsed.value, options(), "values of every type pass both ways");
+}
+
+#[tokio::test]
+async fn its_limits() {
+    let limits = published().await.limits(&ada(), Usage { labs: 2 }).await.unwrap();
+    insta::assert_debug_snapshot!("limits", limits[0].value);
+}
+
+#[tokio::test]
+async fn its_verdicts() {
+    let policies = published().await;
+    for action in [Action::Spawn, Action::Stop, Action::StartKernel, Action::DaskPool, Action::Scale] {
+        let request = AuthorizeRequest { action, user: ada(), server: "gpu".into(), options: options() };
+        let verdicts = policies.authorize(&request).await.unwrap();
+        insta::assert_debug_snapshot!(format!("verdict_on_{action:?}"), verdicts[0].value);
+    }
+}
+
+#[tokio::test]
+async fn its_pod() {
+    let policies = published().await;
+    let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
+    for server in ["", "spread", "pack"] {
+        let lab = names.resolve(&Username::parse("ada").unwrap(), &ServerName::parse(server).unwrap(), None);
+        let request = LabRequest {
+            user: ada(),
+            server: server.into(),
+            options: options(),
+            fields: Some(lab.unwrap().fields.into()),
+        };
+        let answers = policies.customize(&request).await.unwrap();
+        let customization = &answers[0].customization;
+        if server.is_empty() {
+            insta::assert_debug_snapshot!("pod", customization);
+        } else {
+            insta::assert_debug_snapshot!(format!("affinity_{server}"), customization.affinity);
+        }
+    }
+}
+
+#[tokio::test]
+async fn its_refusals() {
+    let policies = published().await;
+    for name in ["denied", "invalid", "later", "internal"] {
+        let user = User { name: name.into(), ..ada() };
+        let refusal = policies.limits(&user, Usage::default()).await.unwrap_err();
+        insta::assert_debug_snapshot!(format!("refusal_{name}"), refusal.kind);
+    }
+    let context = form_for(User { name: "invalid".into(), ..ada() }, "");
+    let refusal = policies.parse_submission(&options(), &context).await.unwrap_err();
+    insta::assert_debug_snapshot!("refusal_of_a_submission", refusal.kind);
+}
+
+/// The WIT file of a published version, without its comments.
+fn declarations(wit: &str) -> Vec<&str> {
+    wit.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("///")).collect()
+}
+
+#[test]
+fn the_types_of_a_published_version_do_not_change() {
+    let published = include_str!("../../guests/published-0.1.0/wit/policy.wit");
+    let present = include_str!("../../../wit/policy.wit");
+    assert_eq!(
+        declarations(present),
+        declarations(published),
+        "wit/policy.wit has other declarations than the published version; make them in a new version of the package"
+    );
+}
