@@ -37,15 +37,19 @@ pub enum Refusal {
     ShuttingDown,
 }
 
-/// Decides whether a spawn may begin. `slot_free` is true when the service may start one more lab at this moment.
+/// Decides whether a spawn may begin. `record_deleted` is true while the lab's record is being deleted: until it is
+/// gone, no new one can be written. `slot_free` is true when the service may start one more lab at this moment.
 ///
 /// A failed lab does not prevent a spawn: its record and its remaining objects are replaced (SQR-066). Neither does a
 /// stopped lab whose objects are still being deleted: the spawn waits until they are gone.
-pub fn admit_spawn(lab: &Lab, slot_free: bool) -> Result<Admission, Refusal> {
+pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<Admission, Refusal> {
     match lab.phase {
         Phase::Running(_) => Err(Refusal::LabExists),
         Phase::Starting(_) => Err(Refusal::SpawnInProgress),
         Phase::Stopping(_) => Err(Refusal::StopInProgress),
+        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if record_deleted => {
+            Err(Refusal::StopInProgress)
+        }
         Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if !slot_free => Err(Refusal::TooManySpawns),
         Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) => Ok(Admission::Begin),
     }

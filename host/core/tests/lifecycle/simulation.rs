@@ -81,7 +81,7 @@ impl Simulation {
     pub(crate) fn act(&mut self, act: &Act) {
         match act {
             Act::Spawn => {
-                if let Ok(Admission::Begin) = admit_spawn(&self.lab, true) {
+                if let Ok(Admission::Begin) = admit_spawn(&self.lab, false, true) {
                     let operation = self.operation(OperationKind::Spawn);
                     (self.stopped, self.was_ready) = (false, false);
                     self.on_event(Event::SpawnAccepted(operation));

@@ -20,20 +20,27 @@ struct Record {
     status: Option<SpawnStatus>,
 }
 
+/// A lab, and whether its record is being deleted.
+pub(crate) struct CoreLab {
+    pub(crate) lab: Lab,
+    pub(crate) record_deleted: bool,
+}
+
 /// The user's lab. Without a record there is none.
-pub(crate) async fn lab(setup: &Setup, user: &str) -> Lab {
+pub(crate) async fn lab(setup: &Setup, user: &str) -> CoreLab {
     let Some(record) = setup.records().get_opt(&format!("lab-{user}")).await.unwrap() else {
-        return Lab::absent(LIMITS);
+        return CoreLab { lab: Lab::absent(LIMITS), record_deleted: false };
     };
     let uid = record.metadata.uid.clone();
-    let deleting = record.metadata.deletion_timestamp.is_some();
+    let record_deleted = record.metadata.deletion_timestamp.is_some();
     let Record { spec, status } = serde_json::from_value(record.data).unwrap();
     let (observed, now) = (observe(setup, user, uid, status.as_ref()).await, Timestamp::now());
     let seen = !observed.pod.is_missing();
-    let recovered = recover(&spec, status.as_ref(), deleting, &observed, seen, LIMITS, JobId::nil(), now);
+    let recovered =
+        recover(&spec, status.as_ref(), record_deleted, &observed, seen, LIMITS, JobId::nil(), now);
     let mut lab = recovered.lab;
     lab.step(Event::Observed(Box::new(observed)), RestartPolicy::default(), now);
-    lab
+    CoreLab { lab, record_deleted }
 }
 
 /// The lab's pod. Its other objects decide neither the lab's status nor which requests are accepted.
@@ -52,14 +59,16 @@ async fn observe(setup: &Setup, user: &str, uid: Option<String>, status: Option<
     }
 }
 
-/// The HTTP status with which the service answers a spawn of a lab in this state.
-pub(crate) fn answer_to_spawn(lab: &Lab) -> u16 {
-    answer(admit_spawn(lab, true), 303)
-}
+impl CoreLab {
+    /// The HTTP status with which the service answers a spawn.
+    pub(crate) fn answer_to_spawn(&self) -> u16 {
+        answer(admit_spawn(&self.lab, self.record_deleted, true), 303)
+    }
 
-/// The HTTP status with which the service answers a stop of a lab in this state.
-pub(crate) fn answer_to_stop(lab: &Lab) -> u16 {
-    answer(admit_stop(lab), 202)
+    /// The HTTP status with which the service answers a stop.
+    pub(crate) fn answer_to_stop(&self) -> u16 {
+        answer(admit_stop(&self.lab), 202)
+    }
 }
 
 fn answer(decision: Result<Admission, Refusal>, accepted: u16) -> u16 {

@@ -29,10 +29,8 @@ impl Driver {
             return Err(Refusal::ShuttingDown.into());
         }
         let slot = Arc::clone(&self.context.spawn_slots).try_acquire_owned().ok();
-        admit_spawn(&self.lab, slot.is_some())?;
-        if self.record.as_ref().is_some_and(|record| record.deleting) {
-            return Err(Refusal::StopInProgress.into());
-        }
+        let record_deleted = self.record.as_ref().is_some_and(|record| record.deleting);
+        admit_spawn(&self.lab, record_deleted, slot.is_some())?;
         let operation = self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let place = Place::of(&approved.names);
         let remains = self.remains_beside(&place);
