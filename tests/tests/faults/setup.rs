@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wasmspawner_core::labels::SPAWN_LABEL;
+use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
@@ -26,17 +27,6 @@ use crate::BINARY;
 
 /// Time limit of everything that a test waits for.
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
-
-/// The objects that a lab may have in its namespace: API group and kind.
-const OBJECTS: [(&str, &str); 7] = [
-    ("", "ConfigMap"),
-    ("", "Secret"),
-    ("", "ServiceAccount"),
-    ("", "ResourceQuota"),
-    ("", "LimitRange"),
-    ("", "Pod"),
-    ("networking.k8s.io", "NetworkPolicy"),
-];
 
 /// The node that runs the pods.
 const NODE: &str = "wasmspawner-faults";
@@ -136,9 +126,9 @@ impl Setup {
         let records = self.records().list(&ListParams::default()).await.unwrap();
         let mut left: Vec<String> =
             records.into_iter().map(|record| name("Spawn", record.metadata.name)).collect();
-        for kind in OBJECTS {
-            let objects = self.objects(None, kind).await.into_iter();
-            left.extend(objects.map(|object| name(&format!("{kind:?} in"), object.metadata.namespace)));
+        for kind in kinds() {
+            let objects = self.objects(None, &kind).await.into_iter();
+            left.extend(objects.map(|object| name(&format!("{} in", kind.kind), object.metadata.namespace)));
         }
         if !self.retains {
             let namespaces = self.namespaces().list(&ListParams::default()).await.unwrap();
@@ -169,21 +159,29 @@ impl Setup {
     pub(crate) async fn count_objects(&self, user: &str) -> usize {
         let namespace = self.namespace_of(user);
         let mut objects = 1;
-        for kind in OBJECTS {
-            objects += self.objects(Some(&namespace), kind).await.len();
+        for kind in kinds() {
+            objects += self.objects(Some(&namespace), &kind).await.len();
         }
         objects
     }
 
     /// The objects of a kind that belong to labs.
-    async fn objects(&self, namespace: Option<&str>, (group, kind): (&str, &str)) -> Vec<DynamicObject> {
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    async fn objects(&self, namespace: Option<&str>, kind: &ApiResource) -> Vec<DynamicObject> {
         let api: Api<DynamicObject> = match namespace {
-            Some(namespace) => Api::namespaced_with(self.cluster.clone(), namespace, &kind),
-            None => Api::all_with(self.cluster.clone(), &kind),
+            Some(namespace) => Api::namespaced_with(self.cluster.clone(), namespace, kind),
+            None => Api::all_with(self.cluster.clone(), kind),
         };
         api.list(&ListParams::default().labels(SPAWN_LABEL)).await.unwrap().items
     }
+}
+
+/// The kinds of objects that a lab may have in its namespace.
+fn kinds() -> impl Iterator<Item = ApiResource> {
+    let of = |kind: &ObjectKind| {
+        let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
+        ApiResource::from_gvk_with_plural(&gvk, kind.plural)
+    };
+    KINDS_DELETED_BY_LABEL.iter().map(of).chain([ApiResource::erase::<Pod>(&())])
 }
 
 async fn make<K>(api: Api<K>, object: Value)

@@ -25,7 +25,7 @@ mod volume;
 
 pub use lab_container::PORT_NAME;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
-pub use objects::{LabObject, LabObjects};
+pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 
 use crate::policy::ValidatedSpawn;
 

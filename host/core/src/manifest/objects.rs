@@ -1,5 +1,6 @@
 use std::fmt;
 
+use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{
     ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, ServiceAccount,
 };
@@ -81,83 +82,100 @@ impl fmt::Debug for LabObjects {
     }
 }
 
-/// One object of a lab.
-#[derive(Clone, PartialEq)]
-pub enum LabObject {
-    /// The lab's own namespace; see [`LabObjects::first`].
-    Namespace(Namespace),
-    /// A retained namespace, which others may have created; see [`LabObjects::first`]. It is created if it does not
-    /// exist, and never changed.
-    RetainedNamespace(Namespace),
-    /// The lab's service account.
-    ServiceAccount(ServiceAccount),
-    /// The environment, or the files for `/etc/passwd` and `/etc/group`.
-    ConfigMap(ConfigMap),
-    /// The lab's Secret, or the registry credential.
-    Secret(Secret),
-    /// A volume claim. It is created if it does not exist, and never changed.
-    PersistentVolumeClaim(Box<PersistentVolumeClaim>),
-    /// The user's limits on resources.
-    ResourceQuota(ResourceQuota),
-    /// Default resources for containers that set none.
-    LimitRange(LimitRange),
-    /// The allowed network traffic.
-    NetworkPolicy(NetworkPolicy),
-    /// The pod; see [`LabObjects::last`].
-    Pod(Box<Pod>),
+/// Defines [`LabObject`], with the kind of each variant.
+macro_rules! lab_object {
+    ($($(#[$doc:meta])* $variant:ident($object:ty): $kind:ident,)*) => {
+        /// One object of a lab.
+        #[derive(Clone, PartialEq)]
+        pub enum LabObject {
+            $($(#[$doc])* $variant($object),)*
+        }
+
+        impl LabObject {
+            /// The object's kind, as Kubernetes writes it.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => <$kind as Resource>::KIND,)*
+                }
+            }
+
+            /// The object's metadata.
+            pub fn metadata(&self) -> &ObjectMeta {
+                match self {
+                    $(Self::$variant(object) => &object.metadata,)*
+                }
+            }
+
+            /// The object as JSON with `apiVersion` and `kind`, secrets included.
+            pub fn to_value(&self) -> Value {
+                let value = match self {
+                    $(Self::$variant(object) => serde_json::to_value(object),)*
+                };
+                // Serializing cannot fail, because all keys of these types are strings.
+                value.unwrap_or_default()
+            }
+        }
+    };
 }
 
+lab_object! {
+    /// The lab's own namespace; see [`LabObjects::first`].
+    Namespace(Namespace): Namespace,
+    /// A retained namespace, which others may have created; see [`LabObjects::first`]. It is created if it does not
+    /// exist, and never changed.
+    RetainedNamespace(Namespace): Namespace,
+    /// The lab's service account.
+    ServiceAccount(ServiceAccount): ServiceAccount,
+    /// The environment, or the files for `/etc/passwd` and `/etc/group`.
+    ConfigMap(ConfigMap): ConfigMap,
+    /// The lab's Secret, or the registry credential.
+    Secret(Secret): Secret,
+    /// A volume claim. It is created if it does not exist, and never changed.
+    PersistentVolumeClaim(Box<PersistentVolumeClaim>): PersistentVolumeClaim,
+    /// The user's limits on resources.
+    ResourceQuota(ResourceQuota): ResourceQuota,
+    /// Default resources for containers that set none.
+    LimitRange(LimitRange): LimitRange,
+    /// The allowed network traffic.
+    NetworkPolicy(NetworkPolicy): NetworkPolicy,
+    /// The pod; see [`LabObjects::last`].
+    Pod(Box<Pod>): Pod,
+}
+
+/// A kind of objects in a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectKind {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The version of the API group.
+    pub version: &'static str,
+    /// The kind, such as `ConfigMap`.
+    pub kind: &'static str,
+    /// The kind's name in URLs and permissions, such as `configmaps`.
+    pub plural: &'static str,
+}
+
+impl ObjectKind {
+    const fn of<K: Resource>() -> Self {
+        Self { group: K::GROUP, version: K::VERSION, kind: K::KIND, plural: K::URL_PATH_SEGMENT }
+    }
+}
+
+/// The kinds whose objects are deleted by the lab's label where the namespace is retained: all but the pod, which is
+/// deleted first, and the volume claims, which outlive the lab.
+pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
+    ObjectKind::of::<ConfigMap>(),
+    ObjectKind::of::<Secret>(),
+    ObjectKind::of::<ServiceAccount>(),
+    ObjectKind::of::<ResourceQuota>(),
+    ObjectKind::of::<LimitRange>(),
+    ObjectKind::of::<NetworkPolicy>(),
+];
+
 impl LabObject {
-    /// The object's kind, as Kubernetes writes it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Namespace(_) | Self::RetainedNamespace(_) => "Namespace",
-            Self::ServiceAccount(_) => "ServiceAccount",
-            Self::ConfigMap(_) => "ConfigMap",
-            Self::Secret(_) => "Secret",
-            Self::PersistentVolumeClaim(_) => "PersistentVolumeClaim",
-            Self::ResourceQuota(_) => "ResourceQuota",
-            Self::LimitRange(_) => "LimitRange",
-            Self::NetworkPolicy(_) => "NetworkPolicy",
-            Self::Pod(_) => "Pod",
-        }
-    }
-
-    /// The object's metadata.
-    pub fn metadata(&self) -> &ObjectMeta {
-        match self {
-            Self::Namespace(object) | Self::RetainedNamespace(object) => &object.metadata,
-            Self::ServiceAccount(object) => &object.metadata,
-            Self::ConfigMap(object) => &object.metadata,
-            Self::Secret(object) => &object.metadata,
-            Self::PersistentVolumeClaim(object) => &object.metadata,
-            Self::ResourceQuota(object) => &object.metadata,
-            Self::LimitRange(object) => &object.metadata,
-            Self::NetworkPolicy(object) => &object.metadata,
-            Self::Pod(object) => &object.metadata,
-        }
-    }
-
     /// The object's name.
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
-    }
-
-    /// The object as JSON with `apiVersion` and `kind`, secrets included.
-    pub fn to_value(&self) -> Value {
-        let value = match self {
-            Self::Namespace(object) | Self::RetainedNamespace(object) => serde_json::to_value(object),
-            Self::ServiceAccount(object) => serde_json::to_value(object),
-            Self::ConfigMap(object) => serde_json::to_value(object),
-            Self::Secret(object) => serde_json::to_value(object),
-            Self::PersistentVolumeClaim(object) => serde_json::to_value(object),
-            Self::ResourceQuota(object) => serde_json::to_value(object),
-            Self::LimitRange(object) => serde_json::to_value(object),
-            Self::NetworkPolicy(object) => serde_json::to_value(object),
-            Self::Pod(object) => serde_json::to_value(object),
-        };
-        // Serializing cannot fail, because all keys of these types are strings.
-        value.unwrap_or_default()
     }
 
     /// The object as JSON with secret values replaced, so that it may be shown.

@@ -1,8 +1,13 @@
 //! The rules of the pod configuration, with one test each.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::manifest::{LabObject, lab_key, service_selector, spawn_selector};
+use wasmspawner_core::manifest::{
+    KINDS_DELETED_BY_LABEL, LabObject, lab_key, service_selector, spawn_selector,
+};
 use wasmspawner_core::names::{LabelValue, Username};
 use wasmspawner_core::policy::compose::Source;
 
@@ -54,7 +59,7 @@ fn later_layers_of_the_environment_win() {
 }
 
 #[test]
-fn the_ledger_knows_who_won_and_who_lost() {
+fn provenance_names_the_policies_that_won_and_those_that_lost() {
     let provenance = Case::read(LAYERS).compose().unwrap().provenance;
     let policy = |name: &str| Source::Policy(name.to_owned());
     for (field, source) in [
@@ -79,7 +84,7 @@ fn the_ledger_knows_who_won_and_who_lost() {
 }
 
 #[test]
-fn the_ledger_knows_whose_limit_holds() {
+fn provenance_names_the_policy_whose_limit_holds() {
     let provenance =
         Case::read(include_str!("../golden/manifest/quotas.case.yaml")).compose().unwrap().provenance;
     for (field, policy) in [
@@ -262,4 +267,37 @@ fn the_same_lab_has_the_same_digest() {
     assert_eq!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1'}"));
     assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:2'}"));
     assert_ne!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1', env: {A: b}}"));
+}
+
+/// Without this, an object of a new kind would be created and never deleted, or not be permitted at all.
+#[test]
+fn every_kind_of_object_is_deleted_and_permitted() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut kinds = BTreeSet::new();
+    for entry in std::fs::read_dir(folder.join("tests/golden/manifest")).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.to_string_lossy().ends_with(".case.yaml") {
+            continue;
+        }
+        let objects = Case::read(&std::fs::read_to_string(&path).unwrap()).objects();
+        kinds.extend(objects.in_order().map(|object| object.kind()));
+    }
+    let deleted: BTreeSet<&str> = KINDS_DELETED_BY_LABEL.iter().map(|kind| kind.kind).collect();
+    kinds.retain(|kind| !matches!(*kind, "Namespace" | "Pod" | "PersistentVolumeClaim"));
+    assert_eq!(kinds, deleted, "left: kinds of the golden files; right: KINDS_DELETED_BY_LABEL");
+
+    let permissions = std::fs::read_to_string(folder.join("../../deploy/permissions.yaml")).unwrap();
+    let role: serde_json::Value =
+        serde_saphyr::from_str(permissions.split("\n---\n").next().unwrap()).unwrap();
+    let has = |rule: &serde_json::Value, key: &str, value: &str| {
+        rule[key].as_array().unwrap().iter().any(|item| item == value)
+    };
+    for kind in KINDS_DELETED_BY_LABEL {
+        let permitted = role["rules"].as_array().unwrap().iter().any(|rule| {
+            has(rule, "apiGroups", kind.group)
+                && has(rule, "resources", kind.plural)
+                && ["create", "patch", "deletecollection"].iter().all(|verb| has(rule, "verbs", verb))
+        });
+        assert!(permitted, "deploy/permissions.yaml: create, patch and deletecollection of {}", kind.plural);
+    }
 }

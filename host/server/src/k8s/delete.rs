@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{
-    ConfigMap, LimitRange, Namespace, Pod, ResourceQuota, Secret, ServiceAccount,
-};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{Api, DeleteParams, ListParams, Preconditions};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
+use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
 use super::apply::belongs_to;
@@ -96,28 +95,25 @@ impl Deleter {
         selector: &str,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
-        tokio::try_join!(
-            self.all::<ConfigMap>(namespace, selector, within),
-            self.all::<Secret>(namespace, selector, within),
-            self.all::<ServiceAccount>(namespace, selector, within),
-            self.all::<ResourceQuota>(namespace, selector, within),
-            self.all::<LimitRange>(namespace, selector, within),
-            self.all::<NetworkPolicy>(namespace, selector, within),
-        )?;
+        let each = KINDS_DELETED_BY_LABEL.iter().map(|kind| self.all(kind, namespace, selector, within));
+        try_join_all(each).await?;
         Ok(Deletion::Gone)
     }
 
-    async fn all<K>(&self, namespace: &str, selector: &str, within: Duration) -> Result<(), KubernetesError>
-    where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + DeserializeOwned
-            + std::fmt::Debug,
-    {
-        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+    async fn all(
+        &self,
+        kind: &ObjectKind,
+        namespace: &str,
+        selector: &str,
+        within: Duration,
+    ) -> Result<(), KubernetesError> {
+        let ObjectKind { group, version, kind, plural } = kind;
+        let resource =
+            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let (how, which) = (DeleteParams::background(), ListParams::default().labels(selector));
-        let action = format!("delete each {} of the lab in {namespace}", K::kind(&()));
+        let action = format!("delete each {kind} of the lab in {namespace}");
         retrying(&retry_policy, &action, || api.delete_collection(&how, &which)).await.map(drop)
     }
 
