@@ -10,9 +10,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::stage::Stage;
+
+use super::outcome::{HubCheck, SpawnOutcome};
 
 /// All metrics of the service. Clones share the numbers; counting never waits.
 ///
@@ -36,54 +38,6 @@ pub struct Metrics {
     history: Gauge,
     watches: Family<WatchLabel, Gauge>,
     http: Family<HttpLabels, Counter>,
-}
-
-/// How a spawn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpawnOutcome {
-    /// The lab is ready.
-    Complete,
-    /// The spawn failed, and the user is not at fault.
-    Failed,
-    /// The spawn failed, and the user is at fault; for example, a policy refused it.
-    Denied,
-    /// The spawn was stopped before the lab was ready.
-    Cancelled,
-}
-
-impl SpawnOutcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Denied => "denied",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// The result of comparing the labs with the servers that the Hub knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HubCheck {
-    /// The comparison succeeded.
-    Compared,
-    /// So many labs look forgotten that the comparison is not trusted.
-    ImplausibleResult,
-    /// The Hub did not answer, or its list was not complete.
-    NoAnswer,
-    /// The Hub does not accept the token, or a setting is wrong.
-    Refused,
-}
-
-impl HubCheck {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Compared => "compared",
-            Self::ImplausibleResult => "withheld",
-            Self::NoAnswer => "no_answer",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -137,69 +91,90 @@ struct HttpLabels {
     status: u16,
 }
 
+/// Registers metrics while they are made, so that none is counted and never shown.
+struct Registration(Registry);
+
+impl Registration {
+    fn metric<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    /// A metric in seconds, which its name will say.
+    fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
+        metric
+    }
+}
+
 impl Metrics {
     /// Metrics with all numbers at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("wasmspawner");
-        let stages = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
+        let mut register = Registration(Registry::with_prefix("wasmspawner"));
+        let stage_seconds = Family::new_with_constructor(stage_histogram as fn() -> Histogram);
         let policy_seconds = Family::new_with_constructor(call_histogram as fn() -> Histogram);
-        let (spawns, labs, kubernetes, policy_calls, sse_readers, http) = Default::default();
-        let (restarts, panics, orphans, history) = <(Counter, Counter, Gauge, Gauge)>::default();
-        let (forgotten, forgotten_stopped) = <(Gauge, Counter)>::default();
-        let hub_checks = Family::<HubCheckLabel, Counter>::default();
-        let watches = Family::<WatchLabel, Gauge>::default();
-        registry.register("spawns", "Spawns that ended, by how", Family::clone(&spawns));
-        registry.register_with_unit(
-            "stage",
-            "Time labs spent in a stage",
-            Unit::Seconds,
-            Family::clone(&stages),
-        );
-        registry.register("labs", "Labs, by status", Family::clone(&labs));
-        registry.register(
-            "kubernetes_requests",
-            "Requests to the Kubernetes API, by verb and class of the answer",
-            Family::clone(&kubernetes),
-        );
-        registry.register("policy_calls", "Calls of policy hooks, by result", Family::clone(&policy_calls));
-        let help = "Time policy hooks took";
-        registry.register_with_unit("policy_call", help, Unit::Seconds, Family::clone(&policy_seconds));
-        registry.register("sse_readers", "Open event streams", Gauge::clone(&sse_readers));
-        let help = "Restarts of running labs' containers, by the kubelet";
-        registry.register("lab_restarts", help, Counter::clone(&restarts));
-        let help = "Panics of tasks that work for one lab; the lab is taken over from its record";
-        registry.register("driver_panics", help, Counter::clone(&panics));
-        let help = "Objects with this service's labels that belong to no lab";
-        registry.register("orphans", help, Gauge::clone(&orphans));
-        let help = "Labs that JupyterHub does not know, at the last comparison";
-        registry.register("forgotten_labs", help, Gauge::clone(&forgotten));
-        let help = "Labs that were stopped because JupyterHub did not know them for long enough";
-        registry.register("forgotten_labs_stopped", help, Counter::clone(&forgotten_stopped));
-        let help = "Comparisons of the labs with JupyterHub's servers, by what came of them";
-        registry.register("hub_checks", help, Family::clone(&hub_checks));
-        let help = "Records of operations in the history, at most limits.history_operations";
-        registry.register("history_operations", help, Gauge::clone(&history));
-        let help = "Time since a watch of the Kubernetes API last brought something";
-        registry.register_with_unit("watch_silence", help, Unit::Seconds, Family::clone(&watches));
-        registry.register("http_requests", "Requests answered, by route and status", Family::clone(&http));
         Self {
-            registry: Arc::new(registry),
-            spawns,
-            stages,
-            labs,
-            kubernetes,
-            policy_calls,
-            policy_seconds,
-            sse_readers,
-            restarts,
-            panics,
-            orphans,
-            forgotten,
-            forgotten_stopped,
-            hub_checks,
-            history,
-            watches,
-            http,
+            spawns: register.metric("spawns", "Spawns that ended, by how", Family::default()),
+            stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
+            labs: register.metric("labs", "Labs, by status", Family::default()),
+            kubernetes: register.metric(
+                "kubernetes_requests",
+                "Requests to the Kubernetes API, by verb and class of the answer",
+                Family::default(),
+            ),
+            policy_calls: register.metric(
+                "policy_calls",
+                "Calls of policy hooks, by result",
+                Family::default(),
+            ),
+            policy_seconds: register.seconds("policy_call", "Time policy hooks took", policy_seconds),
+            sse_readers: register.metric("sse_readers", "Open event streams", Gauge::default()),
+            restarts: register.metric(
+                "lab_restarts",
+                "Restarts of running labs' containers, by the kubelet",
+                Counter::default(),
+            ),
+            panics: register.metric(
+                "driver_panics",
+                "Panics of tasks that work for one lab; the lab is taken over from its record",
+                Counter::default(),
+            ),
+            orphans: register.metric(
+                "orphans",
+                "Objects with this service's labels that belong to no lab",
+                Gauge::default(),
+            ),
+            forgotten: register.metric(
+                "forgotten_labs",
+                "Labs that JupyterHub does not know, at the last comparison",
+                Gauge::default(),
+            ),
+            forgotten_stopped: register.metric(
+                "forgotten_labs_stopped",
+                "Labs that were stopped because JupyterHub did not know them for long enough",
+                Counter::default(),
+            ),
+            hub_checks: register.metric(
+                "hub_checks",
+                "Comparisons of the labs with JupyterHub's servers, by what came of them",
+                Family::default(),
+            ),
+            history: register.metric(
+                "history_operations",
+                "Records of operations in the history, at most limits.history_operations",
+                Gauge::default(),
+            ),
+            watches: register.seconds(
+                "watch_silence",
+                "Time since a watch of the Kubernetes API last brought something",
+                Family::default(),
+            ),
+            http: register.metric(
+                "http_requests",
+                "Requests answered, by route and status",
+                Family::default(),
+            ),
+            registry: Arc::new(register.0),
         }
     }
 

@@ -2,8 +2,10 @@
 
 mod log;
 mod metrics;
+mod outcome;
 mod writer;
 
 pub use log::{LogError, init, init_tool, lab_span};
-pub use metrics::{HubCheck, Metrics, SpawnOutcome, SseReader};
+pub use metrics::{Metrics, SseReader};
+pub use outcome::{HubCheck, SpawnOutcome};
 pub use writer::LastLines;

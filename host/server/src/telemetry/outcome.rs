@@ -1,0 +1,47 @@
+/// How a spawn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpawnOutcome {
+    /// The lab is ready.
+    Complete,
+    /// The spawn failed, and the user is not at fault.
+    Failed,
+    /// The spawn failed, and the user is at fault; for example, a policy refused it.
+    Denied,
+    /// The spawn was stopped before the lab was ready.
+    Cancelled,
+}
+
+impl SpawnOutcome {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The result of comparing the labs with the servers that the Hub knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HubCheck {
+    /// The comparison succeeded.
+    Compared,
+    /// So many labs look forgotten that the comparison is not trusted.
+    ImplausibleResult,
+    /// The Hub did not answer, or its list was not complete.
+    NoAnswer,
+    /// The Hub does not accept the token, or a setting is wrong.
+    Refused,
+}
+
+impl HubCheck {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Compared => "compared",
+            Self::ImplausibleResult => "withheld",
+            Self::NoAnswer => "no_answer",
+            Self::Refused => "refused",
+        }
+    }
+}
