@@ -17,7 +17,7 @@ fn maps(server: &ApiServer) -> Api<ConfigMap> {
 }
 
 #[tokio::test]
-async fn a_restart_keeps_objects_and_moves_on() {
+async fn a_restart_keeps_objects_and_continues_resource_versions() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("state");
     let server = ApiServer::open(Options::persistent(&state)).unwrap();
@@ -50,7 +50,7 @@ async fn reopen(state: &Path) -> ApiServer {
 }
 
 #[tokio::test]
-async fn a_state_directory_has_one_user() {
+async fn a_second_server_with_the_same_state_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let _server = ApiServer::open(Options::persistent(directory.path())).unwrap();
     let error = ApiServer::open(Options::persistent(directory.path())).err().unwrap();
@@ -58,7 +58,7 @@ async fn a_state_directory_has_one_user() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_is_gone() {
+async fn a_watch_from_before_the_window_is_gone() {
     let server = ApiServer::open(Options { watch_window: 4, ..Options::default() }).unwrap();
     let maps = maps(&server);
     let start = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -82,7 +82,7 @@ async fn what_is_forgotten_is_gone() {
 }
 
 #[tokio::test]
-async fn a_listener_wants_a_token() {
+async fn a_listener_refuses_requests_without_the_token() {
     let server = ApiServer::open(Options::default()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

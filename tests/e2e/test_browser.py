@@ -117,7 +117,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
 
 
 @pytest.mark.parametrize("browser", ["dark"], indirect=True)
-def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
+def test_the_form_is_readable_in_dark_mode_and_on_a_phone(world, browser, screenshots):
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     )
@@ -133,7 +133,7 @@ def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
     assert wide <= 0, "the form is wider than a phone"
 
 
-def test_a_failing_lab_is_explained(world, browser, screenshots):
+def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
     log_in(browser, world, "emmy")
     broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
     browser.execute_script("arguments[0].click()", broken)

@@ -56,14 +56,14 @@ fn config(service: &Service) -> String {
 }
 
 #[test]
-fn check_says_that_a_good_site_is_good() {
+fn check_accepts_a_valid_configuration() {
     let site = site(|_| {});
     let said = run(&["check", "--config", &config(&site)]).ok();
     assert!(said.contains("default") && said.contains("build-pod"), "{said}");
 }
 
 #[test]
-fn check_names_everything_that_is_wrong() {
+fn check_reports_all_errors() {
     let fail = |change: fn(&mut Value)| {
         let answer = run(&["check", "--config", &config(&site(change))]);
         assert_ne!(answer.code, 0, "{}", answer.stdout);
@@ -178,7 +178,7 @@ fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Ended {
 }
 
 #[test]
-fn a_service_that_is_not_there_is_said_to_be_so() {
+fn the_error_about_an_unreachable_service_names_its_address() {
     let answer = run(&["labs", "--url", "http://127.0.0.1:9/spawner/v1", "--token", "x", "list"]);
     assert_ne!(answer.code, 0);
     assert!(answer.stderr.contains("127.0.0.1:9"), "{}", answer.stderr);
@@ -186,7 +186,7 @@ fn a_service_that_is_not_there_is_said_to_be_so() {
 }
 
 #[test]
-fn a_tool_that_is_used_wrongly_says_how() {
+fn every_command_has_help_and_a_wrong_argument_is_named() {
     let help = run(&["--help"]).ok();
     for command in ["serve", "check", "render", "labs", "token", "schema", "names"] {
         assert!(help.contains(command), "{command} is not in:\n{help}");

@@ -25,7 +25,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 const NODE: &str = "wasmspawner-test";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labs_live_on_a_kubernetes() {
+async fn labs_start_and_stop_on_a_real_kubernetes() {
     let Some(cluster) = Cluster::enter("wasmspawner").await.unwrap() else { return println!("{SKIPPED}") };
     if cluster.has_nodes().await.unwrap() {
         println!("skipped: the cluster has nodes, and a scheduler that does not know ours");

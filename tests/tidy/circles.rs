@@ -29,7 +29,7 @@ struct Module {
 }
 
 #[test]
-fn imports_go_in_no_circle() {
+fn imports_have_no_cycles() {
     let mut offences = Vec::new();
     for source in CRATES {
         let modules = modules(source);
@@ -197,7 +197,7 @@ fn reach<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>, from: N) -> BTreeSet<N>
 }
 
 #[test]
-fn a_circle_is_found_through_what_is_passed_on() {
+fn a_cycle_through_re_exports_is_found() {
     let file = |path: &str, text: &str| Text { path: format!("c/{path}"), text: text.to_owned() };
     let read = |files: [Text; 4]| -> BTreeMap<ModulePath, Module> {
         files.iter().map(|file| module("c/", file)).collect()

@@ -24,7 +24,7 @@ fn files_stay_short() {
 }
 
 #[test]
-fn most_files_are_far_shorter() {
+fn half_of_all_files_have_at_most_120_lines() {
     let mut lengths: Vec<usize> = code().iter().map(|file| file.text.lines().count()).collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
@@ -35,7 +35,7 @@ fn most_files_are_far_shorter() {
 }
 
 #[test]
-fn a_file_is_named_after_what_it_holds() {
+fn file_names_are_not_vague() {
     const VAGUE_NAMES: [&str; 10] =
         ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "shared", "stuff"];
     let offences: Vec<String> =
@@ -44,7 +44,7 @@ fn a_file_is_named_after_what_it_holds() {
 }
 
 #[test]
-fn every_module_says_what_it_is() {
+fn every_entry_file_starts_with_a_module_doc() {
     let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
@@ -55,7 +55,7 @@ fn every_module_says_what_it_is() {
 }
 
 #[test]
-fn the_readme_has_the_commands() {
+fn the_readme_names_the_commands() {
     let readme = read("README.md");
     let offences: Vec<String> = ["make run", "make serve"]
         .into_iter()
@@ -66,7 +66,7 @@ fn the_readme_has_the_commands() {
 }
 
 #[test]
-fn the_top_level_is_the_owners() {
+fn the_top_level_has_only_listed_entries() {
     const DECIDED: [&str; 8] =
         ["Cargo.toml", "host", "wit", "plugins", "sdk", "deploy", "tests", "README.md"];
     const WANTED_BY_TOOLS: [&str; 8] = [

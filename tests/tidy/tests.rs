@@ -22,7 +22,7 @@ const MAY_SLEEP: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn tests_wait_for_what_they_need() {
+fn tests_do_not_sleep() {
     const SLEEPS: [&str; 3] = ["thread::sleep(", "time::sleep(", "time.sleep("];
     let mut offences = Vec::new();
     for file in texts().iter().filter(|file| file.is(".rs") || file.is(".py")) {
@@ -46,7 +46,7 @@ fn tests_wait_for_what_they_need() {
 }
 
 #[test]
-fn nobody_is_excused_who_is_gone() {
+fn every_exception_names_an_existing_file() {
     let files = texts();
     let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
     let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();

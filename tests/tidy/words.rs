@@ -4,7 +4,7 @@ use super::assert_rule;
 use super::tree::texts;
 
 #[test]
-fn the_repository_stands_alone() {
+fn no_file_names_a_path_of_one_machine() {
     // Written in parts, so that this file does not contain the words.
     let foreign = [
         concat!("../", "shared"),
@@ -51,7 +51,7 @@ fn a_lint_is_allowed_for_a_reason() {
 }
 
 #[test]
-fn nothing_is_left_to_do_in_silence() {
+fn no_file_has_a_to_do_mark() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
     let mut offences = Vec::new();
     for file in texts().iter().filter(|file| file.is(".rs") || file.is(".py") || file.is(".wit")) {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn supplemental_groups_leave_out_the_primary_and_the_unnumbered() {
+    fn supplemental_gids_leave_out_the_primary_and_groups_without_gid() {
         let group = |name: &str, gid| Group { name: name.into(), gid };
         let identity = Identity {
             username: Username::parse("rra").unwrap(),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_fine_is_refused() {
+    fn amounts_that_are_too_large_or_too_fine_are_refused() {
         for text in ["9223372036854775808", "8Ei", "99999999P", "1e99", "1e2147483647", "0.3"] {
             assert!(bytes(text).is_err(), "{text}");
         }

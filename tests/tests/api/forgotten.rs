@@ -85,7 +85,7 @@ async fn looked(service: &Service, outcome: &str, count: u64) {
 }
 
 #[tokio::test]
-async fn what_the_hub_does_not_know_is_listed_and_goes_on() {
+async fn a_lab_that_the_hub_does_not_know_is_listed_and_runs_on() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
     let service = service(&hub, None).await;
     run(&service, &["ada", "bob", "grace", "grace/servers/gpu"]).await;
@@ -142,7 +142,7 @@ async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
 
 /// No lab is stopped during any of these faults, but after them the forgotten lab is.
 #[tokio::test]
-async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
+async fn no_lab_is_stopped_while_the_hub_has_a_fault() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     hub.has(Fault::Away);
@@ -175,7 +175,7 @@ async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
 }
 
 #[tokio::test]
-async fn a_hub_that_forgets_most_labs_is_doubted() {
+async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let mut service = service(&hub, Some("1s")).await;
     let names: Vec<String> = (0..12).map(|number| format!("user-{number:02}")).collect();
@@ -206,7 +206,7 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
 
 /// While the Hub's answer is delayed, the user stops the forgotten lab and starts another.
 #[tokio::test]
-async fn another_lab_in_the_place_of_the_forgotten_one_is_not_stopped() {
+async fn a_lab_that_replaces_a_forgotten_one_is_not_stopped() {
     let hub = FakeHub::start(&[]).await.unwrap();
     hub.has(Fault::Slow);
     let service = service(&hub, Some("100ms")).await;
@@ -242,7 +242,7 @@ async fn asked(hub: &FakeHub, lists: usize) {
 }
 
 #[tokio::test]
-async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
+async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     run(&service, &["ada"]).await;
@@ -274,7 +274,7 @@ async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_crowd_that_asks_makes_the_hub_answer_once() {
+async fn parallel_requests_for_the_list_ask_the_hub_once() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let mut service = service(&hub, None).await;
     let hourly = |config: &mut Value| {
@@ -297,7 +297,7 @@ async fn a_crowd_that_asks_makes_the_hub_answer_once() {
 }
 
 #[tokio::test]
-async fn without_a_token_for_the_hub_that_is_said() {
+async fn without_a_hub_token_the_answer_names_the_missing_key() {
     let service = Service::start(BINARY).await.unwrap();
     let answer = service.hub().unwrap().get(&format!("{PREFIX}/forgotten")).await.unwrap();
     assert_eq!(answer.problem().unwrap(), "409 hub_not_configured");

@@ -34,7 +34,7 @@ async fn a_hostile_policy_fails_its_own_request_only() {
 }
 
 #[tokio::test]
-async fn an_endless_authorisation_is_an_error_and_not_a_hang() {
+async fn an_endless_loop_in_authorize_is_an_error() {
     let service = Service::start(BINARY).await.unwrap();
     let answer = service.user("trapped").unwrap().spawn("trapped").await.unwrap();
     assert_eq!(answer.problem().unwrap(), "500 policy_failed");

@@ -8,7 +8,7 @@ use super::running::until;
 use crate::BINARY;
 
 #[tokio::test]
-async fn a_hub_asks_once_for_all_labs_and_then_for_what_has_changed() {
+async fn the_hub_reads_all_labs_once_and_then_only_changes() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let (ada, grace, hub) =

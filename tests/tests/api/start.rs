@@ -22,7 +22,7 @@ fn told(service: &Service) -> String {
 }
 
 #[tokio::test]
-async fn mistakes_in_the_configuration_are_named() {
+async fn an_error_in_the_configuration_names_its_key() {
     for (said, change) in [
         ("concurent_spawns", json!({ "limits": { "concurent_spawns": 1 } })),
         ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
@@ -43,7 +43,7 @@ async fn mistakes_in_the_configuration_are_named() {
 }
 
 #[tokio::test]
-async fn an_occupied_port_is_named() {
+async fn the_error_about_a_port_in_use_names_the_address() {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let _occupied = std::net::TcpListener::bind(service.api()).unwrap();
     let line = told(&service);
@@ -61,7 +61,7 @@ async fn a_token_file_that_others_can_read_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_configuration_is_named() {
+async fn the_error_about_a_missing_configuration_names_the_file() {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     std::fs::remove_file(service.config_file()).unwrap();
     let line = told(&service);
@@ -70,7 +70,7 @@ async fn a_missing_configuration_is_named() {
 
 /// A service that does not verify certificates makes many connections, but warns only once.
 #[tokio::test]
-async fn an_unverified_certificate_is_told_once() {
+async fn the_warning_about_unverified_certificates_is_logged_once() {
     let cluster = Service::start(BINARY).await.unwrap();
     let mut kubeconfig = Kubeconfig::read_from(cluster.folder().join("state/kubeconfig")).unwrap();
     for named in &mut kubeconfig.clusters {

@@ -175,7 +175,7 @@ async fn the_claim_of_an_older_kubespawner_is_found() {
 }
 
 #[tokio::test]
-async fn nobody_gets_another_users_claim() {
+async fn a_spawn_with_the_claim_of_another_user_fails() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
     let claims = claims_before_labs(&service).await;
     create(&claims, "claim-ada-2dl", &json!({"hub.jupyter.org/username": "ada-l"})).await;
@@ -187,7 +187,7 @@ async fn nobody_gets_another_users_claim() {
 }
 
 #[tokio::test]
-async fn a_claim_goes_with_the_last_server_that_used_it() {
+async fn a_claim_is_deleted_with_the_last_server_that_used_it() {
     let service = Service::start_with(BINARY, with_claims("claim-{username}", "delete")).await.unwrap();
     let ada = service.user("ada").unwrap();
     let gpu = "ada/servers/gpu";
@@ -214,7 +214,7 @@ async fn a_claim_goes_with_the_last_server_that_used_it() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_can_be_read_in_the_cluster() {
+async fn the_record_of_volumes_can_be_read_in_the_cluster() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
     run(&service.user("ada").unwrap(), "ada").await;
     let records: Api<ConfigMap> = Api::namespaced(service.cluster().await.unwrap(), "wasmspawner");

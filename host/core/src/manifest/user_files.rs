@@ -59,12 +59,12 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_a_number_have_no_line_and_the_primary_one_no_member() {
+    fn groups_without_gid_have_no_line_and_the_primary_group_no_member() {
         assert_eq!(group("", &rra()), "lsst-data-management:x:170034:rra\nrra:x:4266950:\n");
     }
 
     #[test]
-    fn no_name_makes_a_line_of_its_own() {
+    fn a_name_cannot_add_a_line_or_a_field() {
         let mut eve = rra();
         eve.username = Username::parse("eve:x:0:0,").unwrap();
         eve.groups = vec![Group { name: "x\nroot2:x:0:eve".to_owned(), gid: Some(5) }];

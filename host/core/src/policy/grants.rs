@@ -94,7 +94,7 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
 "#;
 
     #[test]
-    fn everything_beyond_the_ordinary_needs_its_grant() {
+    fn each_privileged_part_needs_its_grant() {
         let asked: Customization = serde_saphyr::from_str(GREEDY).unwrap();
         let violations = check("greedy", &asked, |_| false, &Grants::default()).unwrap_err();
         let said: Vec<String> = violations.iter().map(ToString::to_string).collect();

@@ -153,7 +153,7 @@ mod tests {
     const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
 
     #[test]
-    fn the_least_configuration_is_good() {
+    fn a_configuration_with_only_auth_is_valid() {
         assert_eq!(check(LEAST), (ExitCode::SUCCESS, "config: ok\n".into(), String::new()));
     }
 

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_labs_count_unless_something_else_is_asked() {
+    fn the_status_filter_defaults_to_running() {
         use LabStatus::{Failed, Running, Starting, Terminating};
         for (query, expected) in [
             ("", vec![Running]),

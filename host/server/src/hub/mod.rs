@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_others_can_read_is_not_used() {
+    async fn an_unusable_token_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("hub.token");
         for (text, mode, said) in [

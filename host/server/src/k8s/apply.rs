@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_resource_of_an_object_is_the_one_kubernetes_serves() {
+    fn the_resource_name_of_an_object_is_that_of_kubernetes() {
         for (version, kind, plural) in [
             ("v1", "ConfigMap", "configmaps"),
             ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),

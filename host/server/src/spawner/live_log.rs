@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_gets_what_was_said_before_and_after_it_came() {
+    async fn a_reader_gets_earlier_and_later_entries() {
         let log = log();
         say(&log, "one");
         let mut reader = log.reader(None);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_said_at_about_the_same_time_is_read_together_and_the_end_at_once() {
+    async fn entries_close_in_time_are_read_together_and_the_end_at_once() {
         let log = log();
         say(&log, "one");
         let mut reader = log.reader(None);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_finished_operation_is_replayed_and_ends() {
+    async fn the_log_of_a_finished_operation_is_read_whole_and_then_ends() {
         let log = log();
         say(&log, "one");
         log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH, |_| {});

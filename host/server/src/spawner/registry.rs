@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_since_is_told_and_nothing_else() {
+    fn only_labs_that_changed_since_a_revision_are_returned() {
         let mut changes = Changes::default();
         changes.note(&key("ada"), Some(&lab("ada", LabStatus::Starting)));
         changes.note(&key("bob"), Some(&lab("bob", LabStatus::Starting)));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_away_for_too_long_has_to_ask_for_everything() {
+    fn changes_since_a_revision_that_is_too_old_are_unknown() {
         let mut changes = Changes::default();
         for number in 0..=MOST_GONE {
             let name = format!("u{number}");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_reach_only_the_lab_that_they_are_about() {
+    async fn events_reach_only_the_follower_of_their_lab() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_many_events_the_newest_are_kept() {
+    async fn only_the_newest_events_are_kept() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(Vec::new());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_no_more_is_forgotten() {
+    fn a_dropped_follower_is_removed_from_the_index() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_what_is_known_is_ignored() {
+    fn an_older_version_of_a_pod_is_ignored() {
         let mut index = Index::default();
         index.put_pod(pod("a", "new", 7));
         index.put_pod(pod("a", "old", 5));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_what_is_gone_and_nothing_of_what_came_while_it_was_read() {
+    fn a_list_removes_missing_pods_but_not_those_added_while_it_was_read() {
         let mut index = Index::default();
         index.put_pod(pod("a", "1", 1));
         index.put_pod(pod("b", "2", 2));

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_in_the_text() {
+    fn every_metric_is_in_the_exported_text() {
         let metrics = Metrics::new();
         metrics.spawn_ended(SpawnOutcome::Complete);
         metrics.stage_left(Stage::Pulling, Duration::from_secs(3));

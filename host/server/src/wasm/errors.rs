@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_does_not_flood_logs_and_answers_with_messages() {
+    fn messages_of_a_policy_are_cut_to_a_bounded_length() {
         let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
         let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
         assert_eq!(fields.len(), FIELD_ERRORS);

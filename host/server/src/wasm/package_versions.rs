@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_would_not_call_is_refused() {
+    fn exports_that_the_service_does_not_know_are_refused() {
         for (exports, said) in [
             (vec!["acme:notes/list"], "does not export wasmspawner:policy/metadata"),
             (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0"),

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_own_entry_wins_over_the_default() {
+    fn an_entry_of_a_user_wins_over_the_default() {
         let yaml = "users: {ada: {uid: 7, gid: 8, groups: [{name: x, id: 9}, {name: y}]}}\ndefault: {uid: 1, gid: 2}\n";
         let identities: Identities = serde_saphyr::from_str(yaml).unwrap();
         let uid = |name: &str| identities.get(&Username::parse(name).unwrap()).unwrap().uid;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_default_the_unknown_stay_unknown() {
+    fn without_a_default_an_unlisted_user_has_no_identity() {
         assert_eq!(Identities::default().get(&Username::parse("ada").unwrap()), None);
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_takes_its_own_section() {
+    fn each_mode_uses_the_section_of_its_name() {
         let file = validated("mode: static\nstatic: {tokens_file: /t}\n").unwrap();
         assert!(
             matches!(file.method, AuthMethod::Static(StaticAuth { tokens_file }) if tokens_file == *"/t")
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_key() {
+    fn an_error_names_the_wrong_key() {
         for (yaml, said) in [
             ("mode: jupyterhub\n", "auth.jupyterhub: missing; auth.mode is jupyterhub"),
             ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),

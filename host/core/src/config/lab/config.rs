@@ -186,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_good() {
+    fn the_defaults_are_valid() {
         assert!(parse("{}").is_ok());
     }
 
     #[test]
-    fn everything_wrong_is_said_at_once_by_key() {
+    fn all_errors_are_reported_at_once_with_their_keys() {
         let errors = parse(
             r"
 port: 0

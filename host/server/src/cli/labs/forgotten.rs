@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_becomes_of_each() {
+    fn the_list_says_when_each_lab_is_stopped() {
         insta::assert_snapshot!(told(None, None, None), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m
         1 of 3 labs are not known to JupyterHub. None is stopped automatically; set hub.forgotten.stop_after for that.

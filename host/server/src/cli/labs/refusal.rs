@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_service_s_own_words_are_what_counts() {
+    fn the_messages_of_the_service_are_printed() {
         let two = r#"{"detail": [
             {"loc": ["body", "options", "size"], "msg": "is not a size", "type": "invalid_option"},
             {"loc": ["path", "username"], "msg": "no lab is running or starting", "type": "unknown_lab"}
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn another_s_answer_is_told_by_its_status() {
+    fn an_answer_of_another_server_is_reported_with_its_status() {
         for body in ["", "<html>", "{\"detail\": \"no\"}", "{\"detail\": []}"] {
             assert_eq!(
                 told(502, body),

@@ -29,7 +29,7 @@ fn names(arguments: &[&str], input: &str) -> Said {
 }
 
 #[test]
-fn one_scheme_in_json_is_one_object() {
+fn with_one_scheme_the_json_is_one_object() {
     let said = names(&["--user", "Ada", "--scheme", "safe", "--template", "x-{username}", "--json"], "");
     assert_eq!(said.code, ExitCode::SUCCESS);
     let report: Value = serde_json::from_str(&said.out).unwrap();
@@ -40,7 +40,7 @@ fn one_scheme_in_json_is_one_object() {
 }
 
 #[test]
-fn without_a_scheme_both_are_answered() {
+fn without_a_scheme_the_json_has_both() {
     let said = names(&["--user", "Ada", "--server", "gpu", "--json"], "");
     let report: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(report["safe"]["fields"]["username"], "ada---99a563ab");

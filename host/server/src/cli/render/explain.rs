@@ -38,7 +38,7 @@ mod tests {
     use wasmspawner_core::policy::compose::{Conflict, GrantUse, Source};
 
     #[test]
-    fn everything_is_told_in_comments() {
+    fn the_explanation_consists_of_yaml_comments() {
         let policy = |name: &str| Source::Policy(name.to_owned());
         let provenance = Provenance {
             sources: [

@@ -43,7 +43,7 @@ fn a_lab_without_policies() {
 }
 
 #[test]
-fn a_render_can_be_repeated() {
+fn rendering_twice_gives_the_same_text() {
     assert_eq!(render(&["--user", "ada"]).unwrap(), render(&["--user", "ada"]).unwrap());
 }
 
@@ -63,7 +63,7 @@ fn every_document_is_a_kubernetes_object() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
+fn an_error_says_which_argument_is_wrong() {
     for (arguments, said) in [
         (&["--user", "bob"][..], "nothing is known about `bob`: give --uid and --gid"),
         (&["--user", "ada", "--uid", "0"], "labs do not run as root"),

@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hundred_at_once_ask_once() {
+    async fn parallel_lookups_of_one_token_ask_once() {
         let (lookups, oracle) = (lookups(LONG), Oracle::default());
         let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), oracle.ask()))).await;
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
     #[tokio::test]
-    async fn an_answer_is_believed_for_a_while_only() {
+    async fn an_answer_is_cached_for_a_limited_time() {
         for (believed, second) in [(LONG, 1), (Duration::ZERO, 2)] {
             let (lookups, oracle) = (lookups(believed), Oracle::default());
             assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(1));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_does_not_wait_for_another() {
+    async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
         let (lookups, never) = (lookups(LONG), Notify::new());
         let stuck = lookups.get(TokenDigest::of("stuck"), async {
             never.notified().await;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_asked_about_again() {
+    async fn a_refusal_is_not_cached() {
         let lookups = lookups(LONG);
         let ask = |answer| lookups.get(TokenDigest::of("a"), async move { answer });
         assert_eq!(ask(Err(AuthError::UnknownToken)).await, Err(AuthError::UnknownToken));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_who_leaves_does_not_take_the_answer_along() {
+    async fn a_cancelled_lookup_does_not_block_the_next_one() {
         let (lookups, oracle) = (lookups(LONG), Oracle::default());
         let leaves = lookups.get(TokenDigest::of("a"), oracle.ask());
         assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_may_be_left_out() {
+    fn an_empty_object_is_a_valid_body() {
         assert_eq!(parse(&json!({})).unwrap(), ParsedSpawn { options: Options::new(), env: BTreeMap::new() });
     }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_malformed() {
+    fn a_body_that_is_not_json_is_malformed() {
         for body in ["", "{", "\u{0}", "{\"options\": {}} x", &"[".repeat(1000)] {
             let problem = format!("{:?}", parse_spawn(body.as_bytes()).unwrap_err());
             assert!(problem.contains("malformed_json") && problem.contains("400"), "{problem}");
@@ -214,7 +214,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_body_is_too_odd(body: Vec<u8>) {
+        fn any_body_is_parsed_without_a_panic(body: Vec<u8>) {
             let _ = parse_spawn(&body);
         }
     }
