@@ -95,10 +95,10 @@ def test_the_user_reads_why_a_lab_failed(world):
     if "spawn-pending" in answer.url:
         ending = visitor.progress()[-1][1]
         assert ending["failed"] is True
-        said = ending["message"]
+        message = ending["message"]
     else:  # the spawn failed within the second that the Hub waits
-        said = answer.text
-    assert "exit" in said.lower() or "crash" in said.lower(), said
+        message = answer.text
+    assert "exit" in message.lower() or "crash" in message.lower(), message
     lab = world.lab("margaret")
     assert lab["status"] == "failed"
     assert lab["reason"]
@@ -110,8 +110,8 @@ def test_the_user_reads_why_a_lab_failed(world):
 def test_the_message_of_a_policy_reaches_the_user(world):
     visitor = Visitor(world, SUSPENDED_USER)
     page, _ = visitor.form()
-    said = page.text if page.status_code == 403 else visitor.submit().text
-    assert "Your access has ended. Ask the help desk." in said
+    text = page.text if page.status_code == 403 else visitor.submit().text
+    assert "Your access has ended. Ask the help desk." in text
     assert world.lab(SUSPENDED_USER) is None
 
 
@@ -193,7 +193,7 @@ def test_a_lab_that_the_hub_does_not_know_is_listed_as_forgotten(world):
         assert visitor.progress(server)[-1][1].get("ready") is True
     eventually(lambda: world.forgotten()[1] == [], what="no lab is forgotten")
     world.stop_hub()
-    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="nobody can be asked, and that is told")
+    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="the answer says that the Hub cannot be reached")
     world.delete_from_hub_database(name, "second")
     world.start_hub()
     eventually(lambda: world.servers(name).get("", {}).get("ready"), what="the Hub knows the other server")
@@ -207,12 +207,12 @@ def test_an_error_about_the_hub_token_says_what_to_do(world):
     file = world.settings.service_token_file
     good = file.read_text()
     try:
-        for token, said in (
+        for token, expected in (
             ("unknown" * 8, "c.JupyterHub.services"),
             (world.hub_token + "limited", "scopes list:users"),
         ):
             file.write_text(token)
-            refused = eventually(lambda said=said: (answer := world.forgotten())[0] and said in answer[2] and answer)
+            refused = eventually(lambda expected=expected: (answer := world.forgotten())[0] and expected in answer[2] and answer)
             assert refused[1] is None
     finally:
         file.write_text(good)

@@ -30,7 +30,7 @@ fn half_of_all_files_have_at_most_120_lines() {
     let median = lengths[lengths.len() / 2];
     assert!(
         median <= 120,
-        "half of all files are longer than {median} lines; one noun a file keeps them below 120"
+        "half of all files are longer than {median} lines; one noun per file keeps them below 120"
     );
 }
 

@@ -17,7 +17,7 @@ use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::hub::HubApi;
-use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
+use crate::k8s::{Claims, Connection, Creator, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, Provisioned, Volumes};
@@ -144,7 +144,7 @@ fn context(
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     Ok(Context {
         policies,
-        applier: Applier::new(client.clone(), request_timeout),
+        creator: Creator::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), request_timeout),
         history,
         records: SpawnRecords::new(

@@ -254,7 +254,7 @@ UNKNOWN = {
     "404 of a proxy": page(404),
     "404 of another route": refuse(404, "no such route", type_="unknown_route"),
     "403 of a proxy": page(403),
-    "gone, but not said by the service": page(410),
+    "410 that is not from the service": page(410),
     "login page": page(200),
     "redirect": page(302),
     "status of a later version": lab("hibernating"),

@@ -8,7 +8,7 @@ use crate::options::Options;
 /// own, which may begin with `check_form(self.fields(context), submission)`.
 ///
 /// # Errors
-/// Every field that is wrong, and every key that is no field.
+/// Every field that is wrong, and every key that is not a field.
 pub fn check_form(
     fields: Result<Vec<Field>, Error>,
     submission: &Options,

@@ -31,8 +31,8 @@ async fn faults_end_a_spawn_soon_and_say_why() {
             format!("{fault}: {}: {}", lab["reason"].as_str().unwrap(), lab["message"].as_str().unwrap())
         }
     });
-    let told = futures::future::join_all(spawns).await;
-    insta::assert_snapshot!(told.join("\n"));
+    let failures = futures::future::join_all(spawns).await;
+    insta::assert_snapshot!(failures.join("\n"));
 }
 
 #[tokio::test]

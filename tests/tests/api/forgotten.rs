@@ -58,13 +58,13 @@ fn users(report: &Value) -> Vec<&str> {
 /// Waits until the service has logged this text.
 pub(crate) async fn logged(service: &Service, text: &str) {
     let mut again = tokio::time::interval(Duration::from_millis(20));
-    let said = async {
+    let waiting = async {
         while !service.log().contains(text) {
             again.tick().await;
         }
     };
-    let said = tokio::time::timeout(Duration::from_mins(1), said).await;
-    assert!(said.is_ok(), "{text} was not said");
+    let waited = tokio::time::timeout(Duration::from_mins(1), waiting).await;
+    assert!(waited.is_ok(), "{text} was not logged");
 }
 
 /// Waits until the service has checked `count` more times with this outcome.
@@ -186,7 +186,7 @@ async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     hub.knows(&[]);
     looked(&service, "withheld", 15).await;
     let doubted = report(&service).await;
-    assert_eq!(users(&doubted), names, "they are told");
+    assert_eq!(users(&doubted), names, "they are listed");
     assert!(doubted["withheld"].as_str().unwrap().starts_with("12 of 12 labs look forgotten"), "{doubted:#}");
     assert_eq!(doubted["forgotten"][0]["stops_in_seconds"], Value::Null);
     logged(&service, "12 of 12 labs look forgotten").await;
@@ -249,23 +249,23 @@ async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
     let file = service.folder().join("hub.token");
     let client = service.hub().unwrap();
     // A check has to see each state first; until then the last result is shown.
-    let told = async |said: &str| {
+    let expect_refusal = async |expected: &str| {
         looked(&service, "refused", 2).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), "502 hub_refused", "{answer:?}");
-        assert!(answer.body.contains(said), "{said}: {answer:?}");
+        assert!(answer.body.contains(expected), "{expected}: {answer:?}");
     };
     hub.grants(&["list:users!group=staff", "read:servers"]);
-    told("the scopes list:users, for all users").await;
+    expect_refusal("the scopes list:users, for all users").await;
     hub.grants(&["list:users"]);
-    told("the scopes read:servers, for all users").await;
+    expect_refusal("the scopes read:servers, for all users").await;
     hub.grants(&["list:users", "read:servers"]);
     write_token(&file, "another-token", 0o600);
-    told("c.JupyterHub.services").await;
+    expect_refusal("c.JupyterHub.services").await;
     write_token(&file, TOKEN, 0o644);
-    told("has mode 0644").await;
+    expect_refusal("has mode 0644").await;
     std::fs::remove_file(&file).unwrap();
-    told("hub.token_file: cannot read").await;
+    expect_refusal("hub.token_file: cannot read").await;
     assert_eq!(client.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     assert!(!service.log().contains(TOKEN), "no token is ever logged");
     // A corrected token file is used at the next check.

@@ -74,8 +74,8 @@ async fn the_history_of_a_failure_has_the_events_of_the_cluster() {
     service.user(name).unwrap().spawn_to_end(name).await.unwrap();
     let history =
         service.hub().unwrap().get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
-    let said = history[0]["cluster_events"].as_array().unwrap();
-    let pull = said.iter().find(|event| event["severity"] == "critical").unwrap();
+    let events = history[0]["cluster_events"].as_array().unwrap();
+    let pull = events.iter().find(|event| event["severity"] == "critical").unwrap();
     assert_eq!(
         (&pull["source"], &pull["reason"]),
         (&json!("container/notebook"), &json!("ErrImagePull")),

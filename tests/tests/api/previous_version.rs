@@ -142,7 +142,7 @@ async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     OldLab::of(&service, "ada", "nublado-ada").await.make_all().await;
     let ada = service.user("ada").unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is taken over by a start");
+    assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is adopted only at a start");
 
     service.crash_and_restart().await.unwrap();
     let lab = ada.lab("ada").await.unwrap().json().unwrap();

@@ -44,8 +44,8 @@ async fn an_oom_kill_is_reported_as_a_restart() {
     assert!(lab["message"].as_str().unwrap().contains("memory"), "{lab:#}");
 
     let events = user.events(name).await.unwrap().to_end().await.unwrap();
-    let told = events.iter().find(|event| event.kind == "error").unwrap();
-    assert!(told.data.contains("more memory than it was given"), "{told:?}");
+    let reported = events.iter().find(|event| event.kind == "error").unwrap();
+    assert!(reported.data.contains("more memory than it was given"), "{reported:?}");
     let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
     assert_eq!((history.as_array().unwrap().len(), &history[0]["outcome"]), (1, &json!("complete")));
     assert!(history[0]["events"].to_string().contains("more memory"), "{history:#}");

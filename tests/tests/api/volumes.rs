@@ -129,7 +129,10 @@ async fn a_server_keeps_its_claim_when_the_templates_change() {
     assert_eq!(mounted(&service, "nb-ada").await, "claim-ada", "in its old namespace, too");
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     let labels = namespaces.get("labs").await.unwrap().metadata.labels.unwrap();
-    assert!(!labels.contains_key("wasmspawner.io/user"), "a namespace that stays is nobody's: {labels:?}");
+    assert!(
+        !labels.contains_key("wasmspawner.io/user"),
+        "a retained namespace belongs to no user: {labels:?}"
+    );
     let grace = service.user("grace").unwrap();
     run(&grace, "grace").await;
     let elsewhere: Api<PersistentVolumeClaim> = Api::namespaced(service.cluster().await.unwrap(), "labs2");

@@ -22,7 +22,7 @@ const REQUESTS: [&str; 9] = [
 ];
 
 /// The requests that differ where namespaces are retained.
-const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
+const REQUESTS_IN_RETAINED_NAMESPACES: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
 /// Number of cases that run in parallel.
@@ -65,7 +65,7 @@ async fn any_request_may_fail_in_retained_namespaces() {
         config["kubernetes"]["namespaces"] = json!("retain");
     };
     let setup = Setup::start(retaining).await;
-    cases(&setup, &REQUESTS_IN_NAMESPACES_THAT_STAY).await;
+    cases(&setup, &REQUESTS_IN_RETAINED_NAMESPACES).await;
 }
 
 async fn cases(setup: &Setup, requests: &[&str]) {

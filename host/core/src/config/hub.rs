@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_wrong_key() {
-        for (hub, said) in [
+        for (hub, expected) in [
             ("token_file: /t", "hub.api_url: missing"),
             ("api_url: http://h", "token_file"),
             ("{token_file: /t, api_url: 'http://h', timeout: 2m}", "hub.timeout: "),
@@ -156,7 +156,7 @@ mod tests {
             ("{token_file: /t, api_url: 'http://h', forgotten: {min_age: 0s}}", "hub.forgotten.min_age: "),
         ] {
             let error = validated(hub, STATIC).unwrap_err();
-            assert!(error.contains(said), "{hub}: {error}");
+            assert!(error.contains(expected), "{hub}: {error}");
         }
     }
 }

@@ -212,11 +212,11 @@ mod tests {
 
     #[test]
     fn all_errors_are_reported_at_once() {
-        let said = problems(
+        let found = problems(
             "limits: {spawn: 0s, concurrent_spawns: 0}\nhttp: {prefix: spawner/}\nnames: {pod: '{usr}'}\n",
         );
-        assert_eq!(said.len(), 3, "{said:#?}");
-        assert!(said[0].starts_with("http.prefix: "), "{said:#?}");
+        assert_eq!(found.len(), 3, "{found:#?}");
+        assert!(found[0].starts_with("http.prefix: "), "{found:#?}");
     }
 
     #[test]
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn userid_in_a_template_is_refused_at_load() {
-        let said = problems("names: {pod: 'nb-{userid}'}\n");
-        assert!(said[0].starts_with("names.pod: {userid} is not known"), "{said:#?}");
+        let found = problems("names: {pod: 'nb-{userid}'}\n");
+        assert!(found[0].starts_with("names.pod: {userid} is not known"), "{found:#?}");
     }
 
     #[test]

@@ -205,7 +205,7 @@ mod tests {
             let all = crowd(labs);
             let rules = Rules { max_percent: percent, stop_after: Some(SignedDuration::ZERO), ..rules() };
             let check = Tracker::default().compare(&all, &knowing(&all, forgotten), &rules, at(0));
-            assert_eq!(check.forgotten.len(), forgotten, "they are told in any case");
+            assert_eq!(check.forgotten.len(), forgotten, "they are listed in any case");
             let stopped = if believed { forgotten } else { 0 };
             assert_eq!(
                 (check.withheld.is_none(), check.stop.len()),

@@ -140,8 +140,8 @@ mod tests {
         for percent in [10, 5, 10, 40] {
             log.append(Entry::Progress(percent), Timestamp::UNIX_EPOCH);
         }
-        let said: Vec<_> = log.entries().iter().map(|logged| logged.entry.clone()).collect();
-        assert_eq!(said, [Entry::Progress(10), Entry::Progress(40)]);
+        let appended: Vec<_> = log.entries().iter().map(|logged| logged.entry.clone()).collect();
+        assert_eq!(appended, [Entry::Progress(10), Entry::Progress(40)]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct RememberedVolumes {
 pub struct Release {
     /// Claims that are deleted.
     pub delete: Vec<ClaimUse>,
-    /// Claims that stay, and why.
+    /// Claims that are kept, and why.
     pub keep: Vec<(ClaimUse, Kept)>,
 }
 

@@ -67,14 +67,14 @@ fn a_spawn_waits_until_the_previous_lab_is_deleted() {
     }
     assert_eq!(simulation.lab.status(), Some(LabStatus::Starting));
     assert!(!simulation.lab.in_flight.awaits(Request::Decide), "the namespace is still going");
-    let said = |simulation: &Simulation| {
+    let waits_for_previous_lab = |simulation: &Simulation| {
         simulation
             .log
             .entries()
             .iter()
             .any(|logged| logged.entry == Entry::Info("Waiting until the previous lab is gone".into()))
     };
-    assert!(said(&simulation));
+    assert!(waits_for_previous_lab(&simulation));
     simulation.act(&Act::RestGoes);
     assert!(simulation.lab.in_flight.awaits(Request::Decide));
 }
@@ -139,7 +139,11 @@ fn the_cluster_is_read_before_a_spawn_times_out() {
     assert_eq!(simulation.lab.status(), Some(LabStatus::Starting), "not before the cluster was read");
     assert!(simulation.lab.in_flight.awaits(Request::Read));
     simulation.act(&Act::ChainAnswer);
-    assert_eq!(simulation.lab.status(), Some(LabStatus::Running), "it was ready, and nobody had said so");
+    assert_eq!(
+        simulation.lab.status(),
+        Some(LabStatus::Running),
+        "it was ready, and the record did not say so"
+    );
 
     let mut simulation = Simulation::new();
     for act in [
@@ -169,9 +173,9 @@ fn a_running_lab_survives_restarts_until_they_are_too_many() {
         }
         assert_eq!(simulation.lab.status(), Some(LabStatus::Running));
     }
-    let told =
+    let errors =
         simulation.log.entries().iter().filter(|logged| matches!(logged.entry, Entry::Error(_))).count();
-    assert!(told >= 1, "{:?}", simulation.log.entries());
+    assert!(errors >= 1, "{:?}", simulation.log.entries());
     simulation.now += SignedDuration::from_hours(1);
     simulation.act(&Act::Restart);
     assert_eq!(simulation.lab.status(), Some(LabStatus::Running), "those of an hour ago do not count");

@@ -72,8 +72,8 @@ fn provenance_names_the_source_of_each_value_and_the_conflicts() {
     assert_eq!(
         conflicts,
         [
-            "env.C: policy `two` replaces what policy `one` said",
-            "env.D: configuration replaces what policy `one` said"
+            "env.C: policy `two` replaces the value of policy `one`",
+            "env.D: configuration replaces the value of policy `one`"
         ]
     );
 }

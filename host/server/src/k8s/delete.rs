@@ -12,7 +12,7 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::record::Place;
 
-use super::apply::belongs_to;
+use super::create::belongs_to;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -57,8 +57,8 @@ impl Deleter {
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
-        let how = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
-        self.delete_own(&pods, place.pod.as_str(), own, how, within).await
+        let params = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
+        self.delete_own(&pods, place.pod.as_str(), own, params, within).await
     }
 
     /// Deletes a namespace and everything in it.
@@ -88,7 +88,7 @@ impl Deleter {
         )
     }
 
-    /// Deletes a lab's objects in a namespace that is kept: of each kind, the objects that `selector` selects. Volume
+    /// Deletes a lab's objects in a retained namespace: of each kind, the objects that `selector` selects. Volume
     /// claims and the pod are not deleted here.
     pub async fn lab_objects(
         &self,
@@ -116,9 +116,9 @@ impl Deleter {
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
-        let (how, which) = (DeleteParams::background(), ListParams::default().labels(selector));
+        let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", K::kind(&()));
-        retrying(&retry_policy, &action, || api.delete_collection(&how, &which)).await.map(drop)
+        retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await.map(drop)
     }
 
     async fn delete_own<K>(
@@ -126,7 +126,7 @@ impl Deleter {
         api: &Api<K>,
         name: &str,
         own: OwnedObject,
-        how: DeleteParams,
+        params: DeleteParams,
         within: Duration,
     ) -> Result<Deletion, KubernetesError>
     where
@@ -147,8 +147,8 @@ impl Deleter {
                 }
             }
             let preconditions = Some(Preconditions { uid: uid.clone(), resource_version: None });
-            let how = DeleteParams { preconditions, ..how.clone() };
-            match retrying(&retry_policy, &action, || api.delete(name, &how)).await {
+            let params = DeleteParams { preconditions, ..params.clone() };
+            match retrying(&retry_policy, &action, || api.delete(name, &params)).await {
                 Ok(_) => return Ok(Deletion::Accepted),
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                     return Ok(Deletion::Gone);

@@ -14,7 +14,7 @@ use tower::service_fn;
 
 use super::fair_queue::FairQueue;
 
-/// The same client with a limit of `per_second` requests a second. After a quiet second, as many may go at once.
+/// The same client with a limit of `per_second` requests per second. After a quiet second, as many may be sent at once.
 pub(super) fn rate_limited(client: Client, per_second: NonZeroU32) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);

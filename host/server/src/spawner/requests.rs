@@ -74,7 +74,7 @@ pub(super) async fn create(
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
-    let created = context.applier.lab(&decided.objects, &spawn, within, cancel).await;
+    let created = context.creator.create_lab(&decided.objects, &spawn, within, cancel).await;
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn delete_pod(
     TaskResult::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
 }
 
-/// Deletes everything else: the lab's namespace (or its objects in a namespace that is kept), and what an earlier lab
+/// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
     let RestToDelete { place, own, remains } = rest;

@@ -36,7 +36,7 @@ pub struct Orphan {
 /// The kind of an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrphanKind {
-    /// The environment of a lab in a namespace that is kept. The lab's other objects there cannot be listed, because
+    /// The environment of a lab in a retained namespace. The lab's other objects there cannot be listed, because
     /// the service may not read Secrets; they are deleted together with it.
     ConfigMap,
     /// A lab's own namespace, with everything in it.
@@ -95,7 +95,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
         spawn: pod.spawn.clone(),
         uid: pod.uid.clone(),
     });
-    // A namespace without the label is one that is kept, not a lab's own.
+    // A namespace without the label is a retained one, not a lab's own.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
     let namespaces =
         namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| Orphan {
@@ -111,7 +111,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(orphans)
 }
 
-/// The environments of labs in namespaces that are kept. Elsewhere they are deleted with their namespace.
+/// The environments of labs in retained namespaces. Elsewhere they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     if context.config.kubernetes.namespaces == NamespaceReclaim::Delete {

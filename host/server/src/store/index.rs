@@ -65,8 +65,8 @@ fn stuck(namespace: &Namespace) -> Option<String> {
                     | "NamespaceDeletionGroupVersionParsingFailure"
             )
     });
-    let said: Vec<&str> = waits.filter_map(|condition| condition.message.as_deref()).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let messages: Vec<&str> = waits.filter_map(|condition| condition.message.as_deref()).collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 impl Index {

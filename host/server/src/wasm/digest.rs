@@ -9,7 +9,7 @@ pub struct Digest([u8; 32]);
 
 /// Text that is not a digest.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no digest; it must be `sha256:` and 64 hexadecimal digits")]
+#[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits")]
 pub struct DigestError(String);
 
 impl Digest {

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn exports_that_the_service_does_not_know_are_refused() {
-        for (exports, said) in [
+        for (exports, expected) in [
             (vec!["acme:notes/list"], "does not export wasmspawner:policy/metadata"),
             (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0"),
             (
@@ -105,7 +105,7 @@ mod tests {
             ),
         ] {
             let refusal = version(&exports).unwrap_err();
-            assert!(refusal.contains(said), "{refusal}");
+            assert!(refusal.contains(expected), "{refusal}");
         }
     }
 

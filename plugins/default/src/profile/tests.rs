@@ -224,7 +224,7 @@ fn unsupported_overrides_are_refused_with_the_remedy() {
             "/init_containers: cannot differ by profile; write it as `init_containers`",
         ),
         (json!({"imgae": "x"}), "/imgae: is not a key here; there are image, cpu_limit,"),
-        (json!({"mem_limit": "lots"}), "/mem_limit: `lots` is no amount of bytes"),
+        (json!({"mem_limit": "lots"}), "/mem_limit: `lots` is not an amount of bytes"),
         (json!({"cpu_guarantee": 2, "cpu_limit": 1}), "/cpu_guarantee: is more than the limit"),
         (
             json!({"extra_resource_limits": {"ephemeral-storage": "1Gi"}}),
@@ -289,7 +289,7 @@ fn profiles_that_cannot_be_offered_are_refused() {
             unlisted(
                 json!({"enabled": true, "validation_regex": "(?=a)", "kubespawner_override": {"image": "{value}"}}),
             ),
-            "/profile_options/image/unlisted_choice/validation_regex: `(?=a)` is no regular expression here",
+            "/profile_options/image/unlisted_choice/validation_regex: `(?=a)` is not a supported regular expression",
         ),
     ] {
         let found = problems(&extra);

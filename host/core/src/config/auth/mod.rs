@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_wrong_key() {
-        for (yaml, said) in [
+        for (yaml, expected) in [
             ("mode: jupyterhub\n", "auth.jupyterhub: missing; auth.mode is jupyterhub"),
             ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),
             (
@@ -144,7 +144,7 @@ mod tests {
             ("mode: static\nstatic: {tokens_file: /t}\ntokens: 1\n", "tokens"),
         ] {
             let error = validated(yaml).unwrap_err();
-            assert!(error.contains(said), "{yaml}: {error}");
+            assert!(error.contains(expected), "{yaml}: {error}");
         }
     }
 }

@@ -69,7 +69,7 @@ mod tests {
         #   env.X\n---\nkind: Pod  request
         #   image                  policy `site`
         # Where deciders disagreed:
-        #   env.SIZE: policy `site` replaces what policy `default` said
+        #   env.SIZE: policy `site` replaces the value of policy `default`
         # What needed a grant:
         #   volumes[0].source.host_path: policy `default`, by its grant host-path
         # What was changed to fit the operator's limits:

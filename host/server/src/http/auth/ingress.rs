@@ -122,11 +122,11 @@ impl Ingress {
         known: Option<&KnownUser>,
     ) -> Result<ScopeSet, AuthError> {
         let of_token = known.map(|known| known.scopes.clone()).unwrap_or_default();
-        let told = self
+        let from_header = self
             .trusted_header(headers, IngressHeader::Scopes, "x-auth-request-token-scopes")?
             .unwrap_or_default();
-        let told = told.split(' ').filter_map(|scope| scope.parse().ok());
-        Ok(self.config.scopes(user, of_token.into_iter().chain(told)))
+        let from_header = from_header.split(' ').filter_map(|scope| scope.parse().ok());
+        Ok(self.config.scopes(user, of_token.into_iter().chain(from_header)))
     }
 
     fn identity(
