@@ -1,4 +1,4 @@
-//! What only the embedded server does, or only it can be asked to do: restarts, a short memory, its own doors.
+//! Cases for the embedded server only: restarts, a short watch window, its own listener.
 
 use crate::cluster::{config_map, object, refused, soon};
 use futures::StreamExt;
@@ -34,7 +34,7 @@ async fn a_restart_keeps_objects_and_continues_resource_versions() {
     assert!(maps.get_opt("gone").await.unwrap().is_none());
     let now = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     assert!(now.parse::<u64>().unwrap() > last.parse().unwrap(), "{now} > {last}");
-    // What happened between cannot be told, so the watch has to begin anew.
+    // The events in between are lost, so the client has to list again.
     assert_eq!(refused(maps.watch(&WatchParams::default(), &last).await.map(|_| ())).code, 410);
 }
 
@@ -73,7 +73,7 @@ async fn a_watch_from_before_the_window_is_gone() {
     assert_eq!(refused(maps.watch(&WatchParams::default(), &start).await.map(|_| ())).code, 410);
     let next = ListParams::default().limit(1).continue_token(&page.metadata.continue_.unwrap());
     assert_eq!(refused(maps.list(&next).await).code, 410);
-    // A watch that fell behind is told so, and ends.
+    // A watch that fell behind gets an error, and ends.
     let mut last = None;
     while let Some(event) = soon("the watch ends", slow.next()).await {
         last = Some(event.unwrap());

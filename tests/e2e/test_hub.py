@@ -193,7 +193,7 @@ def test_a_lab_that_the_hub_does_not_know_is_listed_as_forgotten(world):
         assert visitor.progress(server)[-1][1].get("ready") is True
     eventually(lambda: world.forgotten()[1] == [], what="no lab is forgotten")
     world.stop_hub()
-    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="the answer says that the Hub cannot be reached")
+    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="the answer names the unreachable Hub")
     world.delete_from_hub_database(name, "second")
     world.start_hub()
     eventually(lambda: world.servers(name).get("", {}).get("ready"), what="the Hub knows the other server")
@@ -212,7 +212,9 @@ def test_an_error_about_the_hub_token_says_what_to_do(world):
             (world.hub_token + "limited", "scopes list:users"),
         ):
             file.write_text(token)
-            refused = eventually(lambda expected=expected: (answer := world.forgotten())[0] and expected in answer[2] and answer)
+            refused = eventually(
+                lambda text=expected: (answer := world.forgotten())[0] and text in answer[2] and answer
+            )
             assert refused[1] is None
     finally:
         file.write_text(good)

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use wasmspawner_embedded::apiserver::{LogError, LogRequest, LogStream, PodLogs};
 
-/// Logs that tell what was asked for, in two pieces.
+/// Logs that consist of the request's parameters, in two pieces.
 struct Echo;
 
 impl PodLogs for Echo {

@@ -1,4 +1,4 @@
-//! What one does with kubectl, in the order one does it.
+//! A kubectl session: the commands of a user, in their usual order.
 
 use crate::shell::Shell;
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@ impl CommandOutput {
 }
 
 impl Shell {
-    /// On a server of its own on loopback, with these logs. None when there is no kubectl, which is told.
+    /// On a server of its own on loopback, with these logs. Without kubectl, prints `skipped` and returns None.
     pub(crate) async fn embedded(logs: Option<Arc<dyn PodLogs>>) -> Option<Self> {
         let server = ApiServer::open(Options::default()).unwrap();
         if let Some(logs) = logs {
@@ -62,7 +62,8 @@ impl Shell {
         Self::open(config.as_bytes(), Some(shutdown.drop_guard())).await
     }
 
-    /// On the cluster that `TEST_KUBECONFIG` names. None when it names none or there is no kubectl, which is told.
+    /// On the cluster that `TEST_KUBECONFIG` names. Without it or without kubectl, prints `skipped` and returns
+    /// None.
     pub(crate) async fn real() -> Option<Self> {
         let Some(file) = env::var_os("TEST_KUBECONFIG") else {
             println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");

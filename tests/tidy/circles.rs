@@ -44,10 +44,7 @@ fn imports_have_no_cycles() {
             offences.push(names.join(" <-> "));
         }
     }
-    assert_rule(
-        "Files that use each other can only be read together; what both need belongs into a third:",
-        &offences,
-    );
+    assert_rule("These files or folders use each other; move what both need into a third one:", &offences);
 }
 
 fn modules(source: &str) -> BTreeMap<ModulePath, Module> {

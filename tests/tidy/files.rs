@@ -40,7 +40,7 @@ fn file_names_are_not_vague() {
         ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "shared", "stuff"];
     let offences: Vec<String> =
         code().into_iter().filter(|file| VAGUE_NAMES.contains(&file.stem())).map(|file| file.path).collect();
-    assert_rule("A file's name is its noun; these fit anything, and so collect everything:", &offences);
+    assert_rule("These names fit any content; name the file after the noun that it holds:", &offences);
 }
 
 #[test]
@@ -48,10 +48,7 @@ fn every_entry_file_starts_with_a_module_doc() {
     let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
-    assert_rule(
-        "A module's first line says what it is for, so that a reader knows whether to go in:",
-        &offences,
-    );
+    assert_rule("These files do not begin with a `//!` comment that says what the module is for:", &offences);
 }
 
 #[test]
@@ -62,7 +59,7 @@ fn the_readme_names_the_commands() {
         .filter(|command| !readme.contains(command))
         .map(str::to_owned)
         .collect();
-    assert_rule("A newcomer starts with the README, and the README with what to type:", &offences);
+    assert_rule("The README does not name these commands:", &offences);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn every_exception_names_an_existing_file() {
     let files = texts();
     let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
     let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();
-    assert_rule("An exception for a file that is no more hides the next one of its name:", &offences);
+    assert_rule("These exceptions name files that do not exist; remove them:", &offences);
 }
 
 /// The lines of a file that are tests: all lines in a folder of tests, and otherwise those in its modules for tests.

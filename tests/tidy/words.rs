@@ -20,7 +20,7 @@ fn no_file_names_a_path_of_one_machine() {
             }
         }
     }
-    assert_rule("Paths of one machine mean nothing to whoever clones this:", &offences);
+    assert_rule("These paths exist on one machine only; remove them:", &offences);
 }
 
 /// True if `word` occurs in the line and is not the end of a longer path, such as a home's own `work` folder.
@@ -47,7 +47,7 @@ fn a_lint_is_allowed_for_a_reason() {
             }
         }
     }
-    assert_rule("A lint that is lifted says why, in the attribute or in a comment:", &offences);
+    assert_rule("Give the reason for lifting a lint, in the attribute or in a comment:", &offences);
 }
 
 #[test]
@@ -61,5 +61,8 @@ fn no_file_has_a_to_do_mark() {
             }
         }
     }
-    assert_rule("What is missing is said in the README's limits, or done:", &offences);
+    assert_rule(
+        "These marks are not allowed; name what is missing in the README's limits, or do it:",
+        &offences,
+    );
 }

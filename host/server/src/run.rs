@@ -212,7 +212,10 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.with_context(|| format!("the state directory {} cannot be made", path.display()))?;
     if std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).is_err() {
-        tracing::warn!(path = %path.display(), "the state directory is not ours: others may be able to read what is in it");
+        tracing::warn!(
+            path = %path.display(),
+            "cannot set the mode of the state directory to 0700, so others may read it; the service's user must own it"
+        );
     }
     Ok(())
 }

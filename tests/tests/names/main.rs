@@ -2,7 +2,7 @@
 //! a real Kubernetes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "figures, and what is skipped, are told")]
+#![allow(clippy::print_stdout, reason = "figures and skipped tests are printed")]
 
 mod lab;
 mod people;

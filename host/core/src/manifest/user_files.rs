@@ -11,7 +11,7 @@ pub(super) fn passwd(base: &str, identity: &Identity) -> String {
     format!("{base}{name}:x:{uid}:{gid}::/home/{name}:/bin/bash\n")
 }
 
-/// The base, and one line for each group that has a number. The user is listed as a member of all but their primary
+/// The base, and one line for each group that has a GID. The user is listed as a member of all but their primary
 /// one.
 pub(super) fn group(base: &str, identity: &Identity) -> String {
     let mut file = base.to_owned();

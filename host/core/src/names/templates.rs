@@ -130,8 +130,8 @@ impl NameTemplates {
     }
 
     /// The name that a KubeSpawner before release 7 gave the lab's volume claim (the template under the `escape`
-    /// scheme), if it differs from today's. If a claim of that name exists, and none of today's name, it holds the
-    /// user's data.
+    /// scheme), if it differs from the present one. If a claim of that name exists, and none of the present name, it
+    /// holds the user's data.
     pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
         // A name that Kubernetes refuses cannot belong to an existing claim.
         let legacy =

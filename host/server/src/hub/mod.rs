@@ -157,7 +157,7 @@ mod tests {
             match hub(&file).token().await {
                 Ok(token) => assert_eq!((token.expose(), expected), ("secret", "")),
                 Err(error) => {
-                    assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}")
+                    assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}");
                 }
             }
         }

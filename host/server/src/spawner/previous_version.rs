@@ -96,7 +96,8 @@ enum SkipReason {
     Refused(String),
 }
 
-enum Problem {
+/// Why a lab was not adopted.
+enum AdoptError {
     SkipReason(SkipReason),
     /// The cluster did not answer or refused; the adoption is tried again.
     Cluster(KubernetesError),
@@ -119,15 +120,15 @@ async fn adopt_or_log(context: &Context, map: ConfigMap) -> Result<(), Kubernete
             tracing::info!(user = %key.user, server = %key.server, "a lab of an earlier version is adopted");
             Ok(())
         }
-        Err(Problem::Cluster(error)) => Err(error),
-        Err(Problem::SkipReason(why)) => {
+        Err(AdoptError::Cluster(error)) => Err(error),
+        Err(AdoptError::SkipReason(why)) => {
             tracing::warn!(?namespace, ?name, %why, "a ConfigMap claims to belong to a lab of an earlier version; it is left alone");
             Ok(())
         }
     }
 }
 
-async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, Problem> {
+async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptError> {
     let candidate = Candidate::of(context, map)?;
     let record = SpawnKey::lab(&candidate.key).object_name();
     let known = match context.records.get(&record).await {
@@ -202,7 +203,7 @@ impl Candidate {
             && spec.place == self.place()
     }
 
-    async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, Problem> {
+    async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, AdoptError> {
         let (spec, status) = self.record(context, pod);
         let name = SpawnKey::lab(&self.key).object_name();
         match context.records.create(&name, &spec, &status, soon()).await {
@@ -265,7 +266,7 @@ impl Candidate {
         stored: &StoredSpawn,
         pod: Option<Pod>,
         namespace: Option<Namespace>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), AdoptError> {
         let place = &self.names.namespace;
         let pods: Api<Pod> = Api::namespaced(context.client.clone(), place.as_str());
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
@@ -374,13 +375,13 @@ fn ready_since(pod: &Pod) -> Option<Timestamp> {
     ready.last_transition_time.as_ref().map(|time| time.0)
 }
 
-impl From<SkipReason> for Problem {
+impl From<SkipReason> for AdoptError {
     fn from(why: SkipReason) -> Self {
         Self::SkipReason(why)
     }
 }
 
-impl From<KubernetesError> for Problem {
+impl From<KubernetesError> for AdoptError {
     fn from(error: KubernetesError) -> Self {
         Self::Cluster(error)
     }

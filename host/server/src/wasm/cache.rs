@@ -34,7 +34,7 @@ pub(super) async fn compiled(
     if let Some(file) = file {
         // If the cache cannot be written, the only consequence is a slower start next time.
         if let Err(error) = write(&component, &file) {
-            tracing::warn!(file = %file.display(), %error, "cannot keep the compiled policy");
+            tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
         }
     }
     Ok(component)

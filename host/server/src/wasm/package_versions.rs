@@ -41,7 +41,7 @@ pub(super) fn of(
 }
 
 /// The version of the package whose interfaces a component exports. All must be of one version, and known to the
-/// service: an unknown hook would be a rule of the site that nobody enforces.
+/// service: an unknown hook would be a rule of the site that is not enforced.
 fn built_for<'a>(exports: impl Iterator<Item = &'a str>) -> Result<&'static PackageVersion, LoadErrorKind> {
     let own: Vec<&str> = exports.filter_map(|name| name.strip_prefix(PACKAGE)).collect();
     let number =

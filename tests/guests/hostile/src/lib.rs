@@ -47,7 +47,7 @@ impl hooks::BuildPod for Hostile {
             "log-huge" => host::info(&"x".repeat(512 << 10)),
             "random" => customization.working_dir = Some(format!("{}", host::random(u32::MAX).len())),
             "read-file" => {
-                customization.working_dir = Some(format!("{:?}", std::fs::read("/etc/passwd").is_err()))
+                customization.working_dir = Some(format!("{:?}", std::fs::read("/etc/passwd").is_err()));
             }
             "environment" => customization.working_dir = Some(format!("{}", std::env::vars().count())),
             "denied" => return Err(Error::Denied(format!("not for {}", user.name))),

@@ -1,4 +1,4 @@
-//! `auth`: how callers are authenticated, and the numbers of users that are configured here.
+//! `auth`: how callers are authenticated, and the UIDs and GIDs of users that are configured here.
 
 mod headers;
 mod identities;
@@ -30,7 +30,7 @@ pub struct AuthConfig {
     /// For `mode: headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeadersAuth>,
-    /// Numbers and groups of users for whom the mode provides none.
+    /// UIDs, GIDs and groups of users for whom the mode provides none.
     #[serde(default)]
     pub identities: Identities,
 }
@@ -61,7 +61,7 @@ pub struct StaticAuth {
 pub struct Auth {
     /// How callers are authenticated.
     pub method: AuthMethod,
-    /// Numbers and groups of users for whom the method provides none.
+    /// UIDs, GIDs and groups of users for whom the method provides none.
     pub identities: Identities,
 }
 

@@ -14,18 +14,18 @@ struct Command {
     names: NamesArgs,
 }
 
-struct Said {
+struct CommandResult {
     code: ExitCode,
     out: String,
     remarks: String,
 }
 
-fn names(arguments: &[&str], input: &str) -> Said {
+fn names(arguments: &[&str], input: &str) -> CommandResult {
     let command = Command::try_parse_from(["names"].iter().chain(arguments)).unwrap();
     let (mut out, mut remarks) = (Vec::new(), Vec::new());
     let code = command.names.run(input.as_bytes(), &mut out, &mut remarks).unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Said { code, out: text(out), remarks: text(remarks) }
+    CommandResult { code, out: text(out), remarks: text(remarks) }
 }
 
 #[test]

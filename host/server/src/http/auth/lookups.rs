@@ -14,7 +14,7 @@ use super::AuthError;
 /// tokens do not wait. Only successful answers are kept: a token that was refused or could not be checked is looked up
 /// again next time.
 pub(super) struct Lookups<V> {
-    believed: Duration,
+    cached_for: Duration,
     entries: Mutex<HashMap<TokenDigest, Arc<Lookup<V>>>>,
 }
 
@@ -24,9 +24,9 @@ type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
 const PRUNE_ABOVE: usize = 1024;
 
 impl<V: Clone> Lookups<V> {
-    /// Answers are kept for the duration `believed`.
-    pub(super) fn new(believed: Duration) -> Self {
-        Self { believed, entries: Mutex::default() }
+    /// Answers are kept for the duration `cached_for`.
+    pub(super) fn new(cached_for: Duration) -> Self {
+        Self { cached_for, entries: Mutex::default() }
     }
 
     /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`.
@@ -57,7 +57,7 @@ impl<V: Clone> Lookups<V> {
     }
 
     fn is_current(&self, lookup: &Lookup<V>) -> bool {
-        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.believed)
+        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.cached_for)
     }
 
     fn forget(&self, token: TokenDigest, lookup: &Arc<Lookup<V>>) {
@@ -82,8 +82,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_hours(1);
 
-    fn lookups(believed: Duration) -> Lookups<usize> {
-        Lookups::new(believed)
+    fn lookups(cached_for: Duration) -> Lookups<usize> {
+        Lookups::new(cached_for)
     }
 
     /// Counts how often it was asked, and answers with the count.
@@ -109,10 +109,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_is_cached_for_a_limited_time() {
-        for (believed, second) in [(LONG, 1), (Duration::ZERO, 2)] {
-            let (lookups, oracle) = (lookups(believed), Oracle::default());
+        for (cached_for, second) in [(LONG, 1), (Duration::ZERO, 2)] {
+            let (lookups, oracle) = (lookups(cached_for), Oracle::default());
             assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(1));
-            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{believed:?}");
+            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{cached_for:?}");
         }
     }
 
