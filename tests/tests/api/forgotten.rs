@@ -68,7 +68,7 @@ pub(crate) async fn logged(service: &Service, text: &str) {
 }
 
 /// Waits until the service has checked `count` more times with this outcome.
-async fn looked(service: &Service, outcome: &str, count: u64) {
+async fn wait_for_checks(service: &Service, outcome: &str, count: u64) {
     let now = async || {
         let metrics = service.probes().get("/metrics").await.unwrap().body;
         let line = format!("wasmspawner_hub_checks_total{{outcome=\"{outcome}\"}} ");
@@ -89,7 +89,7 @@ async fn a_lab_that_the_hub_does_not_know_is_listed_and_runs_on() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
     let service = service(&hub, None).await;
     run(&service, &["ada", "bob", "grace", "grace/servers/gpu"]).await;
-    looked(&service, "compared", 3).await;
+    wait_for_checks(&service, "compared", 3).await;
     let forgotten = report(&service).await;
     assert_eq!(users(&forgotten), ["grace", "grace"], "{forgotten:#}");
     assert_eq!((&forgotten["labs"], &forgotten["forgotten"][1]["server"]), (&json!(4), &json!("gpu")));
@@ -97,7 +97,7 @@ async fn a_lab_that_the_hub_does_not_know_is_listed_and_runs_on() {
     let metrics = service.probes().get("/metrics").await.unwrap().body;
     assert!(metrics.contains("wasmspawner_forgotten_labs 2\n"), "{metrics}");
     hub.knows(&["ada", "bob", "grace"]);
-    looked(&service, "compared", 2).await;
+    wait_for_checks(&service, "compared", 2).await;
     let forgotten = report(&service).await;
     assert_eq!(
         forgotten["forgotten"].as_array().unwrap().len(),
@@ -158,7 +158,7 @@ async fn no_lab_is_stopped_while_the_hub_has_a_fault() {
     ] {
         hub.has(fault);
         // The first check may have begun before the fault. A request to the silent Hub times out after a second.
-        looked(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
+        wait_for_checks(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), expected, "{fault:?}: {answer:?}");
         for name in ["ada", "bob", "joan", "grace"] {
@@ -184,7 +184,7 @@ async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     hub.knows(&names);
     run(&service, &names).await;
     hub.knows(&[]);
-    looked(&service, "withheld", 15).await;
+    wait_for_checks(&service, "withheld", 15).await;
     let doubted = report(&service).await;
     assert_eq!(users(&doubted), names, "they are listed");
     assert!(doubted["withheld"].as_str().unwrap().starts_with("12 of 12 labs look forgotten"), "{doubted:#}");
@@ -195,7 +195,7 @@ async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
 
     // The result is the same after a restart. Six forgotten labs of twelve are trusted.
     service.crash_and_restart().await.unwrap();
-    looked(&service, "withheld", 3).await;
+    wait_for_checks(&service, "withheld", 3).await;
     hub.knows(&names[6..]);
     let client = service.hub().unwrap();
     for name in &names[..6] {
@@ -250,7 +250,7 @@ async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
     let client = service.hub().unwrap();
     // A check has to see each state first; until then the last result is shown.
     let expect_refusal = async |expected: &str| {
-        looked(&service, "refused", 2).await;
+        wait_for_checks(&service, "refused", 2).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), "502 hub_refused", "{answer:?}");
         assert!(answer.body.contains(expected), "{expected}: {answer:?}");

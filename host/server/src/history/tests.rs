@@ -42,7 +42,7 @@ fn begin_and_end(history: &History, user: &str, number: u32) -> HistoryEntry {
     entry
 }
 
-fn say(entry: &HistoryEntry, number: usize) {
+fn note_info(entry: &HistoryEntry, number: usize) {
     entry.note(&LoggedEntry { number, at: at(0), entry: Entry::Info(number.to_string()) });
 }
 
@@ -69,7 +69,7 @@ fn a_history_survives_a_restart() {
     let file = folder.path().join("history.redb");
     let history = History::open(&file, KEEP).unwrap();
     begin(&history, "ada", 1);
-    say(&begin(&history, "ada", 2), 1);
+    note_info(&begin(&history, "ada", 2), 1);
     history.flush();
     drop(history);
     let reopened = reopen(&file, KEEP);
@@ -147,7 +147,7 @@ fn a_dropped_operation_does_not_return_to_the_disk_with_a_late_note() {
     let dropped = begin_and_end(&history, "ada", 1);
     (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
     // A running lab can report trouble long after its record was dropped.
-    say(&dropped, 1);
+    note_info(&dropped, 1);
     history.flush();
     drop((history, dropped));
     let all = reopen(&file, KEEP);
@@ -173,7 +173,7 @@ fn notes_of_many_operations_at_once_are_all_kept() {
             let history = &history;
             scope.spawn(move || {
                 let entry = begin(history, user, number);
-                (1..=50).for_each(|number| say(&entry, number));
+                (1..=50).for_each(|number| note_info(&entry, number));
                 entry.end(Outcome::Complete, at(60));
             });
         }

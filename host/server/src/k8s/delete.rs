@@ -49,7 +49,7 @@ impl Deleter {
     }
 
     /// Deletes a pod. Its containers have `grace_seconds` to end.
-    pub async fn pod(
+    pub async fn delete_pod(
         &self,
         place: &Place,
         own: OwnedObject,
@@ -62,7 +62,7 @@ impl Deleter {
     }
 
     /// Deletes a namespace and everything in it.
-    pub async fn namespace(
+    pub async fn delete_namespace(
         &self,
         name: &str,
         own: OwnedObject,
@@ -90,24 +90,29 @@ impl Deleter {
 
     /// Deletes a lab's objects in a retained namespace: of each kind, the objects that `selector` selects. Volume
     /// claims and the pod are not deleted here.
-    pub async fn lab_objects(
+    pub async fn delete_lab_objects(
         &self,
         namespace: &str,
         selector: &str,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
         tokio::try_join!(
-            self.all::<ConfigMap>(namespace, selector, within),
-            self.all::<Secret>(namespace, selector, within),
-            self.all::<ServiceAccount>(namespace, selector, within),
-            self.all::<ResourceQuota>(namespace, selector, within),
-            self.all::<LimitRange>(namespace, selector, within),
-            self.all::<NetworkPolicy>(namespace, selector, within),
+            self.delete_all::<ConfigMap>(namespace, selector, within),
+            self.delete_all::<Secret>(namespace, selector, within),
+            self.delete_all::<ServiceAccount>(namespace, selector, within),
+            self.delete_all::<ResourceQuota>(namespace, selector, within),
+            self.delete_all::<LimitRange>(namespace, selector, within),
+            self.delete_all::<NetworkPolicy>(namespace, selector, within),
         )?;
         Ok(Deletion::Gone)
     }
 
-    async fn all<K>(&self, namespace: &str, selector: &str, within: Duration) -> Result<(), KubernetesError>
+    async fn delete_all<K>(
+        &self,
+        namespace: &str,
+        selector: &str,
+        within: Duration,
+    ) -> Result<(), KubernetesError>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
             + Clone

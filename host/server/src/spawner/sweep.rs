@@ -156,21 +156,21 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
     match orphan.kind {
         OrphanKind::Namespace => {
-            context.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
+            context.deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?;
         }
         OrphanKind::Pod => {
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
             let grace = context.config.lab.section.termination_grace_period_seconds;
-            context.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+            context.deleter.delete_pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
                 return Ok(false);
             };
             let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
-            context.deleter.lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
+            context.deleter.delete_lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
         }
     }
     Ok(true)

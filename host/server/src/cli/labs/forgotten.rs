@@ -44,10 +44,10 @@ pub(super) async fn forgotten(
     if args.json {
         return print_json(out, &answer);
     }
-    Ok(tell(out, &serde_json::from_value(answer)?)?)
+    Ok(print_report(out, &serde_json::from_value(answer)?)?)
 }
 
-fn tell(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
+fn print_report(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     if report.forgotten.is_empty() {
         let labs = report.labs;
         return writeln!(
@@ -90,7 +90,7 @@ mod tests {
         let report =
             json!({ "labs": 3, "forgotten": [lab], "stop_after_seconds": stop_after, "withheld": withheld });
         let mut out = Vec::new();
-        tell(&mut out, &serde_json::from_value(report).unwrap()).unwrap();
+        print_report(&mut out, &serde_json::from_value(report).unwrap()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -110,7 +110,7 @@ mod tests {
         ");
         let none = json!({ "labs": 3, "forgotten": [], "stop_after_seconds": null, "withheld": null });
         let mut out = Vec::new();
-        tell(&mut out, &serde_json::from_value(none).unwrap()).unwrap();
+        print_report(&mut out, &serde_json::from_value(none).unwrap()).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "None of the 3 labs that start or run is forgotten (one that has just begun never is)\n"
