@@ -19,7 +19,7 @@ from pathlib import Path
 import stack
 import toolchain
 
-LINGER = 20  # seconds that labs have to stop
+STOP_LABS_WITHIN = 20  # seconds
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -39,8 +39,8 @@ def settings() -> stack.Settings:
     return chosen
 
 
-def claim(chosen: stack.Settings, ports: dict[str, int]):
-    """Lock the state folder for this run, and find free ports."""
+def lock_state_and_check_ports(chosen: stack.Settings, ports: dict[str, int]):
+    """Lock the state folder for this run, and check that the ports are free."""
     chosen.state.mkdir(parents=True, mode=0o700, exist_ok=True)
     chosen.state.chmod(0o700)
     lock = open(chosen.state / "run.lock", "w")  # noqa: SIM115 - held until the end
@@ -70,26 +70,26 @@ def descendants() -> list[int]:
             continue
         if fields[0] != "Z":
             parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, open_ = [], [os.getpid()]
-    while open_:
-        open_ += (children := parents.get(open_.pop(), []))
+    found, unvisited = [], [os.getpid()]
+    while unvisited:
+        unvisited += (children := parents.get(unvisited.pop(), []))
         found += children
     return found
 
 
 def end_descendants() -> None:
     """End all remaining descendants: first with SIGTERM, then with SIGKILL."""
-    for how, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
-        give_up = time.monotonic() + patience
+    for signal_number, seconds in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
+        give_up = time.monotonic() + seconds
         for pid in descendants():
             with suppress(ProcessLookupError):
-                os.kill(pid, how)
+                os.kill(pid, signal_number)
         while descendants() and time.monotonic() < give_up:
             time.sleep(0.05)
 
 
 def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
-    """The text that is shown when everything is ready."""
+    """The text that is shown when everything is ready: addresses and commands to try."""
     program = chosen.program
     token = f"$({program} token --state-dir {chosen.state} --admin)"
     lines = [
@@ -102,15 +102,15 @@ def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
         lines[:0] = [
             f"JupyterHub: {chosen.hub_url}",
             "              log in with any name (ada.lovelace@example.org, say) and no password;",
-            "              choose, start, watch the bar, work; stop it under File > Hub Control Panel",
+            "              choose options and start; stop the lab under File > Hub Control Panel",
         ]
     return "\n".join(["", *(f"  {line}" for line in lines), "", "Ctrl-C ends everything.", ""])
 
 
 def prepare(chosen: stack.Settings, *, jupyter: bool) -> None:
     """Install and build in parallel: installing waits for the network, and building needs the processors."""
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        environment = beside.submit(toolchain.environment) if jupyter else None
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        environment = executor.submit(toolchain.environment) if jupyter else None
         chosen.program = toolchain.build() / "wasmspawner"
         if environment:
             chosen.venv = environment.result()
@@ -123,7 +123,7 @@ def main(what: str) -> None:
     chosen = settings()
     toolchain.check_tools()
     ports = {"SPAWNER_PORT": chosen.spawner_port} | ({"HUB_PORT": chosen.hub_port} if hub_wanted else {})
-    lock = claim(chosen, ports)
+    lock = lock_state_and_check_ports(chosen, ports)
     toolchain.add_guest_target()
     prepare(chosen, jupyter=hub_wanted or chosen.runtime == "process")
 
@@ -151,7 +151,7 @@ def main(what: str) -> None:
     try:
         end(chosen, running)
     except KeyboardInterrupt:
-        print("Not waiting.", flush=True)
+        print("Ending at once; labs are not stopped in order.", flush=True)
     finally:
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(name, signal.SIG_IGN)
@@ -165,10 +165,10 @@ def end(chosen: stack.Settings, running: list[stack.Process]) -> None:
     """End the Hub first (it stops its labs), then labs that the Hub does not know, then the service."""
     print("\nEnding: labs are stopped first (Ctrl-C again to hurry).", flush=True)
     for process in reversed(running[1:]):
-        process.stop(LINGER)
+        process.stop(STOP_LABS_WITHIN)
     if running and running[0].child.poll() is None:
         try:
-            stack.stop_all_labs(chosen, LINGER)
+            stack.stop_all_labs(chosen, STOP_LABS_WITHIN)
         except OSError as error:
             print(f"warning: labs could not be stopped: {error}", flush=True)
         running[0].stop(10)

@@ -24,7 +24,7 @@ fn pod(i: u32) -> Pod {
     .unwrap()
 }
 
-fn told(what: &str, count: usize, since: Instant) {
+fn print_rate(what: &str, count: usize, since: Instant) {
     let seconds = since.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "counts are small")]
     let rate = count as f64 / seconds;
@@ -50,22 +50,22 @@ async fn measure(title: &str, options: Options) {
     let begun = Instant::now();
     let create = async |i| pods.create(&PostParams::default(), &pod(i)).await.map(|_| ());
     stream::iter(0..PODS).map(create).buffer_unordered(AT_ONCE).try_collect::<()>().await.unwrap();
-    told("pods made", PODS as usize, begun);
+    print_rate("pods made", PODS as usize, begun);
     let status = Patch::Merge(json!({"status": {"phase": "Running", "podIP": "127.1.2.3"}}));
     let phase = Instant::now();
     let run =
         async |i| pods.patch_status(&format!("lab-{i}"), &PatchParams::default(), &status).await.map(|_| ());
     stream::iter(0..PODS).map(run).buffer_unordered(AT_ONCE).try_collect::<()>().await.unwrap();
-    told("statuses changed", PODS as usize, phase);
+    print_rate("statuses changed", PODS as usize, phase);
     for watcher in watchers {
         watcher.await.unwrap();
     }
-    told("events told to 20 watchers meanwhile", 2 * PODS as usize * WATCHERS, begun);
+    print_rate("events sent to 20 watchers meanwhile", 2 * PODS as usize * WATCHERS, begun);
     let lists = Instant::now();
     for _ in 0..5 {
         pods.list(&ListParams::default()).await.unwrap();
     }
-    told("objects listed, and read by the client", 5 * PODS as usize, lists);
+    print_rate("objects listed, and read by the client", 5 * PODS as usize, lists);
 }
 
 fn main() {

@@ -27,7 +27,7 @@ async fn main() -> anyhow::Result<()> {
     println!("last of {READERS} readers after the first:  {:?}", crowd.spread);
     println!("CPU of the service a reader:          {per_reader:?}");
     println!(
-        "resident memory a reader:             {} B",
+        "resident memory per reader:           {} B",
         (crowd.rss_kib - alone.rss_kib) * 1024 / i64::try_from(READERS)?
     );
     println!("resident memory of the service:       {} MiB", crowd.rss_kib / 1024);

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 
-/// How long anything may take that happens in time.
+/// The longest time that a test waits for something to happen.
 const BOUND: Duration = Duration::from_secs(30);
 
 /// A client, and a namespace that nobody else uses.
@@ -29,7 +29,7 @@ impl Cluster {
         Self::enter(server.client()).await
     }
 
-    /// The cluster that `TEST_KUBECONFIG` names. None where it names none, which is told.
+    /// The cluster that `TEST_KUBECONFIG` names. Without the variable, prints `skipped` and returns None.
     pub(crate) async fn real() -> Option<Self> {
         let Some(file) = env::var_os("TEST_KUBECONFIG") else {
             println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
@@ -128,7 +128,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
     tokio::time::timeout(BOUND, waiting).await.unwrap_or_else(|_| panic!("not within {BOUND:?}: {what}"));
 }
 
-/// What comes within the bound.
+/// The result of `future`, which must come within `BOUND`.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(BOUND, future).await.unwrap_or_else(|_| panic!("not within {BOUND:?}: {what}"))
 }

@@ -1,4 +1,4 @@
-//! What admission makes of the objects of a lab.
+//! The defaults that admission fills into the objects of a lab.
 
 use crate::cluster::Cluster;
 use serde_json::{Value, json};

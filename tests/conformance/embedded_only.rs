@@ -1,4 +1,4 @@
-//! What only the embedded server does, or only it can be asked to do: restarts, a short memory, its own doors.
+//! Cases for the embedded server only: restarts, a short watch window, its own listener.
 
 use crate::cluster::{config_map, object, refused, soon};
 use futures::StreamExt;
@@ -17,7 +17,7 @@ fn maps(server: &ApiServer) -> Api<ConfigMap> {
 }
 
 #[tokio::test]
-async fn a_restart_keeps_objects_and_moves_on() {
+async fn a_restart_keeps_objects_and_continues_resource_versions() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("state");
     let server = ApiServer::open(Options::persistent(&state)).unwrap();
@@ -34,7 +34,7 @@ async fn a_restart_keeps_objects_and_moves_on() {
     assert!(maps.get_opt("gone").await.unwrap().is_none());
     let now = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     assert!(now.parse::<u64>().unwrap() > last.parse().unwrap(), "{now} > {last}");
-    // What happened between cannot be told, so the watch has to begin anew.
+    // The events in between are lost, so the client has to list again.
     assert_eq!(refused(maps.watch(&WatchParams::default(), &last).await.map(|_| ())).code, 410);
 }
 
@@ -50,7 +50,7 @@ async fn reopen(state: &Path) -> ApiServer {
 }
 
 #[tokio::test]
-async fn a_state_directory_has_one_user() {
+async fn a_second_server_with_the_same_state_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let _server = ApiServer::open(Options::persistent(directory.path())).unwrap();
     let error = ApiServer::open(Options::persistent(directory.path())).err().unwrap();
@@ -58,7 +58,7 @@ async fn a_state_directory_has_one_user() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_is_gone() {
+async fn a_watch_from_before_the_window_is_gone() {
     let server = ApiServer::open(Options { watch_window: 4, ..Options::default() }).unwrap();
     let maps = maps(&server);
     let start = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -73,7 +73,7 @@ async fn what_is_forgotten_is_gone() {
     assert_eq!(refused(maps.watch(&WatchParams::default(), &start).await.map(|_| ())).code, 410);
     let next = ListParams::default().limit(1).continue_token(&page.metadata.continue_.unwrap());
     assert_eq!(refused(maps.list(&next).await).code, 410);
-    // A watch that fell behind is told so, and ends.
+    // A watch that fell behind gets an error, and ends.
     let mut last = None;
     while let Some(event) = soon("the watch ends", slow.next()).await {
         last = Some(event.unwrap());
@@ -82,7 +82,7 @@ async fn what_is_forgotten_is_gone() {
 }
 
 #[tokio::test]
-async fn a_listener_wants_a_token() {
+async fn a_listener_refuses_requests_without_the_token() {
     let server = ApiServer::open(Options::default()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! What objects have to be like.
+//! The rules that the API server checks objects against.
 
 use crate::cluster::{Cluster, config_map, object, pod, refused};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota};

@@ -44,10 +44,10 @@ def _check_go() -> None:
     wanted = f"Go {'.'.join(map(str, OLDEST_GO))} or later, to build the control plane of the tests"
     if not shutil.which("go"):
         raise toolchain.Missing(f"missing: {wanted}: go is not on the PATH")
-    said = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout.strip()
-    numbers = re.match(r"go(\d+)\.(\d+)", said)
+    installed = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout.strip()
+    numbers = re.match(r"go(\d+)\.(\d+)", installed)
     if numbers and tuple(map(int, numbers.groups())) < OLDEST_GO:
-        raise toolchain.Missing(f"missing: {wanted}: this is {said}")
+        raise toolchain.Missing(f"missing: {wanted}: this is {installed}")
 
 
 def _build(home: Path) -> None:

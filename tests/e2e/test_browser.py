@@ -81,7 +81,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     start(browser)
 
     wait(browser, 20, lambda d: "/spawn-pending/" in d.current_url)
-    seen, told = set(), []
+    seen, messages = set(), []
 
     def moved(driver):
         if "/spawn-pending/" in driver.current_url:
@@ -90,7 +90,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
             )
             if value and value not in seen:
                 seen.add(value)
-                told[:] = driver.execute_script(
+                messages[:] = driver.execute_script(
                     "return [...document.querySelectorAll('.progress-log-event')].map(e => e.textContent)"
                 )
                 driver.save_screenshot(str(screenshots / f"progress-{int(value):03}.png"))
@@ -98,7 +98,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
 
     wait(browser, 90, moved)
     assert len(seen) >= 2, f"the bar did not move: {seen}"
-    assert len(set(told)) >= 4, f"the stages were not told: {told}"
+    assert len(set(messages)) >= 4, f"the stages were not shown: {messages}"
     wait(browser, 60, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard"))
 
     # A kernel answers, so web sockets pass through the proxy in both directions.
@@ -117,7 +117,7 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
 
 
 @pytest.mark.parametrize("browser", ["dark"], indirect=True)
-def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
+def test_the_form_is_readable_in_dark_mode_and_on_a_phone(world, browser, screenshots):
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
     )
@@ -133,12 +133,12 @@ def test_the_form_in_the_dark_and_on_a_phone(world, browser, screenshots):
     assert wide <= 0, "the form is wider than a phone"
 
 
-def test_a_failing_lab_is_explained(world, browser, screenshots):
+def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
     log_in(browser, world, "emmy")
     broken = browser.find_element(By.CSS_SELECTOR, "input[name=image][value=broken]")
     browser.execute_script("arguments[0].click()", broken)
     start(browser)
     wait(browser, 90, lambda d: d.find_elements(By.CSS_SELECTOR, "#progress-bar.bg-danger, .spawn-error-msg"))
     browser.save_screenshot(str(screenshots / "failed.png"))
-    said = browser.find_element(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg").text
-    assert "exit code 3" in said
+    message = browser.find_element(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg").text
+    assert "exit code 3" in message

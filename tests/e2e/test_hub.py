@@ -71,7 +71,7 @@ def test_a_named_server_beside_the_default_one(world):
     assert world.lab_status(name), "the default lab went with the named one"
 
 
-def test_a_deleted_server_takes_its_volume_along(world):
+def test_deleting_a_server_deletes_its_volume(world):
     name = "mary"
     visitor = Visitor(world, name)
     for server in ("", "second"):
@@ -89,16 +89,16 @@ def test_a_deleted_server_takes_its_volume_along(world):
     assert world.lab(name) is None
 
 
-def test_a_lab_that_fails_tells_its_user(world):
+def test_the_user_reads_why_a_lab_failed(world):
     visitor = Visitor(world, "margaret")
     answer = visitor.submit(image="broken")
     if "spawn-pending" in answer.url:
         ending = visitor.progress()[-1][1]
         assert ending["failed"] is True
-        said = ending["message"]
+        message = ending["message"]
     else:  # the spawn failed within the second that the Hub waits
-        said = answer.text
-    assert "exit" in said.lower() or "crash" in said.lower(), said
+        message = answer.text
+    assert "exit" in message.lower() or "crash" in message.lower(), message
     lab = world.lab("margaret")
     assert lab["status"] == "failed"
     assert lab["reason"]
@@ -107,16 +107,16 @@ def test_a_lab_that_fails_tells_its_user(world):
     assert visitor.progress()[-1][1].get("ready") is True
 
 
-def test_a_policy_that_says_no_is_heard(world):
+def test_the_message_of_a_policy_reaches_the_user(world):
     visitor = Visitor(world, SUSPENDED_USER)
     page, _ = visitor.form()
-    said = page.text if page.status_code == 403 else visitor.submit().text
-    assert "Your access has ended. Ask the help desk." in said
+    text = page.text if page.status_code == 403 else visitor.submit().text
+    assert "Your access has ended. Ask the help desk." in text
     assert world.lab(SUSPENDED_USER) is None
 
 
 @pytest.mark.parametrize(("field", "value"), [("size", "gigantic"), ("unheard", "of")])
-def test_a_bad_option_is_named_on_the_form(world, field, value):
+def test_an_invalid_option_is_named_on_the_form(world, field, value):
     answer = Visitor(world, "dorothy").submit(**{field: value})
     assert answer.status_code == 422
     assert field in answer.text
@@ -157,7 +157,7 @@ def test_labs_outlive_the_service(world):
     eventually(lambda: world.lab(name) is None, what="the lab is gone")
 
 
-def test_a_lab_that_crashes_comes_back(world):
+def test_a_lab_that_crashes_is_restarted(world):
     name = "joan"
     visitor = Visitor(world, name)
     visitor.submit()
@@ -171,7 +171,7 @@ def test_a_lab_that_crashes_comes_back(world):
     assert world.servers(name)[""]["ready"] is True
 
 
-def test_a_lab_that_its_user_shuts_down_is_gone(world):
+def test_a_lab_that_its_user_shuts_down_is_removed(world):
     name = "jean"
     visitor = Visitor(world, name)
     visitor.submit()
@@ -185,7 +185,7 @@ def test_a_lab_that_its_user_shuts_down_is_gone(world):
     assert lab is None or lab["status"] == "failed"
 
 
-def test_a_server_that_the_hub_has_lost_is_listed_as_forgotten(world):
+def test_a_lab_that_the_hub_does_not_know_is_listed_as_forgotten(world):
     name = "frances"
     visitor = Visitor(world, name)
     for server in ("", "second"):
@@ -193,7 +193,7 @@ def test_a_server_that_the_hub_has_lost_is_listed_as_forgotten(world):
         assert visitor.progress(server)[-1][1].get("ready") is True
     eventually(lambda: world.forgotten()[1] == [], what="no lab is forgotten")
     world.stop_hub()
-    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="nobody can be asked, and that is told")
+    eventually(lambda: "cannot be reached" in world.forgotten()[2], what="the answer names the unreachable Hub")
     world.delete_from_hub_database(name, "second")
     world.start_hub()
     eventually(lambda: world.servers(name).get("", {}).get("ready"), what="the Hub knows the other server")
@@ -203,16 +203,18 @@ def test_a_server_that_the_hub_has_lost_is_listed_as_forgotten(world):
     eventually(lambda: world.forgotten()[1] == [], what="it is gone")
 
 
-def test_the_hub_s_refusals_are_told_with_the_remedy(world):
+def test_an_error_about_the_hub_token_says_what_to_do(world):
     file = world.settings.service_token_file
     good = file.read_text()
     try:
-        for token, said in (
+        for token, expected in (
             ("unknown" * 8, "c.JupyterHub.services"),
             (world.hub_token + "limited", "scopes list:users"),
         ):
             file.write_text(token)
-            refused = eventually(lambda said=said: (answer := world.forgotten())[0] and said in answer[2] and answer)
+            refused = eventually(
+                lambda text=expected: (answer := world.forgotten())[0] and text in answer[2] and answer
+            )
             assert refused[1] is None
     finally:
         file.write_text(good)

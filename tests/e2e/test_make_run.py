@@ -61,7 +61,7 @@ def of_state(state):
     return [process for process in found if process.pid != os.getpid()]
 
 
-def test_run_use_interrupt_and_run_again(tmp_path):
+def test_make_run_can_be_used_interrupted_and_repeated(tmp_path):
     state = tmp_path / "state"
     run = Run(state, "run")
     try:
@@ -96,19 +96,19 @@ def test_run_use_interrupt_and_run_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("setting", "expected"),
     [
         ({"HUB_PORT": "eighty"}, "HUB_PORT is 'eighty'; it must be a port number"),
         ({"RUNTIME": "docker"}, "RUNTIME is 'docker'; it must be process or simulated"),
     ],
 )
-def test_a_wrong_wish_is_refused_at_once(tmp_path, wish, said):
-    run = Run(tmp_path / "state", "run", **wish)
+def test_a_wrong_setting_is_refused_at_once(tmp_path, setting, expected):
+    run = Run(tmp_path / "state", "run", **setting)
     assert run.child.wait(20) != 0
-    assert said in run.text()
+    assert expected in run.text()
 
 
-def test_an_occupied_port_is_named(tmp_path, world):
+def test_the_error_about_a_port_in_use_names_it(tmp_path, world):
     port = str(world.settings.hub_port)
     run = Run(tmp_path / "state", "run", HUB_PORT=port)
     assert run.child.wait(20) != 0

@@ -112,7 +112,7 @@ def credential(settings, caller):
 
 
 @pytest.mark.parametrize("caller", EXPECTED)
-def test_the_service_keeps_to_its_description(service, tmp_path, caller):
+def test_the_service_conforms_to_its_openapi_description(service, tmp_path, caller):
     start_labs(service)
     phases = ["--phases", ALL if "OPENAPI_CASES" in os.environ else PHASES[caller]]
     answers = tmp_path / "answers"

@@ -1,4 +1,4 @@
-//! What one does with kubectl, in the order one does it.
+//! A kubectl session: the commands of a user, in their usual order.
 
 use crate::shell::Shell;
 use serde_json::{Value, json};
@@ -16,20 +16,20 @@ async fn set_phase(shell: &Shell, phase: &str) {
 }
 
 pub(crate) async fn the_server_tells_what_it_serves(shell: &Shell) {
-    let said = shell.ok("api-resources").await;
-    let pods = said.rows().into_iter().find(|row| row[0] == "pods").map(|row| row.join(" "));
+    let output = shell.ok("api-resources").await;
+    let pods = output.rows().into_iter().find(|row| row[0] == "pods").map(|row| row.join(" "));
     assert_eq!(pods.as_deref(), Some("pods po v1 true Pod"));
-    assert!(said.rows().iter().any(|row| row[0] == "networkpolicies"));
+    assert!(output.rows().iter().any(|row| row[0] == "networkpolicies"));
     assert!(shell.ok("version").await.out.contains("Server Version: v1."));
-    let said = shell.run("--token=wrong get pods").await;
-    assert!(!said.success && said.err.contains("Unauthorized"), "{said:?}");
+    let output = shell.run("--token=wrong get pods").await;
+    assert!(!output.success && output.err.contains("Unauthorized"), "{output:?}");
 }
 
 pub(crate) async fn tables_say_what_people_want_to_know(shell: &Shell) {
     shell.with_file("create", &lab("i:1")).await;
-    let said = shell.ok("get pods").await;
-    assert_eq!(said.rows()[0], ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
-    assert_eq!(&said.rows()[1][..4], ["lab", "0/1", "Pending", "0"]);
+    let output = shell.ok("get pods").await;
+    assert_eq!(output.rows()[0], ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
+    assert_eq!(&output.rows()[1][..4], ["lab", "0/1", "Pending", "0"]);
     assert!(shell.ok("get po -o wide").await.out.contains("NOMINATED NODE"));
     assert!(shell.ok("get pods -A").await.has_row(&[&shell.namespace, "lab"]));
     assert_eq!(shell.ok("get pods -l app=hub").await.out, "");
@@ -45,8 +45,8 @@ pub(crate) async fn tables_say_what_people_want_to_know(shell: &Shell) {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "b"}});
     shell.with_file("create", &secret).await;
     assert!(shell.ok("get secrets").await.has_row(&["s", "Opaque", "1"]));
-    let said = shell.run("get pod nosuch").await;
-    assert!(said.err.contains("pods \"nosuch\" not found"), "{said:?}");
+    let output = shell.run("get pod nosuch").await;
+    assert!(output.err.contains("pods \"nosuch\" not found"), "{output:?}");
     assert!(shell.ok("get all").await.out.contains("lab"));
 }
 
@@ -61,8 +61,8 @@ pub(crate) async fn apply_creates_changes_and_finds_mistakes(shell: &Shell) {
     shell.with_file("apply", &map(json!({"a": "1", "b": "2"}))).await;
     shell.with_file("apply", &map(json!({"a": "1"}))).await;
     assert_eq!(shell.ok("get cm m -o jsonpath={.data}").await.out, r#"{"a":"1"}"#);
-    let said = shell.with_file("apply --server-side --force-conflicts", &map(json!({"c": "3"}))).await;
-    assert!(said.out.contains("serverside-applied"), "{said:?}");
+    let output = shell.with_file("apply --server-side --force-conflicts", &map(json!({"c": "3"}))).await;
+    assert!(output.out.contains("serverside-applied"), "{output:?}");
 
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("wrong.json");
@@ -71,8 +71,8 @@ pub(crate) async fn apply_creates_changes_and_finds_mistakes(shell: &Shell) {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "w"}, "dat": {}}).to_string(),
     )
     .unwrap();
-    let said = shell.run(&format!("apply -f {}", file.display())).await;
-    assert!(!said.success && said.err.contains("unknown field \"dat\""), "{said:?}");
+    let output = shell.run(&format!("apply -f {}", file.display())).await;
+    assert!(!output.success && output.err.contains("unknown field \"dat\""), "{output:?}");
 }
 
 pub(crate) async fn objects_are_edited_described_and_deleted(shell: &Shell) {
@@ -95,8 +95,8 @@ pub(crate) async fn objects_are_edited_described_and_deleted(shell: &Shell) {
     }
     assert!(shell.ok(&format!("get events {n}")).await.out.contains("pod/lab"));
     assert!(shell.ok(&format!("describe ns {namespace}")).await.out.contains("Active"));
-    let said = shell.run(&format!("exec lab {n} -- true")).await;
-    assert!(!said.success, "{said:?}");
+    let output = shell.run(&format!("exec lab {n} -- true")).await;
+    assert!(!output.success, "{output:?}");
     assert!(shell.ok(&format!("delete pod lab {n}")).await.out.contains("deleted"));
     shell.ok(&format!("delete namespace {namespace}")).await;
     assert!(!shell.run(&format!("get namespace {namespace}")).await.success);

@@ -25,15 +25,15 @@ pub(crate) struct Shell {
     server: Option<DropGuard>,
 }
 
-/// What a command wrote.
+/// The output of a command.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) success: bool,
 }
 
-impl Said {
+impl CommandOutput {
     /// The columns of the table's rows, its head first.
     pub(crate) fn rows(&self) -> Vec<Vec<&str>> {
         self.out.lines().map(|line| line.split_whitespace().collect()).collect()
@@ -46,7 +46,7 @@ impl Said {
 }
 
 impl Shell {
-    /// On a server of its own on loopback, with these logs. None when there is no kubectl, which is told.
+    /// On a server of its own on loopback, with these logs. Without kubectl, prints `skipped` and returns None.
     pub(crate) async fn embedded(logs: Option<Arc<dyn PodLogs>>) -> Option<Self> {
         let server = ApiServer::open(Options::default()).unwrap();
         if let Some(logs) = logs {
@@ -62,7 +62,8 @@ impl Shell {
         Self::open(config.as_bytes(), Some(shutdown.drop_guard())).await
     }
 
-    /// On the cluster that `TEST_KUBECONFIG` names. None when it names none or there is no kubectl, which is told.
+    /// On the cluster that `TEST_KUBECONFIG` names. Without it or without kubectl, prints `skipped` and returns
+    /// None.
     pub(crate) async fn real() -> Option<Self> {
         let Some(file) = env::var_os("TEST_KUBECONFIG") else {
             println!("skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane");
@@ -116,20 +117,20 @@ impl Shell {
     }
 
     /// Runs kubectl with these arguments.
-    pub(crate) async fn run(&self, line: &str) -> Said {
+    pub(crate) async fn run(&self, line: &str) -> CommandOutput {
         let output = tokio::time::timeout(BOUND, self.command(line).output()).await.unwrap().unwrap();
-        said(output)
+        command_output(output)
     }
 
     /// Runs kubectl, which has to succeed, and returns what it wrote.
-    pub(crate) async fn ok(&self, line: &str) -> Said {
-        let said = self.run(line).await;
-        assert!(said.success, "kubectl {line}: {said:?}");
-        said
+    pub(crate) async fn ok(&self, line: &str) -> CommandOutput {
+        let output = self.run(line).await;
+        assert!(output.success, "kubectl {line}: {output:?}");
+        output
     }
 
     /// Runs kubectl with a file of this content as `-f`.
-    pub(crate) async fn with_file(&self, line: &str, content: &Value) -> Said {
+    pub(crate) async fn with_file(&self, line: &str, content: &Value) -> CommandOutput {
         let mut file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
         file.write_all(content.to_string().as_bytes()).unwrap();
         self.ok(&format!("{line} -f {}", file.path().display())).await
@@ -141,8 +142,8 @@ impl Shell {
     }
 }
 
-fn said(output: Output) -> Said {
-    Said {
+fn command_output(output: Output) -> CommandOutput {
+    CommandOutput {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
         success: output.status.success(),

@@ -46,20 +46,20 @@ impl Events {
     pub async fn next(&mut self) -> anyhow::Result<Option<Event>> {
         tokio::time::timeout(BOUND, self.read())
             .await
-            .with_context(|| format!("nothing came after {}", self.transcript))?
+            .with_context(|| format!("no event came after {}", self.transcript))?
     }
 
     /// Reads until `text` has been received, in an event or a comment.
     pub async fn until(&mut self, text: &str) -> anyhow::Result<()> {
         let read = async {
             while !self.transcript.contains(text) {
-                let chunk = self.response.chunk().await?.context("closed")?;
+                let chunk = self.response.chunk().await?.context("the stream was closed")?;
                 self.buffer.push_str(std::str::from_utf8(&chunk)?);
                 self.transcript.push_str(std::str::from_utf8(&chunk)?);
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(BOUND, read).await.with_context(|| format!("{text:?} did not come"))?
+        tokio::time::timeout(BOUND, read).await.with_context(|| format!("{text:?} was not received"))?
     }
 
     /// The next event of this type.
@@ -69,7 +69,7 @@ impl Events {
                 return Ok(event);
             }
         }
-        anyhow::bail!("closed without {kind}: {}", self.transcript)
+        anyhow::bail!("the stream was closed without {kind}: {}", self.transcript)
     }
 
     /// All events until the stream is closed.
@@ -91,7 +91,7 @@ impl Events {
                 }
             }
             let Some(chunk) = self.response.chunk().await? else { return Ok(None) };
-            let text = std::str::from_utf8(&chunk).context("half a character")?;
+            let text = std::str::from_utf8(&chunk).context("a chunk ends inside a character")?;
             self.buffer.push_str(text);
             self.transcript.push_str(text);
         }

@@ -57,8 +57,8 @@ impl Cluster {
         let definition = record::definition();
         let name = definition["metadata"]["name"].as_str().context("a kind without a name")?;
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let how = PatchParams::apply("wasmspawner-tests").force();
-        definitions.patch(name, &how, &Patch::Apply(&definition)).await?;
+        let params = PatchParams::apply("wasmspawner-tests").force();
+        definitions.patch(name, &params, &Patch::Apply(&definition)).await?;
         let mut again = tokio::time::interval(Duration::from_millis(100));
         let served = async {
             while !definitions.get(name).await?.status.is_some_and(|status| {

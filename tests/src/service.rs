@@ -113,9 +113,9 @@ impl Service {
         let mut process = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut stderr = process.stderr.take().context("no stderr")?;
         // The pipe is closed when the process ends.
-        let mut said = Vec::new();
-        stderr.read_to_end(&mut said)?;
-        Ok(Output { status: process.wait()?, stdout: Vec::new(), stderr: said })
+        let mut text = Vec::new();
+        stderr.read_to_end(&mut text)?;
+        Ok(Output { status: process.wait()?, stdout: Vec::new(), stderr: text })
     }
 
     /// Kills the service without warning, and starts it again.

@@ -56,37 +56,43 @@ fn config(service: &Service) -> String {
 }
 
 #[test]
-fn check_says_that_a_good_site_is_good() {
+fn check_accepts_a_valid_configuration() {
     let site = site(|_| {});
-    let said = run(&["check", "--config", &config(&site)]).ok();
-    assert!(said.contains("default") && said.contains("build-pod"), "{said}");
+    let printed = run(&["check", "--config", &config(&site)]).ok();
+    assert!(printed.contains("default") && printed.contains("build-pod"), "{printed}");
 }
 
 #[test]
-fn check_names_everything_that_is_wrong() {
+fn check_reports_all_errors() {
     let fail = |change: fn(&mut Value)| {
         let answer = run(&["check", "--config", &config(&site(change))]);
         assert_ne!(answer.code, 0, "{}", answer.stdout);
         answer.stdout + &answer.stderr
     };
-    let said = fail(|config| config["limits"] = json!({"spawn": "soon"}));
-    assert!(said.contains("limits.spawn: line") && said.contains("write it as 30s, 10m or 48h"), "{said}");
-    let said = fail(|config| config["lab"] = json!({"prot": 8888}));
-    assert!(said.contains("lab.prot") && said.contains("port"), "{said}");
-    let said = fail(|config| {
+    let printed = fail(|config| config["limits"] = json!({"spawn": "soon"}));
+    assert!(
+        printed.contains("limits.spawn: line") && printed.contains("write it as 30s, 10m or 48h"),
+        "{printed}"
+    );
+    let printed = fail(|config| config["lab"] = json!({"prot": 8888}));
+    assert!(printed.contains("lab.prot") && printed.contains("port"), "{printed}");
+    let printed = fail(|config| {
         config["names"] = json!({"pod": "nb-{user}"});
         config["http"]["prefix"] = json!("spawner");
     });
     assert!(
-        said.contains("names.pod") && said.contains("username") && said.contains("http.prefix"),
-        "{said}"
+        printed.contains("names.pod") && printed.contains("username") && printed.contains("http.prefix"),
+        "{printed}"
     );
 
     let wrong_policy = site(|config| config["policies"][0]["config"]["size"] = json!([]));
     let answer = run(&["check", "--config", &config(&wrong_policy)]);
     assert_ne!(answer.code, 0);
-    let said = answer.stdout + &answer.stderr;
-    assert!(said.contains("default") && said.contains("/size") && said.contains("sizes"), "{said}");
+    let printed = answer.stdout + &answer.stderr;
+    assert!(
+        printed.contains("default") && printed.contains("/size") && printed.contains("sizes"),
+        "{printed}"
+    );
 
     let missing = run(&["check", "--config", "/nowhere/wasmspawner.yaml"]);
     assert_ne!(missing.code, 0);
@@ -122,8 +128,8 @@ async fn labs_are_started_watched_and_stopped() {
     let mut service = site(|_| {});
     service.run().await.unwrap();
     let labs = labs_of(&service);
-    let said = labs(&["spawn", "ada", "--option", "size=small", "--wait"]).ok();
-    assert!(said.contains("ready"), "{said}");
+    let printed = labs(&["spawn", "ada", "--option", "size=small", "--wait"]).ok();
+    assert!(printed.contains("ready"), "{printed}");
     let listed: Value = serde_json::from_str(&labs(&["list", "--json"]).ok()).unwrap();
     assert_eq!((&listed[0]["username"], &listed[0]["status"]), (&json!("ada"), &json!("running")));
     assert!(labs(&["list"]).ok().contains("ada"));
@@ -178,7 +184,7 @@ fn labs_of(service: &Service) -> impl Fn(&[&str]) -> Ended {
 }
 
 #[test]
-fn a_service_that_is_not_there_is_said_to_be_so() {
+fn the_error_about_an_unreachable_service_names_its_address() {
     let answer = run(&["labs", "--url", "http://127.0.0.1:9/spawner/v1", "--token", "x", "list"]);
     assert_ne!(answer.code, 0);
     assert!(answer.stderr.contains("127.0.0.1:9"), "{}", answer.stderr);
@@ -186,7 +192,7 @@ fn a_service_that_is_not_there_is_said_to_be_so() {
 }
 
 #[test]
-fn a_tool_that_is_used_wrongly_says_how() {
+fn every_command_has_help_and_a_wrong_argument_is_named() {
     let help = run(&["--help"]).ok();
     for command in ["serve", "check", "render", "labs", "token", "schema", "names"] {
         assert!(help.contains(command), "{command} is not in:\n{help}");

@@ -25,7 +25,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 const NODE: &str = "wasmspawner-test";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labs_live_on_a_kubernetes() {
+async fn labs_start_and_stop_on_a_real_kubernetes() {
     let Some(cluster) = Cluster::enter("wasmspawner").await.unwrap() else { return println!("{SKIPPED}") };
     if cluster.has_nodes().await.unwrap() {
         println!("skipped: the cluster has nodes, and a scheduler that does not know ours");
@@ -41,8 +41,8 @@ async fn labs_live_on_a_kubernetes() {
     let stop = CancellationToken::new();
     let running = tokio::spawn(kubelet.run(stop.clone()));
 
-    in_namespaces_that_go(&cluster, &token).await;
-    in_namespaces_that_stay(&cluster, &token).await;
+    in_deleted_namespaces(&cluster, &token).await;
+    in_retained_namespaces(&cluster, &token).await;
 
     stop.cancel();
     running.await.unwrap();
@@ -52,7 +52,7 @@ async fn labs_live_on_a_kubernetes() {
     cluster.leave().await.unwrap();
 }
 
-async fn in_namespaces_that_go(cluster: &Cluster, token: &str) {
+async fn in_deleted_namespaces(cluster: &Cluster, token: &str) {
     let mut service = service(cluster, token, "delete");
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -112,7 +112,7 @@ fn spawns(cluster: &Cluster) -> Api<DynamicObject> {
     Api::namespaced_with(cluster.client.clone(), &cluster.namespace, &kind)
 }
 
-async fn in_namespaces_that_stay(cluster: &Cluster, token: &str) {
+async fn in_retained_namespaces(cluster: &Cluster, token: &str) {
     let mut service = service(cluster, token, "retain");
     service.run().await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -188,8 +188,8 @@ fn service(cluster: &Cluster, token: &str, namespaces: &str) -> Service {
 /// A service that cannot store records does not start, and says what to do.
 fn a_cluster_without_the_definition(cluster: &Cluster, token: &str) {
     let output = service(cluster, token, "delete").run_to_end().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("wasmspawner crds | kubectl apply -f -"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && stderr.contains("wasmspawner crds | kubectl apply -f -"), "{stderr}");
 }
 
 /// Installs `deploy/crds.yaml`.

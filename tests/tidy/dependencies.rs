@@ -12,18 +12,15 @@ fn the_core_depends_on_data_crates_only() {
         .filter(|name| !DATA.contains(&name.as_str()))
         .collect();
     assert_rule(
-        "host/core is pure because its dependencies can do no IO, have no clock and no runtime:",
+        "host/core may only use the listed crates, which have no IO, no clock and no runtime:",
         &offences,
     );
 }
 
 #[test]
-fn the_one_machine_cluster_knows_neither_core_nor_server() {
+fn the_one_machine_cluster_depends_on_no_other_crate_of_the_workspace() {
     let offences = ours(&dependencies(&read("host/embedded/Cargo.toml")));
-    assert_rule(
-        "host/embedded is a Kubernetes API and nothing else, so that its client cannot tell:",
-        &offences,
-    );
+    assert_rule("host/embedded must not depend on another crate of this workspace:", &offences);
 }
 
 #[test]
@@ -34,7 +31,7 @@ fn policies_depend_on_the_sdk_only() {
         ours.retain(|name| name != "wasmspawner-sdk");
         offences.extend(ours.iter().map(|name| format!("{}: {name}", manifest.path)));
     }
-    assert_rule("A policy of ours is built as a site would build its own, on sdk/rust:", &offences);
+    assert_rule("A policy in plugins/ may depend on sdk/rust only, like a site's own policies:", &offences);
 }
 
 #[test]
@@ -45,7 +42,7 @@ fn versions_are_stated_once() {
             offences.push(format!("{}: {line}", manifest.path));
         }
     }
-    assert_rule("A dependency's version stands in the workspace's Cargo.toml, once:", &offences);
+    assert_rule("State these versions in the workspace's Cargo.toml instead:", &offences);
 }
 
 fn ours(dependencies: &[String]) -> Vec<String> {

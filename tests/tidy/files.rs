@@ -24,49 +24,46 @@ fn files_stay_short() {
 }
 
 #[test]
-fn most_files_are_far_shorter() {
+fn half_of_all_files_have_at_most_120_lines() {
     let mut lengths: Vec<usize> = code().iter().map(|file| file.text.lines().count()).collect();
     lengths.sort_unstable();
     let median = lengths[lengths.len() / 2];
     assert!(
         median <= 120,
-        "half of all files are longer than {median} lines; one noun a file keeps them below 120"
+        "half of all files are longer than {median} lines; one noun per file keeps them below 120"
     );
 }
 
 #[test]
-fn a_file_is_named_after_what_it_holds() {
+fn file_names_are_not_vague() {
     const VAGUE_NAMES: [&str; 10] =
         ["util", "utils", "helper", "helpers", "common", "manager", "managers", "misc", "shared", "stuff"];
     let offences: Vec<String> =
         code().into_iter().filter(|file| VAGUE_NAMES.contains(&file.stem())).map(|file| file.path).collect();
-    assert_rule("A file's name is its noun; these fit anything, and so collect everything:", &offences);
+    assert_rule("These names fit any content; name the file after the noun that it holds:", &offences);
 }
 
 #[test]
-fn every_module_says_what_it_is() {
+fn every_entry_file_starts_with_a_module_doc() {
     let entrance = |file: &Text| ["/mod.rs", "/lib.rs", "/main.rs"].iter().any(|name| file.is(name));
     let silent = |file: &Text| entrance(file) && !file.text.starts_with("//!");
     let offences: Vec<String> = code().into_iter().filter(silent).map(|file| file.path).collect();
-    assert_rule(
-        "A module's first line says what it is for, so that a reader knows whether to go in:",
-        &offences,
-    );
+    assert_rule("These files do not begin with a `//!` comment that says what the module is for:", &offences);
 }
 
 #[test]
-fn the_readme_has_the_commands() {
+fn the_readme_names_the_commands() {
     let readme = read("README.md");
     let offences: Vec<String> = ["make run", "make serve"]
         .into_iter()
         .filter(|command| !readme.contains(command))
         .map(str::to_owned)
         .collect();
-    assert_rule("A newcomer starts with the README, and the README with what to type:", &offences);
+    assert_rule("The README does not name these commands:", &offences);
 }
 
 #[test]
-fn the_top_level_is_the_owners() {
+fn the_top_level_has_only_listed_entries() {
     const DECIDED: [&str; 8] =
         ["Cargo.toml", "host", "wit", "plugins", "sdk", "deploy", "tests", "README.md"];
     const WANTED_BY_TOOLS: [&str; 8] = [

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod circles;
+mod cycles;
 mod dependencies;
 mod files;
 mod modules;

@@ -36,7 +36,10 @@ fn modules_import_what_the_readme_says() {
             known.iter().filter(|other| !imported.get(module).is_some_and(|used| used.contains(*other)));
         offences.extend(unused.map(|other| format!("README.md: {module} does not import {other}")));
     }
-    assert_rule("The README's table of imports is true, so that each module can be read alone:", &offences);
+    assert_rule(
+        "The README's table of imports differs from the code; remove the import or correct the table:",
+        &offences,
+    );
 }
 
 /// The rows of the README's table.
@@ -63,10 +66,7 @@ fn generated_wit_types_stay_in_their_module() {
             offences.push(file.path);
         }
     }
-    assert_rule(
-        "Types generated from WIT change with every version of it; wasm/ converts them at its door:",
-        &offences,
-    );
+    assert_rule("Types generated from WIT may be used in wasm/ only, which converts them:", &offences);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn wire_types_stay_in_http() {
         rust_in(SERVER).into_iter().filter(|file| !matches!(module(file).as_deref(), Some("http" | "cli")));
     let offences: Vec<String> =
         files.filter(|file| file.text.contains("utoipa")).map(|file| file.path).collect();
-    assert_rule("What goes over the wire is described where it is sent, in http/:", &offences);
+    assert_rule("Schemas of request and answer bodies (utoipa) belong into http/ or cli/:", &offences);
 }
 
 /// The module of a file: its folder, or the file itself. The crate's roots belong to no module.

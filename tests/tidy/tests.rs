@@ -22,7 +22,7 @@ const MAY_SLEEP: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn tests_wait_for_what_they_need() {
+fn tests_do_not_sleep() {
     const SLEEPS: [&str; 3] = ["thread::sleep(", "time::sleep(", "time.sleep("];
     let mut offences = Vec::new();
     for file in texts().iter().filter(|file| file.is(".rs") || file.is(".py")) {
@@ -46,11 +46,11 @@ fn tests_wait_for_what_they_need() {
 }
 
 #[test]
-fn nobody_is_excused_who_is_gone() {
+fn every_exception_names_an_existing_file() {
     let files = texts();
     let gone = MAY_SLEEP.iter().chain(&LONG).filter(|(path, _)| !files.iter().any(|file| file.path == *path));
     let offences: Vec<String> = gone.map(|(path, _)| (*path).to_owned()).collect();
-    assert_rule("An exception for a file that is no more hides the next one of its name:", &offences);
+    assert_rule("These exceptions name files that do not exist; remove them:", &offences);
 }
 
 /// The lines of a file that are tests: all lines in a folder of tests, and otherwise those in its modules for tests.

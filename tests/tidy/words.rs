@@ -4,7 +4,7 @@ use super::assert_rule;
 use super::tree::texts;
 
 #[test]
-fn the_repository_stands_alone() {
+fn no_file_names_a_path_of_one_machine() {
     // Written in parts, so that this file does not contain the words.
     let foreign = [
         concat!("../", "shared"),
@@ -20,7 +20,7 @@ fn the_repository_stands_alone() {
             }
         }
     }
-    assert_rule("Paths of one machine mean nothing to whoever clones this:", &offences);
+    assert_rule("These paths exist on one machine only; remove them:", &offences);
 }
 
 /// True if `word` occurs in the line and is not the end of a longer path, such as a home's own `work` folder.
@@ -47,11 +47,11 @@ fn a_lint_is_allowed_for_a_reason() {
             }
         }
     }
-    assert_rule("A lint that is lifted says why, in the attribute or in a comment:", &offences);
+    assert_rule("Give the reason for lifting a lint, in the attribute or in a comment:", &offences);
 }
 
 #[test]
-fn nothing_is_left_to_do_in_silence() {
+fn no_file_has_a_to_do_mark() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
     let mut offences = Vec::new();
     for file in texts().iter().filter(|file| file.is(".rs") || file.is(".py") || file.is(".wit")) {
@@ -61,5 +61,8 @@ fn nothing_is_left_to_do_in_silence() {
             }
         }
     }
-    assert_rule("What is missing is said in the README's limits, or done:", &offences);
+    assert_rule(
+        "These marks are not allowed; name what is missing in the README's limits, or do it:",
+        &offences,
+    );
 }

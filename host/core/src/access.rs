@@ -132,7 +132,7 @@ mod tests {
     /// Columns: the action; then, first for the owner and then for another user, whether each of these is enough: no
     /// scope, `exec:notebook`, `admin:jupyterhub`, `admin:notebook`. The rows follow the routes of SQR-066.
     #[test]
-    fn the_table_of_routes() {
+    fn each_kind_of_access_accepts_exactly_its_scopes() {
         let owner = Username::parse("rra").unwrap();
         let other = Username::parse("adam").unwrap();
         let table = [
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_would_do() {
+    fn a_refusal_names_the_sufficient_scopes() {
         let (rra, adam) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
         let error = permit(&adam, &[Scope::ExecNotebook].into(), Access::ReadOrStop(&rra)).unwrap_err();
         assert_eq!(
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_s_other_spelling_is_the_same_scope() {
+    fn admin_jupyterlab_is_read_as_admin_jupyterhub() {
         assert_eq!("admin:jupyterlab".parse(), Ok(Scope::AdminJupyterhub));
         assert_eq!(serde_json::from_str::<Scope>(r#""admin:jupyterlab""#).unwrap(), Scope::AdminJupyterhub);
         assert!("exec:everything".parse::<Scope>().is_err());

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::Username;
 
-/// A user with their POSIX user and group numbers (SQR-066, "UID and GIDs").
+/// A user with their POSIX UID and GIDs (SQR-066, "UID and GIDs").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// The username as JupyterHub has it.
     pub username: Username,
-    /// The user number that the lab's processes run as.
+    /// The UID that the lab's processes run as.
     pub uid: u32,
     /// The primary group of the lab's processes.
     pub gid: u32,
@@ -25,18 +25,18 @@ pub struct Identity {
     pub display_name: Option<String>,
 }
 
-/// A group of a user. A group without a number exists by name only: no process runs in it and no file belongs to it.
+/// A group of a user. A group without a GID exists by name only: no process runs in it and no file belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// The group's name.
     pub name: String,
-    /// The group's number. SQR-066 calls it `id`.
+    /// The group's GID. SQR-066 calls it `id`.
     #[serde(default, rename = "id", alias = "gid", skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
 }
 
 impl Identity {
-    /// The group numbers of a process besides its primary one, in the given order, without duplicates.
+    /// The GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut gids = Vec::new();
         for gid in self.groups.iter().filter_map(|group| group.gid) {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn supplemental_groups_leave_out_the_primary_and_the_unnumbered() {
+    fn supplemental_gids_leave_out_the_primary_and_groups_without_gid() {
         let group = |name: &str, gid| Group { name: name.into(), gid };
         let identity = Identity {
             username: Username::parse("rra").unwrap(),

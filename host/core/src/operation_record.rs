@@ -153,7 +153,7 @@ mod tests {
     use crate::stage::Severity;
 
     #[test]
-    fn what_the_cluster_says_is_noted_once_and_at_its_worst() {
+    fn a_repeated_finding_is_noted_once_with_its_highest_severity() {
         let operation = Operation {
             job_id: JobId::nil(),
             kind: OperationKind::Spawn,

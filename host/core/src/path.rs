@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths() {
+    fn each_kind_of_path_accepts_only_its_own() {
         for good in ["/", "/home/ada", "/a/./b"] {
             assert!(is_absolute(good), "{good}");
         }

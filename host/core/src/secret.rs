@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_says_nothing() {
+    fn debug_output_does_not_contain_the_secret() {
         assert_eq!(format!("{:?}", SecretString::new("s3cret")), "<redacted>");
         assert_eq!(format!("{:?}", SecretBytes::new("s3cret")), "<redacted>");
     }

@@ -89,7 +89,7 @@ pub struct TokenEntry {
     pub user: Username,
     /// The scopes that the token carries.
     pub scopes: ScopeSet,
-    /// The user's number. Together with `gid` it overrides the configured identity.
+    /// The user's UID. Together with `gid` it overrides the configured identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The number of the user's primary group, together with `uid`.

@@ -15,7 +15,7 @@ fn every_kind() -> String {
 }
 
 #[test]
-fn every_kind_of_field() {
+fn every_kind_of_field_renders_as_the_golden_file() {
     let html = every_kind();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/form/every-kind.html");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -48,7 +48,7 @@ fn every_input_has_a_label() {
 }
 
 #[test]
-fn everything_referred_to_exists_once() {
+fn every_id_is_unique_and_every_reference_has_its_id() {
     let html = every_kind();
     let mut ids = BTreeMap::new();
     for id in html.split(" id=\"").skip(1) {
@@ -88,7 +88,7 @@ fn every_key_is_submitted_once() {
 }
 
 #[test]
-fn no_text_becomes_markup() {
+fn text_of_a_policy_never_becomes_markup() {
     let html = every_kind();
     assert_eq!(html.matches("<script").count(), 1, "the form's own");
     assert!(!html.contains("<b>") && !html.contains("<i>") && !html.contains("<x>"));
@@ -101,12 +101,12 @@ fn a_form_without_conditions_has_no_script() {
 }
 
 #[test]
-fn nothing_to_choose_is_nothing() {
+fn a_form_without_options_renders_as_nothing() {
     assert_eq!(render(&Form::without_options()), "");
 }
 
 #[test]
-fn a_policys_own_html_is_left_alone() {
+fn the_html_of_a_policy_is_not_changed() {
     let html = "<select name='x'></select>";
     assert_eq!(render(&Form::Html(html.to_owned())), html);
 }

@@ -112,7 +112,7 @@ a spawn whose record is being deleted  | deleted          | Missing     Missing 
 ";
 
 #[test]
-fn every_kind_of_record_meets_every_kind_of_cluster() {
+fn every_record_recovers_as_the_table_says() {
     for line in CASES.lines().filter(|line| !line.is_empty()) {
         let columns: Vec<Vec<&str>> = line.split('|').map(|text| text.split_whitespace().collect()).collect();
         let says = |word: &str| columns[1].contains(&word);
@@ -147,7 +147,7 @@ fn a_pending_pod_past_its_deadline_is_never_taken_for_running() {
 }
 
 #[test]
-fn a_spawn_that_was_cut_off_says_so() {
+fn a_spawn_without_a_pod_is_recovered_as_interrupted() {
     let seen = observed(Presence::Missing, Presence::Present, Stage::Unknown);
     let spec = spec(Desired::Running, OperationKind::Spawn);
     let lab = recovered(&spec, &status(false, false), false, &seen, 60);
@@ -161,7 +161,7 @@ fn presence() -> impl Strategy<Value = Presence> {
 
 proptest! {
     #[test]
-    fn nothing_stopped_runs_again_and_nothing_ready_is_forgotten(
+    fn recovery_never_restarts_a_stopped_lab_or_loses_a_ready_one(
         stopped in any::<bool>(), ready in any::<bool>(), failed in any::<bool>(), deleted in any::<bool>(),
         cleanup in any::<bool>(), pod in presence(), rest in presence(), now in 0_i64..100_000,
         stage in prop::sample::select(vec![Stage::Scheduling, Stage::Starting, Stage::Running, Stage::Failed, Stage::Stopped, Stage::Unknown]),

@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_pod_has_an_answer_that_makes_sense(pod in pod(), events in prop::collection::vec(event(), 0..6)) {
+    fn the_analysis_of_every_pod_is_consistent(pod in pod(), events in prop::collection::vec(event(), 0..6)) {
         let policy = StagePolicy::default();
         let analysis = analyze(Some(&ObservedPod::from(&pod)), &events, &policy, NOW);
         prop_assert!(!analysis.reason.is_empty());
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn looking_again_when_told_to_never_asks_for_the_same_moment(
+    fn rechecks_move_forward_and_come_to_an_end(
         pod in pod(), events in prop::collection::vec(event(), 0..6),
     ) {
         let policy = StagePolicy::default();
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn repeats_are_counted_and_not_repeated(event in event(), times in 1..30_usize, pod in pod()) {
+    fn equal_events_give_one_finding_with_a_count(event in event(), times in 1..30_usize, pod in pod()) {
         let analysis = analyze(Some(&ObservedPod::from(&pod)), &vec![event; times], &StagePolicy::default(), NOW);
         prop_assert!(analysis.findings.len() <= 1 + 6, "{analysis:#?}");
     }

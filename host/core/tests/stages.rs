@@ -37,7 +37,7 @@ struct Case {
 }
 
 #[test]
-fn every_fixture() {
+fn every_fixture_gives_its_stage() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/stages");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_and_https_can_both_be_asked() {
+    fn a_client_can_be_made_for_http_and_https() {
         for url in ["http://hub:8081/hub/api", "https://hub.example.org/hub/api"] {
             let url = BaseUrl::try_from(url.to_owned()).unwrap();
             assert!(client(&url, Duration::from_secs(1)).is_ok(), "{}", url.as_str());

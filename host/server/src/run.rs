@@ -17,7 +17,7 @@ use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::hub::HubApi;
-use crate::k8s::{Applier, Claims, Connection, Deleter, Records, SiteSecrets};
+use crate::k8s::{Claims, Connection, Creator, Deleter, Records, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, Provisioned, Volumes};
@@ -144,7 +144,7 @@ fn context(
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     Ok(Context {
         policies,
-        applier: Applier::new(client.clone(), request_timeout),
+        creator: Creator::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), request_timeout),
         history,
         records: SpawnRecords::new(
@@ -212,7 +212,10 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.with_context(|| format!("the state directory {} cannot be made", path.display()))?;
     if std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).is_err() {
-        tracing::warn!(path = %path.display(), "the state directory is not ours: others may be able to read what is in it");
+        tracing::warn!(
+            path = %path.display(),
+            "cannot set the mode of the state directory to 0700, so others may read it; the service's user must own it"
+        );
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_by_people() {
+    fn a_size_is_described_in_readable_units() {
         let all = Resources {
             cpu_limit_millis: Some(1500),
             memory_limit_bytes: Some(4 << 30),

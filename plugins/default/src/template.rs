@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_operator_wrote_is_filled_in_and_what_a_user_typed_is_not() {
+    fn templates_of_the_operator_are_expanded_and_values_of_users_are_not() {
         let site = TestKit::<DefaultPolicy>::new(&site()).unwrap();
         let typed = "{username} {{x}} {";
         let pod = site.customize(&User::named("ada"), &json!({"debug": true, "note": typed})).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_does_not_exist_is_found_at_load() {
+    fn an_unknown_template_field_is_refused_at_load() {
         let wrong: Value =
             serde_json::from_str(&site().to_string().replace("{username}", "{usrname}")).unwrap();
         let problems = TestKit::<DefaultPolicy>::new(&wrong).err().unwrap();

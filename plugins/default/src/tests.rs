@@ -23,7 +23,7 @@ fn ada() -> User {
 }
 
 #[test]
-fn the_form_offers_what_the_users_groups_may_have() {
+fn the_form_offers_only_sizes_for_the_groups_of_the_user() {
     let sizes = |user: &User| {
         let fields = site().fields(user).unwrap();
         let size = fields.into_iter().find(|field| field.name == "size").unwrap();
@@ -55,7 +55,7 @@ fn a_submission_becomes_complete_options() {
 }
 
 #[test]
-fn the_pod_is_what_was_chosen() {
+fn the_pod_has_the_chosen_options() {
     let pod = site().customize(&ada(), &json!({"size": "gpu", "image": "minimal", "debug": true})).unwrap();
     let resources = pod.resources.unwrap();
     assert_eq!(resources.cpu_limit_millis, Some(8000));
@@ -69,13 +69,13 @@ fn the_pod_is_what_was_chosen() {
 }
 
 #[test]
-fn what_is_not_offered_cannot_be_had_around_the_form() {
+fn an_option_that_is_not_offered_is_refused_without_the_form_too() {
     let refused = site().customize(&User::named("eve"), &json!({"size": "gpu"}));
     assert!(matches!(refused, Err(Error::Invalid(fields)) if fields[0].field == "size"));
 }
 
 #[test]
-fn who_has_nothing_to_choose_from_is_told() {
+fn a_user_without_any_choice_is_denied_the_form() {
     let mut config = example();
     config["images"][0]["groups"] = json!(["nobody"]);
     config["images"].as_array_mut().unwrap().truncate(1);
@@ -84,7 +84,7 @@ fn who_has_nothing_to_choose_from_is_told() {
 }
 
 #[test]
-fn a_group_raises_single_limits() {
+fn a_group_raises_only_the_limits_that_it_sets() {
     let eve = site().limits(&User::named("eve")).unwrap();
     let ada = site().limits(&ada()).unwrap();
     assert_eq!((eve.labs, ada.labs), (Some(2), Some(2)));
@@ -93,13 +93,13 @@ fn a_group_raises_single_limits() {
 }
 
 #[test]
-fn denied_users_stay_out() {
+fn denied_users_may_not_spawn() {
     assert_eq!(site().may_spawn(&ada()).unwrap(), Verdict::Allow);
     assert!(matches!(site().may_spawn(&User::named("mallory")).unwrap(), Verdict::Deny(_)));
 }
 
 #[test]
-fn every_problem_of_a_configuration_is_found() {
+fn all_errors_of_a_configuration_are_reported() {
     let config = json!({
         "sizes": [{"name": "s", "cpu": "lots", "memory": "2Gi"}, {"name": "s", "cpu": 1, "memory": 1, "ram": 2}],
         "default_size": "xl",
@@ -135,7 +135,7 @@ fn every_problem_of_a_configuration_is_found() {
 }
 
 #[test]
-fn an_empty_configuration_is_a_site_too() {
+fn an_empty_configuration_is_valid() {
     let site = TestKit::<DefaultPolicy>::new(&json!({})).unwrap();
     assert!(site.fields(&ada()).unwrap().is_empty());
     assert_eq!(site.customize(&ada(), &json!({})).unwrap().image, None);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_denied_group_are_kept_out() {
+    fn members_of_a_denied_group_may_not_spawn() {
         let config = json!({"deny": ["guests"], "message": "Not for guests."});
         assert_eq!(verdict(&config, &User::named("ada")), Verdict::Allow);
         let guest = User::named("eve").in_group("guests");
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn with_allow_everybody_else_is_kept_out() {
+    fn with_allow_only_members_of_its_groups_may_spawn() {
         let config = json!({"allow": ["staff"], "deny": ["guests"]});
         assert_eq!(verdict(&config, &User::named("ada").in_group("staff")), Verdict::Allow);
         assert!(matches!(verdict(&config, &User::named("eve")), Verdict::Deny(_)));

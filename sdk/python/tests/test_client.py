@@ -24,11 +24,11 @@ EVENTS = "GET /labs/ada/events"
         (Lab("å b", "x/y"), "/labs/%C3%A5%20b/servers/x%2Fy"),
     ],
 )
-def test_paths(lab, path):
+def test_each_lab_has_its_path(lab, path):
     assert lab.path == path
 
 
-async def test_paths_arrive_as_they_were_made(client, service):
+async def test_an_escaped_path_reaches_the_service_unchanged(client, service):
     await client.lab(Lab("../a b@c", ".."), "t")
     assert service.asked() == ["GET /labs/..%2Fa%20b%40c/servers/%2E%2E"]
 
@@ -67,7 +67,7 @@ async def test_a_silent_stream_is_opened_anew(service):
     await client.close()
 
 
-async def test_a_refused_stream_is_not_insisted_upon(client, service):
+async def test_a_refused_stream_is_not_retried(client, service):
     service.on(EVENTS, refuse(404, "no record"))
     with pytest.raises(Refused):
         await collect(client)
@@ -91,7 +91,7 @@ async def test_leaving_a_stream_closes_its_connection(client, service):
         await gone.wait()
 
 
-async def test_a_request_waits_out_a_restart(client, service):
+async def test_a_request_is_retried_while_the_service_restarts(client, service):
     service.on("GET /labs/ada", refuse(503, "starting"), lab("running"))
     assert (await client.lab(ADA, "t")).status == "running"
     assert len(service.requests) == 2
@@ -128,13 +128,13 @@ async def test_a_spawn_that_takes_too_long_may_have_been_accepted(service):
     await client.close()
 
 
-async def test_a_redirect_of_a_proxy_is_no_acceptance(client, service):
+async def test_a_redirect_of_a_proxy_does_not_count_as_accepted(client, service):
     service.on("POST /labs/ada/spawn", lambda: web.Response(status=302, headers={"Location": "/login"}))
     with pytest.raises(Refused):
         await client.spawn(ADA, "t", {}, {})
 
 
-async def test_a_kept_connection_that_was_closed_costs_nothing(client, service):
+async def test_a_request_on_a_connection_that_was_closed_is_sent_again(client, service):
     service.on("GET /labs/ada", lab("running"), Lost(), lab("terminating"))
     service.on("DELETE /labs/ada", Lost(), accept(202))
     assert (await client.lab_now(ADA, "t")).status == "running"
@@ -147,7 +147,7 @@ async def test_idle_connections_are_closed_before_an_ingress_closes_them(client)
     assert client._session.connector._keepalive_timeout <= 15
 
 
-async def test_no_lab_is_none_but_an_unknown_page_is_not(client, service):
+async def test_an_unknown_lab_is_none_and_an_unknown_route_is_an_error(client, service):
     assert await client.lab(ADA, "t") is None
     for answer in (page(404), refuse(404, "there is no such route", type_="unknown_route"), page(403)):
         service.on("GET /labs/ada", answer)
@@ -156,7 +156,7 @@ async def test_no_lab_is_none_but_an_unknown_page_is_not(client, service):
 
 
 @pytest.mark.parametrize("text", ["[]", "<html>", '{"status": 3}', '{"username": "ada"}', "null"])
-async def test_an_answer_that_is_not_understood_says_nothing(client, service, text):
+async def test_an_unreadable_answer_counts_as_no_answer(client, service, text):
     service.on("GET /labs/ada", lambda: web.Response(text=text))
     with pytest.raises(Unreachable):
         await client.lab_now(ADA, "t")
@@ -176,7 +176,7 @@ async def test_requests_are_bounded_and_streams_do_not_count(service):
     await client.close()
 
 
-async def test_nobody_waits_behind_the_polls(service):
+async def test_other_requests_do_not_wait_for_polls(service):
     client = ServiceClient(ClientOptions(api_url=service.url, max_requests=1, max_status_requests=2))
     hold = asyncio.Event()
     service.on("GET /labs/ada", Stream('{"status": "running"}', wait=hold))
@@ -196,7 +196,7 @@ async def test_a_stream_that_a_proxy_refuses_is_opened_again(client, service):
     assert await collect(client) == ["b"]
 
 
-async def test_a_stream_is_given_up_by_who_has_no_time(service):
+async def test_without_time_left_a_stream_is_given_up_at_once(service):
     client = ServiceClient(ClientOptions(api_url="http://127.0.0.1:9"))
     with pytest.raises(Unreachable):
         async with aclosing(client.events(ADA, "t", give_up_after=0)) as batches:

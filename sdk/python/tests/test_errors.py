@@ -35,7 +35,7 @@ def entry(msg, *loc, type_="x"):
         (Refused(400, b'{"detail": [1, null, {"msg": "kept", "loc": 3}]}', {}), 400, "kept"),
     ],
 )
-def test_what_the_user_reads(error, status, message):
+def test_each_error_has_its_status_and_message(error, status, message):
     raised = for_user(error, "starting the lab of ada")
     assert (raised.status_code, raised.jupyterhub_message) == (status, message)
     assert "starting the lab of ada" in str(raised)

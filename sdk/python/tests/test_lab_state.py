@@ -19,7 +19,7 @@ from wasmspawner.lab_state import LabState
         ({"status": "hibernating", "pod": "missing"}, None, False),
     ],
 )
-def test_what_a_status_means(entry, alive, stopped):
+def test_each_status_is_alive_or_stopped(entry, alive, stopped):
     state = LabState.of(entry)
     assert (state.alive, state.stopped) == (alive, stopped)
 

@@ -22,7 +22,7 @@ async def test_a_stop_is_followed_and_verified(service, spawner):
 @pytest.mark.parametrize(
     "left", [GONE, lab("failed", pod="missing"), lab("terminating", pod="missing")], ids=["gone", "failed", "going"]
 )
-async def test_without_a_pod_it_is_stopped(service, spawner, left):
+async def test_a_lab_without_a_pod_counts_as_stopped(service, spawner, left):
     service.on(DELETE, accept(202))
     service.on(EVENTS, STOPPED)
     service.on(LAB, left)
@@ -30,13 +30,13 @@ async def test_without_a_pod_it_is_stopped(service, spawner, left):
     assert service.asked() == [DELETE, EVENTS, LAB]
 
 
-async def test_what_is_gone_is_not_stopped(service, spawner):
+async def test_an_unknown_lab_counts_as_stopped(service, spawner):
     service.on(DELETE, GONE)
     await spawner.stop()
     assert service.asked() == [DELETE]
 
 
-async def test_the_record_may_go_before_its_stream_is_opened(service, spawner):
+async def test_a_record_that_is_gone_before_its_stream_is_opened_is_stopped(service, spawner):
     service.on(DELETE, accept(202))
     service.on(EVENTS, GONE)
     service.on(LAB, GONE)
@@ -102,7 +102,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("answer", AWAY.values(), ids=AWAY)
-async def test_a_service_that_is_away_is_waited_for(service, spawner, answer):
+async def test_a_stop_waits_for_an_unavailable_service(service, spawner, answer):
     spawner.retry_for = 0
     service.on(DELETE, *[answer] * 4, accept(202))
     service.on(EVENTS, STOPPED)
@@ -112,14 +112,14 @@ async def test_a_service_that_is_away_is_waited_for(service, spawner, answer):
     assert service.asked().count(DELETE) >= 3
 
 
-async def test_a_lost_answer_is_looked_up(service, spawner):
+async def test_after_a_lost_answer_the_lab_is_read(service, spawner):
     service.on(DELETE, page(504))
     service.on(LAB, GONE)
     await spawner.stop()
     assert service.asked() == [DELETE, LAB]
 
 
-async def test_a_stream_that_cannot_be_had_is_looked_past(service, spawner):
+async def test_without_a_stream_the_lab_is_read(service, spawner):
     service.on(DELETE, accept(202))
     service.on(EVENTS, page(502))
     service.on(LAB, GONE)
@@ -128,7 +128,7 @@ async def test_a_stream_that_cannot_be_had_is_looked_past(service, spawner):
     assert service.asked()[-1] == LAB
 
 
-async def test_a_service_that_stays_away_is_named_when_the_time_is_up(spawner):
+async def test_the_error_after_stop_timeout_names_the_unavailable_service(spawner):
     spawner.api_url = "http://127.0.0.1:9"
     spawner.stop_timeout = 1
     begun = asyncio.get_running_loop().time()

@@ -37,14 +37,14 @@ def shown(progress, message):
         ),
     ],
 )
-async def test_conversion(stream, events):
+async def test_each_event_is_converted_to_jupyterhub_progress(stream, events):
     log = ProgressLog()
     await log.apply(stream)
     await log.end()
     assert log.events == events
 
 
-async def test_readers_get_everything_whenever_they_come():
+async def test_every_reader_gets_all_events():
     log = ProgressLog()
 
     async def read():
@@ -60,7 +60,7 @@ async def test_readers_get_everything_whenever_they_come():
     assert await asyncio.gather(early, middle, read()) == [["a", "b", "c"]] * 3
 
 
-async def test_an_operation_cut_short_releases_its_readers():
+async def test_readers_end_with_an_interrupted_operation():
     log = ProgressLog()
     reader = asyncio.create_task(anext(log.follow(), "ended"))
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def test_an_operation_cut_short_releases_its_readers():
     assert await reader == "ended"
 
 
-async def test_an_operation_asked_for_again_goes_on_in_the_same_log():
+async def test_a_repeated_operation_continues_the_log():
     log = ProgressLog()
     assert await log.apply([event("progress", "40"), event("error", "Broken"), event("failed", "No")])
     assert (log.failed, log.failure) == (True, "Broken")
@@ -79,14 +79,14 @@ async def test_an_operation_asked_for_again_goes_on_in_the_same_log():
     assert log.events == [shown(40, "Broken"), shown(40, "Again"), shown(40, "Pulling"), shown(100, "Ready")]
 
 
-async def test_state_survives():
+async def test_a_log_survives_saving_and_loading():
     log = ProgressLog()
     await log.apply([event("progress", "40"), event("info", "a")])
     again = ProgressLog.from_state(log.to_state())
     assert (again.events, again.progress, again.complete) == (log.events, 40, False)
 
 
-async def test_state_is_bounded():
+async def test_only_the_newest_events_are_saved():
     log = ProgressLog()
     await log.apply(event("info", str(n)) for n in range(1000))
     assert [e["message"] for e in log.to_state()["events"]] == [str(n) for n in range(800, 1000)]

@@ -17,7 +17,7 @@ def pauses(monkeypatch):
     return slept
 
 
-async def test_pauses_grow_to_a_limit_and_are_spread(pauses):
+async def test_pauses_grow_to_a_limit_and_are_random(pauses):
     attempts = Retries(first=1, longest=4)
     for _ in range(40):
         await attempts.pause(Unreachable("away"))
@@ -25,18 +25,18 @@ async def test_pauses_grow_to_a_limit_and_are_spread(pauses):
     assert len(set(pauses)) > 30
 
 
-async def test_the_pause_that_the_service_asks_for_is_made(pauses):
+async def test_the_pause_is_that_of_retry_after(pauses):
     await Retries(15).pause(Unreachable("starting", retry_after=7))
     assert pauses == [7]
 
 
-async def test_a_pause_longer_than_our_patience_is_none(pauses):
+async def test_a_retry_after_beyond_the_time_limit_gives_up_at_once(pauses):
     with pytest.raises(Unreachable):
         await Retries(15).pause(Unreachable("starting", retry_after=3600))
     assert pauses == []
 
 
-async def test_an_expired_timer_alone_is_no_reason_to_give_up(pauses):
+async def test_after_the_time_limit_there_is_one_more_attempt(pauses):
     attempts = Retries(0)
     await attempts.pause(Unreachable("away"))
     await attempts.pause(Unreachable("away"))
@@ -44,7 +44,7 @@ async def test_an_expired_timer_alone_is_no_reason_to_give_up(pauses):
         await attempts.pause(Unreachable("away"))
 
 
-async def test_without_a_limit_it_goes_on(pauses):
+async def test_without_a_time_limit_retries_do_not_end(pauses):
     attempts = Retries()
     for _ in range(1000):
         await attempts.pause(Unreachable("away", retry_after=60))

@@ -25,7 +25,7 @@ ambiguous = pytest.mark.parametrize("answer", AMBIGUOUS.values(), ids=AMBIGUOUS)
 
 @ambiguous
 @pytest.mark.parametrize("status", ["starting", "running"])
-async def test_a_spawn_accepted_although_the_answer_was_lost_is_followed(service, spawner, answer, status):
+async def test_an_accepted_spawn_whose_answer_was_lost_is_followed(service, spawner, answer, status):
     service.on(SPAWN, answer)
     service.on(LAB, began(status, 0), began("running", 0))
     service.on(EVENTS, STARTED)
@@ -42,7 +42,7 @@ async def test_a_spawn_that_was_not_accepted_is_sent_again(service, spawner, ans
     assert service.asked() == [SPAWN, LAB, SPAWN, EVENTS, LAB]
 
 
-async def test_a_request_that_takes_too_long_is_looked_up(service, spawner):
+async def test_after_a_request_that_takes_too_long_the_lab_is_read(service, spawner):
     never = asyncio.Event()
     spawner.request_timeout = 0.2
     service.on(SPAWN, Stream(before=never))
@@ -54,7 +54,7 @@ async def test_a_request_that_takes_too_long_is_looked_up(service, spawner):
 
 
 @ambiguous
-async def test_a_lab_from_before_the_lost_answer_is_left_over(service, spawner, answer):
+async def test_a_lab_older_than_the_lost_request_is_stopped(service, spawner, answer):
     service.on(SPAWN, answer, EXISTS, accept(303))
     service.on(LAB, began("running", 600), began("running", 600), GONE, began("running", 0))
     service.on(DELETE, accept(202))
@@ -65,7 +65,7 @@ async def test_a_lab_from_before_the_lost_answer_is_left_over(service, spawner, 
 
 @pytest.mark.parametrize("conflict", [EXISTS, SPAWNING], ids=["lab_exists", "spawn_in_progress"])
 @ambiguous
-async def test_a_conflict_with_our_own_earlier_request_stops_nothing(service, spawner, answer, conflict):
+async def test_a_conflict_with_our_own_earlier_request_stops_no_lab(service, spawner, answer, conflict):
     """The service was still deciding when the proxy's timeout expired: at first no lab is visible."""
     service.on(SPAWN, answer, conflict)
     service.on(LAB, GONE, began("starting", 0), began("running", 0))
@@ -74,7 +74,7 @@ async def test_a_conflict_with_our_own_earlier_request_stops_nothing(service, sp
     assert service.asked() == [SPAWN, LAB, SPAWN, LAB, EVENTS, LAB]
 
 
-async def test_a_spawn_that_a_proxy_sent_twice_stops_nothing(service, spawner):
+async def test_a_spawn_that_a_proxy_sent_twice_stops_no_lab(service, spawner):
     service.on(SPAWN, SPAWNING)
     service.on(LAB, began("starting", 0), began("running", 0))
     service.on(EVENTS, STARTED)
@@ -82,7 +82,7 @@ async def test_a_spawn_that_a_proxy_sent_twice_stops_nothing(service, spawner):
     assert service.asked() == [SPAWN, LAB, EVENTS, LAB]
 
 
-async def test_a_spawn_from_before_this_hub_is_stopped(service, spawner):
+async def test_an_older_spawn_is_stopped(service, spawner):
     service.on(SPAWN, SPAWNING, accept(303))
     service.on(LAB, began("starting", 600), GONE, began("running", 0))
     service.on(DELETE, accept(202))
@@ -117,14 +117,14 @@ async def test_a_stop_that_does_not_end_is_an_error(service, spawner):
     assert (raised.value.status_code, raised.value.jupyterhub_message) == (409, "a stop is under way")
 
 
-async def test_another_conflict_is_an_error(service, spawner):
+async def test_an_unknown_conflict_is_an_error(service, spawner):
     service.on(SPAWN, refuse(409, "something new", type_="novelty"))
     with pytest.raises(LabError, match="something new"):
         await spawner.start()
     assert service.asked() == [SPAWN]
 
 
-async def test_a_service_that_is_not_ready_is_asked_again_when_it_wants(service, spawner):
+async def test_a_spawn_is_sent_again_after_retry_after(service, spawner):
     spawner.retry_for = 5
     service.on(SPAWN, refuse(503, "starting", **{"Retry-After": "1"}), accept(303))
     service.on(LAB, began("running", 0))
@@ -135,7 +135,7 @@ async def test_a_service_that_is_not_ready_is_asked_again_when_it_wants(service,
     assert service.asked() == [SPAWN, SPAWN, EVENTS, LAB]
 
 
-async def test_an_ordinary_spawn_costs_three_requests(service, spawner):
+async def test_an_ordinary_spawn_sends_three_requests(service, spawner):
     service.on(SPAWN, accept(303))
     service.on(LAB, began("running", 0))
     service.on(EVENTS, STARTED)

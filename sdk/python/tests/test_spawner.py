@@ -38,7 +38,7 @@ async def test_start(service, spawner):
 @pytest.mark.parametrize(
     ("auth_state", "token"), [(None, "hub-token"), ({}, "hub-token"), ({"token": "gt-ada"}, "gt-ada")]
 )
-async def test_only_form_and_spawn_are_asked_for_as_the_user(service, spawner, auth_state, token):
+async def test_only_form_and_spawn_use_the_token_of_the_user(service, spawner, auth_state, token):
     spawner.auth_state["value"] = auth_state
     service.on("GET /spawn-form/ada", lab("a form"))
     service.on(SPAWN, accept(303))
@@ -55,7 +55,7 @@ async def test_named_servers_have_their_own_resource(service, spawner):
     assert service.asked() == ["GET /lab-status", "GET /labs/ada/servers/gpu"]
 
 
-async def test_a_failed_start_tells_why(service, spawner):
+async def test_the_error_of_a_failed_start_says_why(service, spawner):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, Stream("event: error\ndata: No such image\n\nevent: failed\ndata: Failed\n\n"))
     with pytest.raises(LabError) as raised:
@@ -73,7 +73,7 @@ async def test_a_failed_start_tells_why(service, spawner):
         (refuse(429, "Too many labs are starting.", **{"Retry-After": "5"}), 429, "Too many labs are starting."),
     ],
 )
-async def test_a_refused_start_tells_why(service, spawner, answer, status, message):
+async def test_the_error_of_a_refused_start_says_why(service, spawner, answer, status, message):
     service.on(SPAWN, answer)
     with pytest.raises(LabError) as raised:
         await spawner.start()
@@ -81,7 +81,7 @@ async def test_a_refused_start_tells_why(service, spawner, answer, status, messa
     assert raised.value.headers == ({"Retry-After": "5"} if status == 429 else {})
 
 
-async def test_a_lab_left_over_is_stopped_first(service, spawner):
+async def test_an_existing_lab_is_stopped_before_a_start(service, spawner):
     service.on(SPAWN, refuse(409, "a lab exists", type_="lab_exists"), accept(303))
     service.on(DELETE, accept(202))
     service.on(EVENTS, STOPPED, STARTED)
@@ -98,7 +98,7 @@ INTERRUPTED = Stream(
 AGAIN = Stream("event: progress\ndata: 5\n\nevent: info\ndata: Namespace\n\nevent: complete\ndata: Ready\n\n")
 
 
-async def test_a_spawn_that_a_restart_of_the_service_interrupted_is_asked_for_again(service, spawner):
+async def test_a_spawn_that_a_restart_of_the_service_interrupted_is_repeated(service, spawner):
     spawner.user_options = {"size": "large"}
     spawner.auth_state["value"] = {"token": "gt-ada"}
     service.on(SPAWN, accept(303))
@@ -118,7 +118,7 @@ async def test_a_spawn_that_a_restart_of_the_service_interrupted_is_asked_for_ag
     ]
 
 
-async def test_a_reader_of_the_progress_stays_over_the_interruption(service, spawner):
+async def test_a_reader_of_the_progress_continues_after_an_interruption(service, spawner):
     hold = asyncio.Event()
     service.on(SPAWN, accept(303))
     service.on(EVENTS, INTERRUPTED, Stream("event: info\ndata: Namespace\n\n", wait=hold))
@@ -153,7 +153,7 @@ async def test_another_failure_is_not_repeated(service, spawner):
 
 
 @pytest.mark.parametrize("answer", [refuse(503, "starting"), page(404), refuse(401, "token?")])
-async def test_why_a_spawn_failed_is_told_even_if_the_service_leaves_then(service, spawner, answer):
+async def test_the_error_of_a_failed_spawn_does_not_need_another_answer(service, spawner, answer):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, INTERRUPTED)
     service.on(LAB, answer)
@@ -161,7 +161,7 @@ async def test_why_a_spawn_failed_is_told_even_if_the_service_leaves_then(servic
         await spawner.start()
 
 
-async def test_a_record_that_the_restart_lost_is_an_interruption(service, spawner):
+async def test_a_record_that_a_restart_lost_counts_as_an_interruption(service, spawner):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, GONE, STARTED)
     service.on(LAB, RUNNING)
@@ -169,7 +169,7 @@ async def test_a_record_that_the_restart_lost_is_an_interruption(service, spawne
     assert service.asked().count(SPAWN) == 2
 
 
-async def test_what_was_stopped_meanwhile_is_not_started_again(service, spawner):
+async def test_an_interrupted_spawn_that_was_stopped_is_not_repeated(service, spawner):
     hold = asyncio.Event()
     service.on(SPAWN, accept(303))
     service.on(EVENTS, Stream(*INTERRUPTED.pieces, before=hold), STOPPED)
@@ -184,7 +184,7 @@ async def test_what_was_stopped_meanwhile_is_not_started_again(service, spawner)
     assert service.asked().count(SPAWN) == 1
 
 
-async def test_a_lab_stopped_by_someone_else_did_not_start(service, spawner):
+async def test_a_spawn_that_someone_else_stopped_is_an_error(service, spawner):
     service.on(SPAWN, accept(303))
     service.on(EVENTS, STOPPED)
     with pytest.raises(LabError, match="stopped before it was ready"):
@@ -209,7 +209,7 @@ async def test_progress_can_be_read_before_start_and_while_it_runs(service, spaw
     hold.set()
 
 
-async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
+async def test_deleting_a_server_deletes_its_volumes(service, spawner):
     released = {"deleted": [{"namespace": "labs", "name": "claim-ada"}], "kept": []}
     service.on("DELETE /labs/ada/volumes", lambda: web.json_response(released))
     await spawner.delete_forever()
@@ -219,7 +219,7 @@ async def test_a_deleted_server_gives_its_volumes_up(service, spawner):
         await spawner.delete_forever()
 
 
-async def test_volumes_are_given_up_as_soon_as_the_rest_of_the_lab_is_gone(service, spawner):
+async def test_volumes_in_use_are_deleted_once_the_lab_is_gone(service, spawner):
     in_use = refuse(409, "the lab still exists", type_="volumes_in_use")
     service.on("DELETE /labs/ada/volumes", in_use, lambda: web.json_response({"deleted": [], "kept": []}))
     await spawner.delete_forever()
@@ -254,7 +254,7 @@ UNKNOWN = {
     "404 of a proxy": page(404),
     "404 of another route": refuse(404, "no such route", type_="unknown_route"),
     "403 of a proxy": page(403),
-    "gone, but not said by the service": page(410),
+    "410 that is not from the service": page(410),
     "login page": page(200),
     "redirect": page(302),
     "status of a later version": lab("hibernating"),
@@ -268,7 +268,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("answer", UNKNOWN.values(), ids=UNKNOWN)
 @pytest.mark.parametrize(("known", "status"), [(RUNNING, None), (lab("failed"), 0)])
-async def test_poll_keeps_what_it_knew_while_the_service_is_silent(service, spawner, answer, known, status):
+async def test_poll_keeps_its_last_answer_while_the_service_is_unavailable(service, spawner, answer, known, status):
     service.on(LAB, known, answer)
     await spawner.poll()
     assert await spawner.poll() == status
@@ -311,7 +311,7 @@ async def test_get_url(service, spawner, url, expected):
         del type(spawner).server
 
 
-async def test_a_form_that_cannot_be_had_says_so(service, spawner):
+async def test_the_error_of_a_refused_form_reaches_the_user(service, spawner):
     service.on("GET /spawn-form/ada", refuse(403, "Not for guests."))
     with pytest.raises(LabError) as raised:
         await spawner.get_options_form()

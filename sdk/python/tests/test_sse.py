@@ -30,12 +30,12 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("raw", "events"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_whole(raw, events):
+def test_a_stream_in_one_piece(raw, events):
     assert EventStreamParser().feed(raw) == events
 
 
 @pytest.mark.parametrize(("raw", "events"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_byte_by_byte(raw, events):
+def test_a_stream_byte_by_byte(raw, events):
     parser = EventStreamParser()
     assert [event for byte in raw for event in parser.feed(bytes([byte]))] == events
 
@@ -66,7 +66,7 @@ def test_any_split_gives_what_was_sent(sent, newline, cuts, keepalives):
 
 
 @given(st.lists(st.binary(max_size=64)))
-def test_no_input_breaks_it(chunks):
+def test_any_bytes_give_the_same_events_in_any_pieces(chunks):
     parser = EventStreamParser()
     split = [event for chunk in chunks for event in parser.feed(chunk)]
     assert EventStreamParser().feed(b"".join(chunks)) == split
@@ -91,7 +91,7 @@ def test_an_endless_event_is_refused(chunk):
         feed_for_ever()
 
 
-def test_a_broken_connection_loses_only_the_unfinished_event():
+def test_a_broken_connection_loses_only_the_incomplete_event():
     parser = EventStreamParser()
     parser.feed(b"id: j-1\ndata: a\n\nid: j-2\ndata: half")
     parser.reconnected()

@@ -52,7 +52,7 @@ async def cache(service, client):
     return StatusCache.shared(client, "t")
 
 
-async def test_all_polls_of_an_interval_cost_one_request(service, cache, clock):
+async def test_all_polls_of_an_interval_send_one_request(service, cache, clock):
     labs = [Lab(f"user{n}") for n in range(10_000)]
     service.on(LIST, report("r1", *(entry(lab, "running") for lab in labs)))
     service.on("GET /lab-status?since=r1", changes("r1"))
@@ -64,7 +64,7 @@ async def test_all_polls_of_an_interval_cost_one_request(service, cache, clock):
     assert service.asked() == [LIST, "GET /lab-status?since=r1"]
 
 
-async def test_changes_are_added_to_what_is_known(service, cache, clock):
+async def test_changes_are_merged_into_the_list(service, cache, clock):
     service.on(LIST, report("r 1&", entry(ADA, "running"), entry(BOB, "running"), entry(GPU, "starting")))
     service.on("GET /lab-status?since=r%201%26", changes("r2", entry(BOB, None), entry(GPU, "running")))
     service.on("GET /lab-status?since=r2", report("s1", entry(BOB, "running")))
@@ -93,7 +93,7 @@ async def test_changes_are_added_to_what_is_known(service, cache, clock):
     [(lab("running"), True), (lab("failed"), False), (GONE, False), (lab("hibernating"), None), (page(404), None)],
     ids=["running", "failed", "gone", "unknown status", "404 of a proxy"],
 )
-async def test_the_list_alone_ends_no_lab(service, cache, listed, now, alive):
+async def test_a_lab_missing_from_the_list_is_read_before_it_counts_as_stopped(service, cache, listed, now, alive):
     service.on(LIST, report("r1", *listed))
     service.on(ADA_NOW, now)
     assert await cache.is_alive(ADA, token) is alive
@@ -107,7 +107,7 @@ async def test_a_listed_lab_is_alive(service, cache, status):
     assert service.asked() == [LIST]
 
 
-async def test_a_list_from_before_an_operation_is_not_believed(service, cache, clock):
+async def test_a_list_from_before_an_operation_is_not_used(service, cache, clock):
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", changes("r2", entry(ADA, None)))
     service.on(ADA_NOW, GONE)
@@ -116,7 +116,7 @@ async def test_a_list_from_before_an_operation_is_not_believed(service, cache, c
     assert service.asked() == [LIST, "GET /lab-status?since=r1", ADA_NOW]
 
 
-async def test_a_request_under_way_since_before_an_operation_is_not_believed_either(service, cache, clock):
+async def test_a_list_that_was_requested_before_an_operation_is_not_used(service, cache, clock):
     hold = asyncio.Event()
     stale = '{"revision": "r1", "complete": true, "labs": [{"username": "ada", "server": "", "status": "running"}]}'
     service.on(LIST, Stream(stale, before=hold))
@@ -157,13 +157,13 @@ AWAY = {
 
 
 @pytest.mark.parametrize("answer", AWAY.values(), ids=AWAY)
-async def test_without_a_list_nothing_is_known(service, cache, answer):
+async def test_without_a_list_the_status_is_unknown(service, cache, answer):
     service.on(LIST, answer)
     assert await cache.is_alive(ADA, token) is None
     assert ADA_NOW not in service.asked()
 
 
-async def test_an_outage_costs_one_request_and_one_line_an_interval(service, cache, clock, caplog):
+async def test_an_outage_costs_one_request_per_interval_and_one_log_line(service, cache, clock, caplog):
     caplog.set_level(logging.INFO)
     labs = [Lab(f"user{n}") for n in range(1000)]
     service.on(
@@ -178,7 +178,7 @@ async def test_an_outage_costs_one_request_and_one_line_an_interval(service, cac
     assert [record.levelname for record in caplog.records if record.name != "aiohttp.access"] == ["WARNING", "INFO"]
 
 
-async def test_an_outage_of_an_older_service_is_one_line_too(service, cache, caplog):
+async def test_an_outage_of_an_older_service_is_logged_once(service, cache, caplog):
     service.on(LIST, refuse(404, "no such route", type_="unknown_route"))
     for n in range(50):
         service.on(f"GET /labs/user{n}", refuse(503, "starting"))
@@ -186,7 +186,7 @@ async def test_an_outage_of_an_older_service_is_one_line_too(service, cache, cap
     assert [record.levelname for record in caplog.records if record.name != "aiohttp.access"] == ["WARNING"]
 
 
-async def test_an_outage_forgets_nothing(service, cache, clock):
+async def test_the_list_survives_an_outage(service, cache, clock):
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", refuse(503, "starting"), changes("r2"))
     assert await cache.is_alive(ADA, token) is True
@@ -210,7 +210,7 @@ async def test_a_poll_that_is_cancelled_leaves_the_request_to_the_others(service
     assert service.asked() == [LIST]
 
 
-async def test_the_list_does_not_wait_behind_the_polls(service):
+async def test_the_list_does_not_wait_for_polls(service):
     client = ServiceClient(ClientOptions(api_url=service.url, max_status_requests=1))
     hold = asyncio.Event()
     service.on("GET /labs/bob", Stream('{"status": "running"}', wait=hold))
@@ -224,7 +224,7 @@ async def test_the_list_does_not_wait_behind_the_polls(service):
     await client.close()
 
 
-async def test_who_shares_a_client_and_a_credential_shares_the_cache(client, service):
+async def test_spawners_with_the_same_client_and_credential_share_the_cache(client, service):
     other = ServiceClient(ClientOptions(api_url=service.url + "/other"))
     assert StatusCache.shared(client, "t") is StatusCache.shared(client, "t")
     assert StatusCache.shared(client, "t") is not StatusCache.shared(client, "u")
@@ -245,7 +245,7 @@ async def test_the_spawners_of_a_hub_poll_with_one_request(service, make_spawner
     assert service.asked() == [LIST]
 
 
-async def test_a_lab_just_started_is_not_dead_by_an_older_list(service, make_spawner):
+async def test_an_older_list_does_not_stop_a_lab_that_just_started(service, make_spawner):
     spawner, other = make_spawner("ada"), make_spawner("bob")
     service.on(LIST, report("r1", entry(BOB, "running")))
     service.on("GET /lab-status?since=r1", changes("r2", entry(ADA, "running")))
@@ -258,7 +258,7 @@ async def test_a_lab_just_started_is_not_dead_by_an_older_list(service, make_spa
     assert service.asked()[-1] == "GET /lab-status?since=r1"
 
 
-async def test_a_lab_just_stopped_is_not_alive_by_an_older_list(service, spawner):
+async def test_an_older_list_does_not_revive_a_lab_that_just_stopped(service, spawner):
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", changes("r2", entry(ADA, None)))
     service.on(DELETE, accept(202))
@@ -269,7 +269,7 @@ async def test_a_lab_just_stopped_is_not_alive_by_an_older_list(service, spawner
     assert await spawner.poll() == 0
 
 
-async def test_a_poll_from_before_a_stop_is_not_believed_after_it(service, spawner):
+async def test_a_poll_from_before_a_stop_is_not_used_after_it(service, spawner):
     hold = asyncio.Event()
     text = '{"revision": "r1", "complete": true, "labs": [{"username": "ada", "server": "", "status": "running"}]}'
     service.on(LIST, Stream(text, before=hold))
@@ -281,7 +281,7 @@ async def test_a_poll_from_before_a_stop_is_not_believed_after_it(service, spawn
     assert await poll == 0
 
 
-async def test_nothing_is_asked_about_a_lab_that_is_being_started(service, spawner):
+async def test_a_lab_that_is_being_started_is_not_polled(service, spawner):
     hold = asyncio.Event()
     service.on(SPAWN, accept(303))
     service.on(EVENTS, Stream(wait=hold))
@@ -294,7 +294,7 @@ async def test_nothing_is_asked_about_a_lab_that_is_being_started(service, spawn
     hold.set()
 
 
-async def test_the_last_answer_stands_while_the_list_cannot_be_had(service, spawner):
+async def test_the_last_answer_holds_while_the_list_is_unavailable(service, spawner):
     spawner.status_interval = 0.1
     service.on(LIST, report("r1", entry(ADA, "running")))
     service.on("GET /lab-status?since=r1", refuse(503, "starting"))

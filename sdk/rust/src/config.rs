@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_found_with_its_pointer() {
+    fn all_errors_are_reported_with_their_json_pointers() {
         let found = problems(
             r#"{"sizes": [{"cpu": 1}, {"cpu": "x", "ram": 2}, 3], "env": {"a/b": {"on": 1}}, "more": 4}"#,
         );
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_or_no_object_is_one_problem() {
+    fn a_configuration_that_is_not_a_json_object_is_one_error() {
         assert_eq!(problems("[")[0].0, "");
         assert_eq!(problems("[]"), [(String::new(), "must be an object, not a list".into())]);
     }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_filled_in_where_a_lab_is_known() {
+    fn templates_are_expanded_for_a_lab_and_only_checked_without_one() {
         let text = "a {username} {{b}} {pvc_name}";
         assert_eq!(expand(text).as_deref(), Ok(text), "only checked");
         of(&User::named("ada"), || assert_eq!(expand(text).as_deref(), Ok("a ada {b} claim-ada")));

@@ -15,19 +15,20 @@ impl std::error::Error for QuantityError {}
 /// The number of bytes of an amount of memory or storage: `512Mi`, `2Gi`, `1.5G`, `1000`.
 ///
 /// # Errors
-/// If the amount is negative, is no quantity of Kubernetes, or is not a whole number of bytes below 2^63.
+/// If the amount is negative, is not a quantity of Kubernetes, or is not a whole number of bytes below 2^63.
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
-    scaled(text, 0)
-        .ok_or_else(|| QuantityError(format!("`{text}` is no amount of bytes, such as 512Mi, 2Gi or 1.5G")))
+    scaled(text, 0).ok_or_else(|| {
+        QuantityError(format!("`{text}` is not an amount of bytes, such as 512Mi, 2Gi or 1.5G"))
+    })
 }
 
 /// The number of thousandths of a CPU: `500m`, `2`, `0.5`.
 ///
 /// # Errors
-/// If the amount is negative, is no quantity of Kubernetes, or is not a whole number of thousandths below 2^63.
+/// If the amount is negative, is not a quantity of Kubernetes, or is not a whole number of thousandths below 2^63.
 pub fn cpu_millis(text: &str) -> Result<u64, QuantityError> {
     scaled(text, 3)
-        .ok_or_else(|| QuantityError(format!("`{text}` is no amount of CPU, such as 500m, 2 or 0.5")))
+        .ok_or_else(|| QuantityError(format!("`{text}` is not an amount of CPU, such as 500m, 2 or 0.5")))
 }
 
 /// The amount, multiplied by ten to the power of `places`, if that is a whole number below 2^63. It is computed exactly.
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_fine_is_refused() {
+    fn amounts_that_are_too_large_or_too_fine_are_refused() {
         for text in ["9223372036854775808", "8Ei", "99999999P", "1e99", "1e2147483647", "0.3"] {
             assert!(bytes(text).is_err(), "{text}");
         }

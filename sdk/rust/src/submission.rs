@@ -8,7 +8,7 @@ use crate::options::Options;
 /// own, which may begin with `check_form(self.fields(context), submission)`.
 ///
 /// # Errors
-/// Every field that is wrong, and every key that is no field.
+/// Every field that is wrong, and every key that is not a field.
 pub fn check_form(
     fields: Result<Vec<Field>, Error>,
     submission: &Options,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_submitted_gets_its_default() {
+    fn a_field_that_is_not_submitted_gets_its_default() {
         let options = submit(&[]).unwrap();
         assert_eq!(options.text("size"), Some("small"));
         assert_eq!(options.get("debug"), Some(&Value::Boolean(false)));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_browser_become_values() {
+    fn submitted_texts_become_values_of_the_field_type() {
         let options =
             submit(&[("size", "gpu".into()), ("gpus", "2".into()), ("debug", "on".into())]).unwrap();
         assert_eq!(options.get("gpus"), Some(&Value::Integer(2)));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_in_their_range() {
+    fn numbers_outside_their_range_are_refused() {
         for wrong in ["9", "-1", "NaN", "inf", "x", ""] {
             assert!(submit(&[("size", "gpu".into()), ("gpus", wrong.into())]).is_err(), "{wrong}");
         }

@@ -58,7 +58,7 @@ impl Row {
         let pid = service.pid().context("the service has no process")?;
         let start_cpu = Usage::of(pid)?.cpu_millis;
         let hub = service.hub()?;
-        known(&hub, labs).await.with_context(|| service.log())?;
+        check_all_are_listed(&hub, labs).await.with_context(|| service.log())?;
         let asked = Instant::now();
         let answer = hub.get(&format!("{PREFIX}/lab-status")).await?;
         let status = asked.elapsed();
@@ -92,7 +92,7 @@ impl Row {
 }
 
 /// Checks that the service knows all labs as running.
-async fn known(hub: &Client, labs: usize) -> anyhow::Result<()> {
+async fn check_all_are_listed(hub: &Client, labs: usize) -> anyhow::Result<()> {
     let running = hub.get(&format!("{PREFIX}/labs?status=running")).await?.json()?;
     let count = running.as_array().context("no list")?.len();
     anyhow::ensure!(count == labs, "{count} of {labs} labs are known to run");

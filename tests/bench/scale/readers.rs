@@ -12,13 +12,13 @@ use wasmspawner_tests::guests;
 use crate::site;
 use crate::usage::Usage;
 
-/// Number of readers in the comparison.
+/// Number of readers with which the many readers are compared.
 const FEW: usize = 20;
 
 /// Number of connections that are opened in parallel.
 const AT_ONCE: usize = 64;
 
-/// The times of one reading.
+/// The times and costs of readers of one operation.
 struct Reading {
     readers: usize,
     events: usize,
@@ -41,7 +41,7 @@ pub(crate) async fn measure(many: usize) -> anyhow::Result<()> {
     let pid = service.pid().context("the service has no process")?;
     let admin = service.admin()?;
     println!("readers of one starting lab; from `complete` until it was read, in milliseconds");
-    println!("readers  events    half    last   memory a reader   CPU a reader");
+    println!("readers  events    half    last   memory per reader   CPU per reader");
     // The first run warms up. The labs' names set how long the simulated pods take, which lets all readers connect.
     read_together(&admin, pid, "ready.1s", FEW).await?;
     let few = read_together(&admin, pid, "ready.2s", FEW).await?;
@@ -78,7 +78,7 @@ async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> a
     while let Some(read) = reading.join_next().await {
         let (events, at) = read??;
         let first = seen.get_or_insert_with(|| events.clone());
-        anyhow::ensure!(*first == events, "two readers read different things: {first:#?} {events:#?}");
+        anyhow::ensure!(*first == events, "two readers received different events: {first:#?} {events:#?}");
         read_at.push(at);
     }
     let after = Usage::of(pid)?;
@@ -93,7 +93,7 @@ async fn read_together(admin: &Client, pid: u32, lab: &str, readers: usize) -> a
     Ok(Reading { readers, events: seen.len(), half, last, late, before, connected, after })
 }
 
-/// Reads all events, and the time at which `complete` was received.
+/// Reads all events. Returns them with the time at which `complete` was received.
 async fn read(mut stream: Events) -> anyhow::Result<(Vec<Event>, Timestamp)> {
     let (mut events, mut complete) = (Vec::new(), None);
     while let Some(event) = stream.next().await? {
@@ -109,9 +109,12 @@ async fn read(mut stream: Events) -> anyhow::Result<(Vec<Event>, Timestamp)> {
 fn in_order(events: &[Event]) -> anyhow::Result<()> {
     for (event, number) in events.iter().zip(1_usize..) {
         let (_, id) = event.id.rsplit_once('-').context("an id without a number")?;
-        anyhow::ensure!(id.parse::<usize>()? == number, "not in order: {events:#?}");
+        anyhow::ensure!(id.parse::<usize>()? == number, "the ids are not consecutive: {events:#?}");
     }
-    anyhow::ensure!(events.last().is_some_and(|last| last.kind == "complete"), "not complete: {events:#?}");
+    anyhow::ensure!(
+        events.last().is_some_and(|last| last.kind == "complete"),
+        "`complete` is not the last event: {events:#?}"
+    );
     Ok(())
 }
 
@@ -122,7 +125,7 @@ impl Reading {
         #[expect(clippy::cast_precision_loss, reason = "counts are small")]
         let each = |sum: u64| sum as f64 / self.readers as f64;
         println!(
-            "{:7}  {:6}  {:6.1}  {:6.1}   {:11.1} KiB   {:9.2} ms{}",
+            "{:7}  {:6}  {:6.1}  {:6.1}   {:13.1} KiB   {:11.2} ms{}",
             self.readers,
             self.events,
             self.half,

@@ -85,7 +85,7 @@ pub(crate) async fn measure(labs: usize) -> anyhow::Result<()> {
         requests.iter().map(|(verb, count)| format!("{verb} {:.2}", each(fraction(*count)))).collect();
     let sum: u64 = requests.values().sum();
     println!(
-        "Kubernetes requests a lab, start and stop: {:.2} ({})",
+        "Kubernetes requests per lab, start and stop: {:.2} ({})",
         each(fraction(sum)),
         by_verb.join(", ")
     );

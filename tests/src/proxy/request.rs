@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_says_what_it_is_about() {
+    fn a_request_is_summarized_as_verb_resource_and_path() {
         for (method, uri, line) in [
             (Method::GET, "/api/v1/pods?&watch=true&x=1", "watch pods /api/v1/pods"),
             (Method::GET, "/api/v1/namespaces", "list namespaces /api/v1/namespaces"),

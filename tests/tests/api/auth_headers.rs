@@ -48,7 +48,7 @@ async fn send(service: &Service, method: Method, path: &str, headers: &[(&str, &
 const RRA: &[(&str, &str)] = &[("X-Auth-Request-User", "rra"), ("X-Auth-Request-Token", "gt-rra")];
 
 #[tokio::test]
-async fn a_user_s_lab_has_the_user_s_numbers() {
+async fn a_lab_has_the_uid_gid_and_groups_of_its_user() {
     let gafaelfawr = gafaelfawr().await;
     let service = service(&gafaelfawr, "127.0.0.0/8", json!([])).await;
     assert_eq!(send(&service, Method::POST, "/labs/rra/spawn", RRA).await.status, 303);
@@ -84,14 +84,14 @@ async fn scopes_come_from_the_token_the_configuration_and_the_ingress() {
 }
 
 #[tokio::test]
-async fn headers_that_the_ingress_always_sets_are_believed() {
+async fn headers_that_the_ingress_always_sets_are_trusted() {
     let service = service(&gafaelfawr().await, "127.0.0.0/8", json!(["scopes", "groups"])).await;
     let old = &[("X-Auth-Request-User", "eve"), ("X-Auth-Request-Token-Scopes", "read:all admin:notebook")];
     assert_eq!(send(&service, Method::GET, "/labs", old).await.status, 200);
 }
 
 #[tokio::test]
-async fn what_does_not_come_from_the_ingress_is_not_believed() {
+async fn requests_that_do_not_come_from_the_ingress_are_refused() {
     let elsewhere = service(&gafaelfawr().await, "10.0.0.0/8", json!([])).await;
     let answer = send(&elsewhere, Method::GET, "/labs/rra", RRA).await;
     assert_eq!(answer.problem().unwrap(), "401 untrusted_peer");
@@ -112,7 +112,7 @@ async fn what_does_not_come_from_the_ingress_is_not_believed() {
 }
 
 #[tokio::test]
-async fn without_gafaelfawr_new_callers_hear_503() {
+async fn without_gafaelfawr_new_callers_get_503() {
     let gafaelfawr = gafaelfawr().await;
     let service = service(&gafaelfawr, "127.0.0.0/8", json!([])).await;
     assert_eq!(send(&service, Method::GET, "/labs/rra", RRA).await.status, 404);

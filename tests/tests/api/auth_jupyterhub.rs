@@ -46,7 +46,7 @@ async fn service(hub: &Provider) -> Service {
 }
 
 #[tokio::test]
-async fn the_hub_s_tokens_are_worth_what_the_hub_says() {
+async fn scopes_of_a_token_come_from_the_hub() {
     let hub = hub().await;
     let service = service(&hub).await;
     let get = |token: &'static str, path: &'static str| {
@@ -70,7 +70,7 @@ async fn the_hub_s_tokens_are_worth_what_the_hub_says() {
 }
 
 #[tokio::test]
-async fn groups_come_from_the_hub_and_numbers_from_the_configuration() {
+async fn groups_come_from_the_hub_and_uids_from_the_configuration() {
     let hub = hub().await;
     let service = service(&hub).await;
     for (token, name, group) in [("of-ada", "ada", "physics"), ("of-root", "grace", "navy")] {
@@ -82,7 +82,7 @@ async fn groups_come_from_the_hub_and_numbers_from_the_configuration() {
 }
 
 #[tokio::test]
-async fn a_crowd_with_one_token_asks_the_hub_once() {
+async fn parallel_requests_with_one_token_ask_the_hub_once() {
     let hub = hub().await;
     let service = service(&hub).await;
     let ada = service.stranger().with_token("of-ada");
@@ -92,7 +92,7 @@ async fn a_crowd_with_one_token_asks_the_hub_once() {
 }
 
 #[tokio::test]
-async fn without_the_hub_known_tokens_go_on_and_others_hear_503() {
+async fn without_the_hub_known_tokens_are_accepted_and_others_get_503() {
     let hub = hub().await;
     let service = service(&hub).await;
     let ada = service.stranger().with_token("of-ada");

@@ -12,7 +12,7 @@ async fn send(client: &Client, method: Method, path: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn names_that_cannot_be_are_refused_on_every_route() {
+async fn invalid_names_are_refused_on_every_route() {
     let service = Service::start(BINARY).await.unwrap();
     let admin = service.admin().unwrap();
     let long = "x".repeat(300);
@@ -41,7 +41,7 @@ async fn names_that_cannot_be_are_refused_on_every_route() {
 }
 
 #[tokio::test]
-async fn odd_names_that_can_be_get_their_lab() {
+async fn unusual_but_valid_names_get_a_lab() {
     let service = Service::start(BINARY).await.unwrap();
     let admin = service.admin().unwrap();
     for (path, name) in [
@@ -60,7 +60,7 @@ async fn odd_names_that_can_be_get_their_lab() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_wrong_say_where() {
+async fn the_answer_to_an_invalid_body_says_where() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let spawn = || ada.request(Method::POST, &format!("{PREFIX}/labs/ada/spawn"));
@@ -103,7 +103,7 @@ async fn bodies_that_are_wrong_say_where() {
 }
 
 #[tokio::test]
-async fn routes_methods_and_heads_that_are_wrong_have_the_same_shape_of_error() {
+async fn wrong_routes_methods_and_headers_get_errors_of_the_usual_shape() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     for (method, path, expected) in [
@@ -141,7 +141,7 @@ async fn routes_methods_and_heads_that_are_wrong_have_the_same_shape_of_error() 
 }
 
 #[tokio::test]
-async fn a_request_s_id_is_taken_over_when_it_is_a_plain_word() {
+async fn the_request_id_of_a_client_is_kept_if_it_is_a_plain_word() {
     let service = Service::start(BINARY).await.unwrap();
     let stranger = service.stranger();
     let with = |id: &str| {
@@ -154,7 +154,7 @@ async fn a_request_s_id_is_taken_over_when_it_is_a_plain_word() {
 }
 
 #[tokio::test]
-async fn what_no_tidy_client_would_send_is_answered_too() {
+async fn malformed_requests_are_answered() {
     let service = Service::start(BINARY).await.unwrap();
     for (head, expected) in [
         ("GET /spawner/v1/labs/../events HTTP/1.1\r\nHost: x", "HTTP/1.1 401 Unauthorized"),

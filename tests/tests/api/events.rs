@@ -91,7 +91,7 @@ async fn a_failure_s_stream_ends_with_its_reason() {
 }
 
 #[tokio::test]
-async fn reading_goes_on_after_the_last_id() {
+async fn reading_continues_after_the_last_event_id() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let all = ada.spawn_to_end("ada").await.unwrap();
@@ -109,7 +109,7 @@ async fn reading_goes_on_after_the_last_id() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_loses_nothing() {
+async fn a_broken_connection_loses_no_event() {
     let service = Service::start_with(BINARY, visible_stages).await.unwrap();
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
@@ -123,7 +123,7 @@ async fn a_broken_connection_loses_nothing() {
 }
 
 #[tokio::test]
-async fn readers_of_a_replaced_operation_get_its_end_and_are_closed() {
+async fn streams_of_a_replaced_operation_get_its_end_and_are_closed() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.not-ready";
     let user = service.user(name).unwrap();
@@ -139,7 +139,7 @@ async fn readers_of_a_replaced_operation_get_its_end_and_are_closed() {
 }
 
 #[tokio::test]
-async fn a_reader_who_does_not_read_slows_nobody() {
+async fn a_slow_reader_does_not_delay_others() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
@@ -155,7 +155,7 @@ async fn a_reader_who_does_not_read_slows_nobody() {
 }
 
 #[tokio::test]
-async fn a_stream_on_which_nothing_happens_is_kept_open() {
+async fn an_idle_stream_is_kept_open() {
     let service = Service::start(BINARY).await.unwrap();
     let user = service.user("fault.not-ready").unwrap();
     assert_eq!(user.spawn("fault.not-ready").await.unwrap().status, 303);
@@ -166,7 +166,7 @@ async fn a_stream_on_which_nothing_happens_is_kept_open() {
 }
 
 #[tokio::test]
-async fn who_has_no_record_of_a_lab_has_no_events() {
+async fn a_user_without_a_lab_gets_no_events() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let none = ada.get("/spawner/v1/labs/ada/events").await.unwrap();

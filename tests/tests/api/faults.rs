@@ -31,12 +31,12 @@ async fn faults_end_a_spawn_soon_and_say_why() {
             format!("{fault}: {}: {}", lab["reason"].as_str().unwrap(), lab["message"].as_str().unwrap())
         }
     });
-    let told = futures::future::join_all(spawns).await;
-    insta::assert_snapshot!(told.join("\n"));
+    let failures = futures::future::join_all(spawns).await;
+    insta::assert_snapshot!(failures.join("\n"));
 }
 
 #[tokio::test]
-async fn a_spawn_that_takes_too_long_fails_and_leaves_nothing() {
+async fn a_spawn_that_takes_too_long_fails_and_leaves_no_objects() {
     let hasty = |config: &mut serde_json::Value| config["limits"] = serde_json::json!({ "spawn": "2s" });
     let service = Service::start_with(BINARY, hasty).await.unwrap();
     let user = service.user("fault.not-ready").unwrap();

@@ -58,17 +58,17 @@ fn users(report: &Value) -> Vec<&str> {
 /// Waits until the service has logged this text.
 pub(crate) async fn logged(service: &Service, text: &str) {
     let mut again = tokio::time::interval(Duration::from_millis(20));
-    let said = async {
+    let waiting = async {
         while !service.log().contains(text) {
             again.tick().await;
         }
     };
-    let said = tokio::time::timeout(Duration::from_mins(1), said).await;
-    assert!(said.is_ok(), "{text} was not said");
+    let waited = tokio::time::timeout(Duration::from_mins(1), waiting).await;
+    assert!(waited.is_ok(), "{text} was not logged");
 }
 
 /// Waits until the service has checked `count` more times with this outcome.
-async fn looked(service: &Service, outcome: &str, count: u64) {
+async fn wait_for_checks(service: &Service, outcome: &str, count: u64) {
     let now = async || {
         let metrics = service.probes().get("/metrics").await.unwrap().body;
         let line = format!("wasmspawner_hub_checks_total{{outcome=\"{outcome}\"}} ");
@@ -85,11 +85,11 @@ async fn looked(service: &Service, outcome: &str, count: u64) {
 }
 
 #[tokio::test]
-async fn what_the_hub_does_not_know_is_listed_and_goes_on() {
+async fn a_lab_that_the_hub_does_not_know_is_listed_and_runs_on() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
     let service = service(&hub, None).await;
     run(&service, &["ada", "bob", "grace", "grace/servers/gpu"]).await;
-    looked(&service, "compared", 3).await;
+    wait_for_checks(&service, "compared", 3).await;
     let forgotten = report(&service).await;
     assert_eq!(users(&forgotten), ["grace", "grace"], "{forgotten:#}");
     assert_eq!((&forgotten["labs"], &forgotten["forgotten"][1]["server"]), (&json!(4), &json!("gpu")));
@@ -97,7 +97,7 @@ async fn what_the_hub_does_not_know_is_listed_and_goes_on() {
     let metrics = service.probes().get("/metrics").await.unwrap().body;
     assert!(metrics.contains("wasmspawner_forgotten_labs 2\n"), "{metrics}");
     hub.knows(&["ada", "bob", "grace"]);
-    looked(&service, "compared", 2).await;
+    wait_for_checks(&service, "compared", 2).await;
     let forgotten = report(&service).await;
     assert_eq!(
         forgotten["forgotten"].as_array().unwrap().len(),
@@ -142,7 +142,7 @@ async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
 
 /// No lab is stopped during any of these faults, but after them the forgotten lab is.
 #[tokio::test]
-async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
+async fn no_lab_is_stopped_while_the_hub_has_a_fault() {
     let hub = FakeHub::start(&["ada", "bob", "joan"]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     hub.has(Fault::Away);
@@ -158,7 +158,7 @@ async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
     ] {
         hub.has(fault);
         // The first check may have begun before the fault. A request to the silent Hub times out after a second.
-        looked(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
+        wait_for_checks(&service, outcome, if fault == Fault::Silent { 3 } else { 15 }).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), expected, "{fault:?}: {answer:?}");
         for name in ["ada", "bob", "joan", "grace"] {
@@ -175,7 +175,7 @@ async fn a_hub_in_trouble_is_no_reason_to_stop_anything() {
 }
 
 #[tokio::test]
-async fn a_hub_that_forgets_most_labs_is_doubted() {
+async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let mut service = service(&hub, Some("1s")).await;
     let names: Vec<String> = (0..12).map(|number| format!("user-{number:02}")).collect();
@@ -184,9 +184,9 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
     hub.knows(&names);
     run(&service, &names).await;
     hub.knows(&[]);
-    looked(&service, "withheld", 15).await;
+    wait_for_checks(&service, "withheld", 15).await;
     let doubted = report(&service).await;
-    assert_eq!(users(&doubted), names, "they are told");
+    assert_eq!(users(&doubted), names, "they are listed");
     assert!(doubted["withheld"].as_str().unwrap().starts_with("12 of 12 labs look forgotten"), "{doubted:#}");
     assert_eq!(doubted["forgotten"][0]["stops_in_seconds"], Value::Null);
     logged(&service, "12 of 12 labs look forgotten").await;
@@ -195,7 +195,7 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
 
     // The result is the same after a restart. Six forgotten labs of twelve are trusted.
     service.crash_and_restart().await.unwrap();
-    looked(&service, "withheld", 3).await;
+    wait_for_checks(&service, "withheld", 3).await;
     hub.knows(&names[6..]);
     let client = service.hub().unwrap();
     for name in &names[..6] {
@@ -206,7 +206,7 @@ async fn a_hub_that_forgets_most_labs_is_doubted() {
 
 /// While the Hub's answer is delayed, the user stops the forgotten lab and starts another.
 #[tokio::test]
-async fn another_lab_in_the_place_of_the_forgotten_one_is_not_stopped() {
+async fn a_lab_that_replaces_a_forgotten_one_is_not_stopped() {
     let hub = FakeHub::start(&[]).await.unwrap();
     hub.has(Fault::Slow);
     let service = service(&hub, Some("100ms")).await;
@@ -242,30 +242,30 @@ async fn asked(hub: &FakeHub, lists: usize) {
 }
 
 #[tokio::test]
-async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
+async fn the_error_about_a_token_that_the_hub_refuses_says_what_to_do() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let service = service(&hub, Some("1s")).await;
     run(&service, &["ada"]).await;
     let file = service.folder().join("hub.token");
     let client = service.hub().unwrap();
     // A check has to see each state first; until then the last result is shown.
-    let told = async |said: &str| {
-        looked(&service, "refused", 2).await;
+    let expect_refusal = async |expected: &str| {
+        wait_for_checks(&service, "refused", 2).await;
         let answer = client.get(&format!("{PREFIX}/forgotten")).await.unwrap();
         assert_eq!(answer.problem().unwrap(), "502 hub_refused", "{answer:?}");
-        assert!(answer.body.contains(said), "{said}: {answer:?}");
+        assert!(answer.body.contains(expected), "{expected}: {answer:?}");
     };
     hub.grants(&["list:users!group=staff", "read:servers"]);
-    told("the scopes list:users, for all users").await;
+    expect_refusal("the scopes list:users, for all users").await;
     hub.grants(&["list:users"]);
-    told("the scopes read:servers, for all users").await;
+    expect_refusal("the scopes read:servers, for all users").await;
     hub.grants(&["list:users", "read:servers"]);
     write_token(&file, "another-token", 0o600);
-    told("c.JupyterHub.services").await;
+    expect_refusal("c.JupyterHub.services").await;
     write_token(&file, TOKEN, 0o644);
-    told("has mode 0644").await;
+    expect_refusal("has mode 0644").await;
     std::fs::remove_file(&file).unwrap();
-    told("hub.token_file: cannot read").await;
+    expect_refusal("hub.token_file: cannot read").await;
     assert_eq!(client.lab("ada").await.unwrap().json().unwrap()["status"], "running");
     assert!(!service.log().contains(TOKEN), "no token is ever logged");
     // A corrected token file is used at the next check.
@@ -274,7 +274,7 @@ async fn a_token_that_the_hub_does_not_accept_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_crowd_that_asks_makes_the_hub_answer_once() {
+async fn parallel_requests_for_the_list_ask_the_hub_once() {
     let hub = FakeHub::start(&[]).await.unwrap();
     let mut service = service(&hub, None).await;
     let hourly = |config: &mut Value| {
@@ -297,7 +297,7 @@ async fn a_crowd_that_asks_makes_the_hub_answer_once() {
 }
 
 #[tokio::test]
-async fn without_a_token_for_the_hub_that_is_said() {
+async fn without_a_hub_token_the_answer_names_the_missing_key() {
     let service = Service::start(BINARY).await.unwrap();
     let answer = service.hub().unwrap().get(&format!("{PREFIX}/forgotten")).await.unwrap();
     assert_eq!(answer.problem().unwrap(), "409 hub_not_configured");

@@ -10,7 +10,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn operations_are_remembered_newest_first() {
+async fn operations_are_listed_newest_first() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let path = format!("{PREFIX}/labs/ada/history");
@@ -34,7 +34,7 @@ async fn operations_are_remembered_newest_first() {
 }
 
 #[tokio::test]
-async fn a_lab_that_crashes_by_itself_says_why() {
+async fn an_evicted_lab_has_failed_and_its_history_says_why() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "later.evicted";
     let user = service.user(name).unwrap();
@@ -54,7 +54,7 @@ async fn a_lab_that_crashes_by_itself_says_why() {
 }
 
 #[tokio::test]
-async fn a_lab_whose_pod_is_taken_away_is_gone() {
+async fn a_lab_whose_pod_is_deleted_is_removed() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let spawned = ada.spawn_to_end("ada").await.unwrap();
@@ -68,14 +68,14 @@ async fn a_lab_whose_pod_is_taken_away_is_gone() {
 }
 
 #[tokio::test]
-async fn a_failure_is_remembered_with_its_reason() {
+async fn the_history_of_a_failure_has_the_events_of_the_cluster() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.pull-failure";
     service.user(name).unwrap().spawn_to_end(name).await.unwrap();
     let history =
         service.hub().unwrap().get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
-    let said = history[0]["cluster_events"].as_array().unwrap();
-    let pull = said.iter().find(|event| event["severity"] == "critical").unwrap();
+    let events = history[0]["cluster_events"].as_array().unwrap();
+    let pull = events.iter().find(|event| event["severity"] == "critical").unwrap();
     assert_eq!(
         (&pull["source"], &pull["reason"]),
         (&json!("container/notebook"), &json!("ErrImagePull")),

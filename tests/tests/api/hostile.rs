@@ -12,7 +12,7 @@ async fn a_hostile_policy_fails_its_own_request_only() {
         async move {
             let name = format!("act.{act}");
             let user = service.user(&name).unwrap();
-            let told = match user.spawn(&name).await.unwrap() {
+            let message = match user.spawn(&name).await.unwrap() {
                 answer if answer.status == 303 => {
                     let events = user.events(&name).await.unwrap().to_end().await.unwrap();
                     assert_eq!(events.last().unwrap().kind, "failed", "{act}: {events:#?}");
@@ -24,8 +24,8 @@ async fn a_hostile_policy_fails_its_own_request_only() {
                     answer.body
                 }
             };
-            assert!(told.contains("stagehand"), "{act} does not name the policy: {told}");
-            assert!(!told.contains("a secret of the site"), "{act}: {told}");
+            assert!(message.contains("stagehand"), "{act} does not name the policy: {message}");
+            assert!(!message.contains("a secret of the site"), "{act}: {message}");
         }
     });
     let ada = service.user("ada").unwrap();
@@ -34,7 +34,7 @@ async fn a_hostile_policy_fails_its_own_request_only() {
 }
 
 #[tokio::test]
-async fn an_endless_authorisation_is_an_error_and_not_a_hang() {
+async fn an_endless_loop_in_authorize_is_an_error() {
     let service = Service::start(BINARY).await.unwrap();
     let answer = service.user("trapped").unwrap().spawn("trapped").await.unwrap();
     assert_eq!(answer.problem().unwrap(), "500 policy_failed");

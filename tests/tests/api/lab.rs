@@ -6,7 +6,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn a_lab_shows_what_it_was_started_with_and_no_secret() {
+async fn the_state_of_a_lab_shows_its_environment_without_secrets() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     let env =
@@ -40,7 +40,7 @@ async fn a_lab_shows_what_it_was_started_with_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_lab_is_its_owner_s_the_hub_s_and_the_administrator_s() {
+async fn only_owner_hub_and_administrators_read_or_stop_a_lab() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
@@ -58,7 +58,7 @@ async fn a_lab_is_its_owner_s_the_hub_s_and_the_administrator_s() {
 }
 
 #[tokio::test]
-async fn a_stopped_lab_is_gone() {
+async fn a_stopped_lab_is_unknown() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.stop("ada").await.unwrap().problem().unwrap(), "404 unknown_lab");
@@ -72,7 +72,7 @@ async fn a_stopped_lab_is_gone() {
 }
 
 #[tokio::test]
-async fn stops_join_and_a_stop_wins_over_a_spawn() {
+async fn repeated_stops_are_one_stop_and_a_stop_ends_a_spawn() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.not-ready";
     let user = service.user(name).unwrap();
@@ -90,7 +90,7 @@ async fn stops_join_and_a_stop_wins_over_a_spawn() {
 }
 
 #[tokio::test]
-async fn named_servers_are_labs_of_their_own() {
+async fn each_named_server_is_a_separate_lab() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();

@@ -8,7 +8,7 @@ use super::running::until;
 use crate::BINARY;
 
 #[tokio::test]
-async fn a_hub_asks_once_for_all_labs_and_then_for_what_has_changed() {
+async fn the_hub_reads_all_labs_once_and_then_only_changes() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let (ada, grace, hub) =
@@ -33,14 +33,14 @@ async fn a_hub_asks_once_for_all_labs_and_then_for_what_has_changed() {
     until(&ada, "ada", Value::is_null).await;
     let changed = ask(revision).await;
     assert_eq!(changed["complete"], false);
-    let mut told: Vec<_> = changed["labs"]
+    let mut statuses: Vec<_> = changed["labs"]
         .as_array()
         .unwrap()
         .iter()
         .map(|lab| format!("{}/{}: {}", lab["username"], lab["server"], lab["status"]))
         .collect();
-    told.sort();
-    assert_eq!(told, [r#""ada"/"": null"#, r#""grace"/"gpu": "running""#]);
+    statuses.sort();
+    assert_eq!(statuses, [r#""ada"/"": null"#, r#""grace"/"gpu": "running""#]);
 
     service.crash_and_restart().await.unwrap();
     let after = ask(changed["revision"].as_str().unwrap()).await;

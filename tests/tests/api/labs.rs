@@ -7,7 +7,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn running_labs_are_listed_and_others_on_request() {
+async fn running_labs_are_listed_by_default_and_others_on_request() {
     let service = Service::start(BINARY).await.unwrap();
     for name in ["bob", "ada"] {
         service.user(name).unwrap().spawn_to_end(name).await.unwrap();

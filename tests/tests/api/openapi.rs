@@ -32,7 +32,7 @@ async fn every_documented_route_is_served() {
 }
 
 #[tokio::test]
-async fn the_page_needs_nothing_from_elsewhere() {
+async fn the_documentation_page_loads_nothing_from_other_hosts() {
     let service = Service::start(BINARY).await.unwrap();
     let page = service.stranger().get(&format!("{PREFIX}/docs")).await.unwrap();
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));

@@ -18,7 +18,7 @@ where
 }
 
 #[tokio::test]
-async fn a_namespace_of_somebody_else_fails_the_spawn_and_is_not_touched() {
+async fn a_foreign_namespace_fails_the_spawn_and_is_not_changed() {
     let service = Service::start(BINARY).await.unwrap();
     let client = service.cluster().await.unwrap();
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -41,7 +41,7 @@ async fn a_namespace_of_somebody_else_fails_the_spawn_and_is_not_touched() {
 }
 
 #[tokio::test]
-async fn forged_labels_change_nothing() {
+async fn objects_with_copied_labels_are_not_taken_for_labs() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -107,7 +107,7 @@ async fn forged_labels_change_nothing() {
 }
 
 #[tokio::test]
-async fn two_installations_do_not_touch_each_others_labs() {
+async fn two_installations_do_not_change_each_others_labs() {
     let one = Service::start(BINARY).await.unwrap();
     let mut other = Service::prepare(BINARY, |_| {}).unwrap();
     let kubeconfig = one.folder().join("state/kubeconfig");
@@ -133,9 +133,9 @@ async fn two_installations_do_not_touch_each_others_labs() {
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }
 
-/// If labs share a namespace with other software, an object with the name of one of a lab's is never taken over.
+/// If labs share a namespace with other software, an object with the name of one of a lab's is never adopted.
 #[tokio::test]
-async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
+async fn foreign_objects_in_a_shared_namespace_are_not_changed() {
     let shared = |config: &mut Value| {
         config["kubernetes"] = json!({ "namespaces": "retain" });
         config["names"] = json!({ "namespace": "labs" });
@@ -172,7 +172,7 @@ async fn objects_of_somebody_else_in_a_shared_namespace_are_not_touched() {
 
 /// The name templates change while objects of a failed lab, whose deletion is blocked, still exist.
 #[tokio::test]
-async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
+async fn a_failed_lab_is_deleted_in_both_namespaces_when_the_names_change() {
     let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -212,7 +212,7 @@ async fn a_failed_lab_is_cleaned_at_both_places_when_the_names_change() {
 /// In a retained namespace, objects without a record are not deleted, but reported. The service may not read Secrets,
 /// so it finds such labs by their environment `ConfigMap`.
 #[tokio::test]
-async fn objects_without_a_record_in_a_namespace_that_stays_are_reported() {
+async fn objects_without_a_record_in_a_retained_namespace_are_reported() {
     let shared = |config: &mut Value| {
         config["kubernetes"] = json!({ "namespaces": "retain" });
         config["names"] = json!({ "namespace": "labs" });

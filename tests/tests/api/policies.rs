@@ -7,7 +7,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn administrators_see_what_is_loaded() {
+async fn only_administrators_read_the_loaded_policies() {
     let service = Service::start(BINARY).await.unwrap();
     let path = format!("{PREFIX}/policies");
     let policies = service.admin().unwrap().get(&path).await.unwrap().json().unwrap();

@@ -138,11 +138,11 @@ fn keeping(config: &mut Value) {
 }
 
 #[tokio::test]
-async fn a_lab_of_the_version_before_is_taken_over_once_and_can_be_stopped() {
+async fn a_lab_of_the_previous_version_is_adopted_once_and_can_be_stopped() {
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     OldLab::of(&service, "ada", "nublado-ada").await.make_all().await;
     let ada = service.user("ada").unwrap();
-    assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is taken over by a start");
+    assert_eq!(ada.lab("ada").await.unwrap().status, 404, "it is adopted only at a start");
 
     service.crash_and_restart().await.unwrap();
     let lab = ada.lab("ada").await.unwrap().json().unwrap();
@@ -179,7 +179,7 @@ async fn a_lab_of_the_version_before_is_taken_over_once_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_crash_while_a_lab_is_taken_over_loses_nothing() {
+async fn a_crash_during_an_adoption_loses_no_lab() {
     for point in [
         "before create Spawn",
         "after create Spawn",
@@ -207,7 +207,7 @@ async fn a_crash_while_a_lab_is_taken_over_loses_nothing() {
 
 /// A user who may write into some namespace can copy all labels and annotations.
 #[tokio::test]
-async fn what_only_claims_to_be_such_a_lab_is_reported_and_left_alone() {
+async fn an_imitation_of_an_old_lab_is_reported_and_not_changed() {
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let client = service.cluster().await.unwrap();
     let elsewhere = OldLab::of(&service, "eve", "evil").await;
@@ -251,7 +251,7 @@ async fn what_only_claims_to_be_such_a_lab_is_reported_and_left_alone() {
 }
 
 #[tokio::test]
-async fn in_a_namespace_that_stays_what_belongs_to_the_lab_goes_with_it_and_nothing_else() {
+async fn in_a_retained_namespace_only_objects_of_the_old_lab_are_deleted() {
     let shared = |config: &mut Value| {
         keeping(config);
         config["kubernetes"] = json!({ "namespaces": "retain" });

@@ -18,7 +18,7 @@ async fn the_probes_answer_on_their_own_listener_only() {
 }
 
 #[tokio::test]
-async fn what_happened_was_counted() {
+async fn the_metrics_count_spawns_requests_and_policy_calls() {
     let service = Service::start(BINARY).await.unwrap();
     service.user("grace").unwrap().spawn_to_end("grace").await.unwrap();
     let failing = "fault.pull-failure";

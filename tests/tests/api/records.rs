@@ -89,7 +89,7 @@ async fn a_stop_that_was_accepted_survives_a_crash_before_its_first_request() {
 }
 
 #[tokio::test]
-async fn a_pod_that_is_pending_past_its_deadline_is_not_taken_for_running() {
+async fn a_pod_that_is_pending_past_its_deadline_is_not_running() {
     let hasty = |config: &mut Value| {
         keeping(config);
         config["limits"] = json!({ "spawn": "3s" });
@@ -110,7 +110,7 @@ async fn a_pod_that_is_pending_past_its_deadline_is_not_taken_for_running() {
 /// The service dies before, and after, each request of a spawn and of a stop. After that a spawn is complete or has
 /// failed, a stop is complete, no object is left, and the next spawn works.
 #[tokio::test]
-async fn a_crash_at_any_request_leaves_nothing_half_done() {
+async fn a_crash_at_any_request_leaves_no_operation_unfinished() {
     let points = [
         "before create Spawn",
         "after create Spawn",
@@ -229,7 +229,7 @@ async fn kubectl_lists_records_and_stops_labs() {
 
 /// The API server may create a record after the service has given up waiting for the answer.
 #[tokio::test]
-async fn a_record_that_nobody_knows_is_taken_over() {
+async fn a_record_that_appears_late_is_adopted() {
     let often = |config: &mut Value| config["limits"]["reconcile_every"] = "1s".into();
     let service = Service::start_with(BINARY, often).await.unwrap();
     let (turing, hopper) = (service.user("turing").unwrap(), service.user("hopper").unwrap());

@@ -6,7 +6,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn a_running_lab_and_the_history_survive() {
+async fn a_running_lab_and_its_history_survive_a_crash_of_the_service() {
     let mut service =
         Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
     let ada = service.user("ada").unwrap();
@@ -35,7 +35,7 @@ async fn a_running_lab_and_the_history_survive() {
 }
 
 #[tokio::test]
-async fn a_spawn_under_way_is_followed_to_its_end() {
+async fn a_spawn_whose_pod_exists_continues_after_a_crash_of_the_service() {
     let slow = |config: &mut serde_json::Value| {
         config["embedded"]["keep_labs"] = true.into();
         config["embedded"]["simulated"] = serde_json::json!({ "pull": "3s", "ready": "1s" });
@@ -53,7 +53,7 @@ async fn a_spawn_under_way_is_followed_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_is_asked_to_end_closes_its_streams_first() {
+async fn a_service_that_ends_closes_its_streams_first() {
     let mut service = Service::start(BINARY).await.unwrap();
     let user = service.user("fault.not-ready").unwrap();
     assert_eq!(user.spawn("fault.not-ready").await.unwrap().status, 303);
@@ -68,7 +68,7 @@ async fn a_service_that_is_asked_to_end_closes_its_streams_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rolling_restart_in_the_middle_of_many_spawns_loses_none() {
+async fn a_restart_during_many_spawns_loses_none() {
     let keeping = |config: &mut serde_json::Value| config["embedded"]["keep_labs"] = true.into();
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let admin = service.admin().unwrap();

@@ -33,7 +33,7 @@ pub(crate) async fn until(client: &Client, lab: &str, wanted: impl Fn(&Value) ->
 }
 
 #[tokio::test]
-async fn an_oom_kill_is_a_restart_that_is_told() {
+async fn an_oom_kill_is_reported_as_a_restart() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "once.oom";
     let user = service.user(name).unwrap();
@@ -44,8 +44,8 @@ async fn an_oom_kill_is_a_restart_that_is_told() {
     assert!(lab["message"].as_str().unwrap().contains("memory"), "{lab:#}");
 
     let events = user.events(name).await.unwrap().to_end().await.unwrap();
-    let told = events.iter().find(|event| event.kind == "error").unwrap();
-    assert!(told.data.contains("more memory than it was given"), "{told:?}");
+    let reported = events.iter().find(|event| event.kind == "error").unwrap();
+    assert!(reported.data.contains("more memory than it was given"), "{reported:?}");
     let history = user.get(&format!("{PREFIX}/labs/{name}/history")).await.unwrap().json().unwrap();
     assert_eq!((history.as_array().unwrap().len(), &history[0]["outcome"]), (1, &json!("complete")));
     assert!(history[0]["events"].to_string().contains("more memory"), "{history:#}");
@@ -55,7 +55,7 @@ async fn an_oom_kill_is_a_restart_that_is_told() {
 }
 
 #[tokio::test]
-async fn a_lab_that_crashes_too_often_ends_and_says_why() {
+async fn a_lab_that_crashes_too_often_fails_with_the_reason() {
     let strict = |config: &mut Value| config["limits"] = json!({ "running_restarts": 0 });
     let service = Service::start_with(BINARY, strict).await.unwrap();
     let name = "later.oom";

@@ -7,7 +7,7 @@ use wasmspawner_tests::service::Service;
 use crate::BINARY;
 
 #[tokio::test]
-async fn a_spawn_answers_where_the_lab_is() {
+async fn the_answer_to_a_spawn_has_the_location_of_the_lab() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "ada.lovelace@example.org";
     let answer = service.user(name).unwrap().spawn(name).await.unwrap();
@@ -16,7 +16,7 @@ async fn a_spawn_answers_where_the_lab_is() {
 }
 
 #[tokio::test]
-async fn there_is_one_lab_and_one_operation_at_a_time() {
+async fn a_spawn_is_refused_while_a_lab_or_an_operation_exists() {
     let service = Service::start(BINARY).await.unwrap();
     let stuck = service.user("fault.not-ready").unwrap();
     assert_eq!(stuck.spawn("fault.not-ready").await.unwrap().status, 303);
@@ -34,7 +34,7 @@ async fn there_is_one_lab_and_one_operation_at_a_time() {
 }
 
 #[tokio::test]
-async fn two_servers_at_once_do_not_slip_past_the_quota() {
+async fn parallel_spawns_do_not_exceed_the_quota() {
     let one_lab = |config: &mut serde_json::Value| {
         config["lab"] = json!({"image": "lab:1"});
         config["policies"] = json!([{
@@ -53,7 +53,7 @@ async fn two_servers_at_once_do_not_slip_past_the_quota() {
 }
 
 #[tokio::test]
-async fn a_failed_lab_does_not_stand_in_the_way() {
+async fn a_failed_lab_does_not_block_the_next_spawn() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.pull-failure";
     let user = service.user(name).unwrap();
@@ -65,7 +65,7 @@ async fn a_failed_lab_does_not_stand_in_the_way() {
 }
 
 #[tokio::test]
-async fn too_many_at_once_are_asked_for_patience() {
+async fn too_many_spawns_at_once_are_refused_with_retry_after() {
     let one = |config: &mut serde_json::Value| config["limits"] = json!({ "concurrent_spawns": 1 });
     let service = Service::start_with(BINARY, one).await.unwrap();
     let stuck = service.user("fault.not-ready").unwrap();
@@ -90,7 +90,7 @@ async fn only_the_owner_and_administrators_spawn() {
 }
 
 #[tokio::test]
-async fn who_may_not_spawn_is_not_asked_for_a_better_body() {
+async fn permission_is_checked_before_the_body() {
     let service = Service::start(BINARY).await.unwrap();
     let bob = service.user("bob").unwrap();
     let request = bob.request(http::Method::POST, "/spawner/v1/labs/ada/spawn").body("{");
@@ -98,7 +98,7 @@ async fn who_may_not_spawn_is_not_asked_for_a_better_body() {
 }
 
 #[tokio::test]
-async fn a_policy_s_refusal_is_told_in_its_own_words() {
+async fn the_message_of_a_policy_reaches_the_user() {
     let service = Service::start(BINARY).await.unwrap();
     let denied = service.user("denied").unwrap().spawn("denied").await.unwrap();
     assert_eq!(denied.problem().unwrap(), "403 permission_denied");

@@ -19,7 +19,7 @@ fn with_policy(config: &mut Value, example: &str) {
 }
 
 #[tokio::test]
-async fn the_form_is_a_fragment_for_its_user() {
+async fn the_form_is_an_html_fragment() {
     let service = Service::start_with(BINARY, site).await.unwrap();
     let ada = service.user("ada").unwrap();
     let form = ada.get(&format!("{PREFIX}/spawn-form/ada")).await.unwrap();
@@ -30,7 +30,7 @@ async fn the_form_is_a_fragment_for_its_user() {
 }
 
 #[tokio::test]
-async fn the_form_is_for_the_user_and_administrators() {
+async fn only_the_user_and_administrators_get_the_form() {
     let service = Service::start_with(BINARY, site).await.unwrap();
     let path = format!("{PREFIX}/spawn-form/ada");
     assert_eq!(service.admin().unwrap().get(&path).await.unwrap().status, 200);
@@ -57,7 +57,7 @@ async fn a_submission_is_checked_by_the_policy() {
 }
 
 #[tokio::test]
-async fn kubespawners_profiles_are_a_site_too() {
+async fn a_site_can_use_the_profiles_of_kubespawner() {
     let profiles = include_str!("../../../plugins/default/example-profiles.json");
     let site = |config: &mut Value| {
         with_policy(config, profiles);
@@ -85,7 +85,7 @@ async fn kubespawners_profiles_are_a_site_too() {
 }
 
 #[tokio::test]
-async fn what_a_user_types_is_no_template() {
+async fn text_of_a_user_is_not_expanded_as_a_template() {
     let policy = json!({
         "images": [{ "name": "lab", "reference": "lab:1" }],
         "env": { "WHO": "{username}" },

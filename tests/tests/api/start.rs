@@ -8,22 +8,22 @@ use crate::BINARY;
 
 fn refused(change: impl FnOnce(&mut Value)) -> String {
     let service = Service::prepare(BINARY, change).unwrap();
-    told(&service)
+    error_line(&service)
 }
 
-/// The only line that a failing start prints.
-fn told(service: &Service) -> String {
+/// The only error line that a failing start prints.
+fn error_line(service: &Service) -> String {
     let output = service.run_to_end().unwrap();
     assert!(!output.status.success(), "it started");
-    let said = String::from_utf8(output.stderr).unwrap();
-    let errors: Vec<&str> = said.lines().filter(|line| line.to_lowercase().contains("error")).collect();
-    assert_eq!(errors.len(), 1, "not one line but:\n{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let errors: Vec<&str> = stderr.lines().filter(|line| line.to_lowercase().contains("error")).collect();
+    assert_eq!(errors.len(), 1, "not one line but:\n{stderr}");
     errors[0].to_owned()
 }
 
 #[tokio::test]
-async fn mistakes_in_the_configuration_are_named() {
-    for (said, change) in [
+async fn an_error_in_the_configuration_names_its_key() {
+    for (expected, change) in [
         ("concurent_spawns", json!({ "limits": { "concurent_spawns": 1 } })),
         ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
         ("auth.jupyterhub", json!({ "auth": { "mode": "jupyterhub" } })),
@@ -38,15 +38,15 @@ async fn mistakes_in_the_configuration_are_named() {
                 config[section] = value.clone();
             }
         });
-        assert!(line.contains(said), "{said} is not in: {line}");
+        assert!(line.contains(expected), "{expected} is not in: {line}");
     }
 }
 
 #[tokio::test]
-async fn an_occupied_port_is_named() {
+async fn the_error_about_a_port_in_use_names_the_address() {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let _occupied = std::net::TcpListener::bind(service.api()).unwrap();
-    let line = told(&service);
+    let line = error_line(&service);
     assert!(line.contains(&service.api().to_string()), "{line}");
 }
 
@@ -56,21 +56,21 @@ async fn a_token_file_that_others_can_read_is_refused() {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let tokens = service.folder().join("tokens.yaml");
     std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let line = told(&service);
+    let line = error_line(&service);
     assert!(line.contains("chmod 600"), "{line}");
 }
 
 #[tokio::test]
-async fn a_missing_configuration_is_named() {
+async fn the_error_about_a_missing_configuration_names_the_file() {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     std::fs::remove_file(service.config_file()).unwrap();
-    let line = told(&service);
+    let line = error_line(&service);
     assert!(line.contains("config.yaml"), "{line}");
 }
 
 /// A service that does not verify certificates makes many connections, but warns only once.
 #[tokio::test]
-async fn an_unverified_certificate_is_told_once() {
+async fn the_warning_about_unverified_certificates_is_logged_once() {
     let cluster = Service::start(BINARY).await.unwrap();
     let mut kubeconfig = Kubeconfig::read_from(cluster.folder().join("state/kubeconfig")).unwrap();
     for named in &mut kubeconfig.clusters {
@@ -92,6 +92,6 @@ async fn an_unverified_certificate_is_told_once() {
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.spawn_to_end("ada").await.unwrap().last().unwrap().kind, "complete");
     let log = service.log();
-    let told = |text: &str| log.lines().filter(|line| line.contains(text)).count();
-    assert_eq!((told("certificate is not verified"), told("cert bypassed")), (1, 0), "{log}");
+    let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((count("certificate is not verified"), count("cert bypassed")), (1, 0), "{log}");
 }

@@ -129,7 +129,10 @@ async fn a_server_keeps_its_claim_when_the_templates_change() {
     assert_eq!(mounted(&service, "nb-ada").await, "claim-ada", "in its old namespace, too");
     let namespaces: Api<Namespace> = Api::all(service.cluster().await.unwrap());
     let labels = namespaces.get("labs").await.unwrap().metadata.labels.unwrap();
-    assert!(!labels.contains_key("wasmspawner.io/user"), "a namespace that stays is nobody's: {labels:?}");
+    assert!(
+        !labels.contains_key("wasmspawner.io/user"),
+        "a retained namespace belongs to no user: {labels:?}"
+    );
     let grace = service.user("grace").unwrap();
     run(&grace, "grace").await;
     let elsewhere: Api<PersistentVolumeClaim> = Api::namespaced(service.cluster().await.unwrap(), "labs2");
@@ -175,7 +178,7 @@ async fn the_claim_of_an_older_kubespawner_is_found() {
 }
 
 #[tokio::test]
-async fn nobody_gets_another_users_claim() {
+async fn a_spawn_with_the_claim_of_another_user_fails() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
     let claims = claims_before_labs(&service).await;
     create(&claims, "claim-ada-2dl", &json!({"hub.jupyter.org/username": "ada-l"})).await;
@@ -187,7 +190,7 @@ async fn nobody_gets_another_users_claim() {
 }
 
 #[tokio::test]
-async fn a_claim_goes_with_the_last_server_that_used_it() {
+async fn a_claim_is_deleted_with_the_last_server_that_used_it() {
     let service = Service::start_with(BINARY, with_claims("claim-{username}", "delete")).await.unwrap();
     let ada = service.user("ada").unwrap();
     let gpu = "ada/servers/gpu";
@@ -214,7 +217,7 @@ async fn a_claim_goes_with_the_last_server_that_used_it() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_can_be_read_in_the_cluster() {
+async fn the_record_of_volumes_can_be_read_in_the_cluster() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
     run(&service.user("ada").unwrap(), "ada").await;
     let records: Api<ConfigMap> = Api::namespaced(service.cluster().await.unwrap(), "wasmspawner");

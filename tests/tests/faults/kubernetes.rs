@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use crate::{outage, requests, watches};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kubernetes_that_fails_only_costs_time() {
+async fn faults_of_a_real_kubernetes_only_delay_operations() {
     let Some(cluster) = Cluster::enter("faults").await.unwrap() else { return println!("{SKIPPED}") };
     if cluster.has_nodes().await.unwrap() {
         println!("skipped: the cluster has nodes, and a scheduler that does not know ours");

@@ -3,7 +3,7 @@
 //! cases also run on a real Kubernetes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "what is skipped, and which seed is used, is told")]
+#![allow(clippy::print_stdout, reason = "skipped tests and the seed are printed")]
 
 mod kubernetes;
 mod outage;

@@ -75,7 +75,7 @@ pub(crate) async fn stops_through_an_outage(setup: &Setup) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_lab_stays_one_through_an_outage() {
+async fn a_running_lab_stays_running_through_an_outage() {
     let setup = Setup::start(|_| {}).await;
     let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
     let events = ada.spawn_to_end("ada").await.unwrap();
@@ -91,7 +91,7 @@ async fn a_running_lab_stays_one_through_an_outage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusing_load_balancer_is_an_outage_too() {
+async fn a_load_balancer_that_refuses_requests_is_an_outage() {
     let setup = Setup::start(|_| {}).await;
     let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
     ada.spawn_to_end("ada").await.unwrap();
@@ -107,7 +107,7 @@ async fn a_refusing_load_balancer_is_an_outage_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_server_that_does_not_answer_is_an_outage_too() {
+async fn an_api_server_that_does_not_answer_is_an_outage() {
     for fault in [Fault::Delay(Duration::from_mins(10)), Fault::Stall] {
         let setup = Setup::start(|_| {}).await;
         let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());
@@ -150,7 +150,7 @@ async fn a_service_that_starts_in_an_outage_waits_for_its_end() {
 
 /// The record of a spawn is written, but the answer is lost until the request's time limit has passed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
+async fn a_record_whose_answer_was_lost_does_not_block_the_next_spawn() {
     let setup = Setup::start(|_| {}).await;
     for name in ["ada", "grace"] {
         let user = setup.service.user(name).unwrap();
@@ -173,7 +173,7 @@ async fn a_record_that_was_answered_too_late_is_not_in_the_way() {
 
 /// The second caller waits for the first, and must still be answered within one time limit.
 #[tokio::test(flavor = "multi_thread")]
-async fn several_who_ask_for_one_lab_are_all_refused_in_time() {
+async fn parallel_requests_for_one_lab_are_all_refused_in_time() {
     for fault in [None, Some(Fault::Delay(Duration::from_mins(10)))] {
         let setup = Setup::start(|_| {}).await;
         let (ada, grace) = (setup.service.user("ada").unwrap(), setup.service.user("grace").unwrap());

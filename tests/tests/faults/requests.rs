@@ -22,7 +22,7 @@ const REQUESTS: [&str; 9] = [
 ];
 
 /// The requests that differ where namespaces are retained.
-const REQUESTS_IN_NAMESPACES_THAT_STAY: [&str; 4] =
+const REQUESTS_IN_RETAINED_NAMESPACES: [&str; 4] =
     ["create namespaces", "create pods", "delete-all secrets", "delete-all configmaps"];
 
 /// Number of cases that run in parallel.
@@ -59,13 +59,13 @@ async fn any_request_may_fail_in_any_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_request_may_fail_where_namespaces_stay() {
+async fn any_request_may_fail_in_retained_namespaces() {
     let retaining = |config: &mut Value| {
         config["kubernetes"]["request_timeout"] = json!("2s");
         config["kubernetes"]["namespaces"] = json!("retain");
     };
     let setup = Setup::start(retaining).await;
-    cases(&setup, &REQUESTS_IN_NAMESPACES_THAT_STAY).await;
+    cases(&setup, &REQUESTS_IN_RETAINED_NAMESPACES).await;
 }
 
 async fn cases(setup: &Setup, requests: &[&str]) {
@@ -117,7 +117,7 @@ async fn one_case(setup: &Setup, number: usize, request: &str, expected: &Expect
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spawn_costs_its_objects_and_two_requests() {
+async fn a_spawn_sends_one_request_per_object_and_two_more() {
     costs_objects_and_two(&Setup::start(|_| {}).await).await;
 }
 

@@ -16,7 +16,7 @@ fn silence(setup: &Setup) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_needs_no_watch() {
+async fn a_stop_succeeds_without_watches() {
     stops_without_watches(&Setup::start(|_| {}).await).await;
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn stops_without_watches(setup: &Setup) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spawn_without_watches_is_decided_by_a_read() {
+async fn without_watches_a_spawn_is_decided_by_a_read() {
     let setup = Setup::start(|config| config["limits"] = json!({ "spawn": "5s" })).await;
     silence(&setup);
     let ada = setup.service.user("ada").unwrap();
@@ -49,7 +49,7 @@ async fn a_spawn_without_watches_is_decided_by_a_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labs_stay_what_they_are_when_watches_break() {
+async fn broken_watches_do_not_change_running_labs() {
     let setup = Setup::start(|_| {}).await;
     let ada = setup.service.user("ada").unwrap();
     let before = ada.spawn_to_end("ada").await.unwrap();
@@ -72,7 +72,7 @@ async fn labs_stay_what_they_are_when_watches_break() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spawn_goes_on_while_lists_and_watches_fail() {
+async fn a_spawn_completes_while_lists_and_watches_fail() {
     let setup = Setup::start(|_| {}).await;
     let ada = setup.service.user("ada").unwrap();
     let list = setup.proxy.add(Rule::new("list", Fault::Truncate).times(4));

@@ -2,7 +2,7 @@
 //! a real Kubernetes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "figures, and what is skipped, are told")]
+#![allow(clippy::print_stdout, reason = "figures and skipped tests are printed")]
 
 mod lab;
 mod people;
@@ -63,7 +63,7 @@ fn attempt(object: &LabObject, namespace: &str) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_kubernetes_accepts_them_too() {
+async fn a_kubernetes_accepts_the_objects_of_generated_labs() {
     let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
     let labs = env::var("NAMES").map_or(SAMPLE, |labs| labs.parse().unwrap());
     let begun = Instant::now();
@@ -90,7 +90,7 @@ async fn a_kubernetes_accepts_them_too() {
 
 /// Without this test the tests above could pass with a server that accepts everything.
 #[tokio::test]
-async fn the_api_server_refuses_bad_names() {
+async fn the_embedded_api_server_refuses_bad_names() {
     let client = ApiServer::open(apiserver::Options::default()).unwrap().client();
     refuses_bad_names(&client, "default").await;
 }

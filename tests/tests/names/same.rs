@@ -11,7 +11,7 @@ use super::{attempt, post};
 const LABS: usize = 25;
 
 #[tokio::test]
-async fn both_make_the_same_of_an_object() {
+async fn embedded_and_real_api_servers_return_the_same_object() {
     let Some(cluster) = Cluster::enter("names").await.unwrap() else { return println!("{SKIPPED}") };
     let embedded = ApiServer::open(apiserver::Options::default()).unwrap().client();
     let own = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": cluster.namespace } });

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-/// The captured log.
+/// The captured log; clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
+    /// The number of lines that contain `one`, and of those that contain `other`.
     pub(crate) fn count(&self, one: &str, other: &str) -> (usize, usize) {
         let written = self.0.lock().unwrap();
         let text = String::from_utf8_lossy(&written);

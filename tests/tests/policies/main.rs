@@ -130,7 +130,7 @@ async fn a_second_policy_changes_who_may_spawn() {
 }
 
 #[tokio::test]
-async fn nobody_decides_where_no_policy_has_the_hook() {
+async fn a_hook_that_no_policy_has_gives_no_answer() {
     let policies = load(vec![spec("door", "policy-deny-group", json!({"deny": ["guests"]}))]).await;
     assert!(policies.render_form(&FormContext::default()).await.unwrap().is_none());
     assert!(policies.limits(&User::default(), Usage::default()).await.unwrap().is_empty());
@@ -149,7 +149,7 @@ async fn an_endless_loop_ends_at_its_deadline() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn an_endless_loop_lets_others_work_meanwhile() {
+async fn an_endless_loop_does_not_block_other_tasks() {
     let policies = load(vec![hostile("loop")]).await;
     let looping = tokio::spawn({
         let policies = policies.clone();
@@ -165,7 +165,7 @@ async fn an_endless_loop_lets_others_work_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_policy_that_sleeps_does_not_sleep_long() {
+async fn a_policy_that_sleeps_is_ended_at_its_deadline() {
     let mut spec = hostile("sleep");
     spec.limits.deadline_ms = 20;
     let policies = load(vec![spec]).await;
@@ -191,7 +191,7 @@ async fn a_huge_answer_is_refused() {
 }
 
 #[tokio::test]
-async fn a_crash_is_told_with_its_last_words() {
+async fn the_error_of_a_crash_has_the_standard_error_of_the_policy() {
     let panicked = commit("panic").await;
     assert!(matches!(&panicked.kind, CallErrorKind::Trap(words) if words.contains("as asked")), "{panicked}");
     for act in ["recurse", "abort", "exit"] {
@@ -202,7 +202,7 @@ async fn a_crash_is_told_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn what_a_policy_says_itself_keeps_its_kind() {
+async fn each_error_of_a_policy_keeps_its_kind() {
     assert!(matches!(commit("denied").await.kind, CallErrorKind::Denied(why) if why == "not for "));
     assert!(
         matches!(commit("invalid").await.kind, CallErrorKind::Invalid(fields) if fields[0].field == "size")
@@ -212,7 +212,7 @@ async fn what_a_policy_says_itself_keeps_its_kind() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_machine_is_in_reach() {
+async fn a_policy_reaches_no_files_and_no_environment() {
     for (act, expected) in [("read-file", "true"), ("environment", "0"), ("random", "1024")] {
         let policies = load(vec![hostile(act)]).await;
         let answers = policies.customize(&LabRequest::default()).await.unwrap();
@@ -242,7 +242,7 @@ async fn a_log_flood_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_skipped_policy_does_not_fail_the_request_but_its_refusals_hold() {
+async fn a_crash_of_a_skippable_policy_is_ignored_but_its_refusals_hold() {
     let skipped = |act| PolicySpec { on_failure: OnFailure::Skip, ..hostile(act) };
     let policies = load(vec![skipped("panic"), site()]).await;
     let answers = policies.customize(&LabRequest::default()).await.unwrap();
@@ -255,7 +255,7 @@ async fn a_skipped_policy_does_not_fail_the_request_but_its_refusals_hold() {
 }
 
 #[tokio::test]
-async fn too_many_calls_are_told_so() {
+async fn too_many_calls_at_once_are_refused_as_overloaded() {
     let options = EngineOptions { slots: 1, slot_wait: Duration::from_millis(20), ..options() };
     let policies = Policies::load(vec![hostile("loop")], options).await.unwrap();
     let request = LabRequest::default();
@@ -280,7 +280,7 @@ async fn every_call_is_counted() {
 }
 
 #[tokio::test]
-async fn a_policy_that_is_none_is_not_loaded() {
+async fn a_file_that_is_not_a_policy_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.wasm");
     assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Read { .. }));
@@ -296,7 +296,7 @@ async fn a_policy_that_is_none_is_not_loaded() {
 }
 
 #[tokio::test]
-async fn a_hook_of_another_type_is_not_taken_for_absent() {
+async fn a_hook_of_another_type_is_refused_at_load() {
     let kind = refused(PolicySpec::new("p", guests::component("guest-wrong-type"))).await;
     assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Incompatible(_))), "{kind}");
 }
@@ -308,7 +308,7 @@ async fn foreign_imports_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_wrong_configuration_is_told_with_every_problem() {
+async fn all_errors_of_a_policy_configuration_are_reported() {
     let kind = refused(spec("p", "policy-default", json!({"sizes": 1, "imags": []}))).await;
     let LoadErrorKind::Config(problems) = kind else { panic!("{kind}") };
     let fields: Vec<_> = problems.iter().map(|problem| problem.field.as_str()).collect();
@@ -320,7 +320,7 @@ async fn a_wrong_configuration_is_told_with_every_problem() {
 }
 
 #[tokio::test]
-async fn a_pinned_digest_holds() {
+async fn a_policy_with_another_digest_than_the_pinned_one_is_refused() {
     let pinned = |digest: &str| PolicySpec { digest: Some(digest.parse().unwrap()), ..site() };
     let wrong = format!("sha256:{}", "0".repeat(64));
     assert!(matches!(refused(pinned(&wrong)).await, LoadErrorKind::DigestMismatch { .. }));
@@ -329,7 +329,7 @@ async fn a_pinned_digest_holds() {
 }
 
 #[tokio::test]
-async fn one_name_is_for_one_policy() {
+async fn two_policies_of_the_same_name_are_refused() {
     let error = Policies::load(vec![site(), site()], options()).await.err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -338,7 +338,7 @@ async fn one_name_is_for_one_policy() {
 }
 
 #[tokio::test]
-async fn a_failed_reload_keeps_what_works_and_says_why() {
+async fn a_failed_reload_keeps_the_old_policy_and_its_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(guests::component("policy-default"), folder.path().join("site.wasm")).unwrap();
     let policies = load(vec![PolicySpec::new("site", folder.path())]).await;
@@ -354,7 +354,7 @@ async fn a_failed_reload_keeps_what_works_and_says_why() {
 }
 
 #[tokio::test]
-async fn compiled_policies_are_kept_where_nobody_else_writes() {
+async fn compiled_policies_are_cached_in_a_private_directory() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");

@@ -45,7 +45,7 @@ fn form_for(user: User, server: &str) -> FormContext {
 }
 
 #[tokio::test]
-async fn its_description() {
+async fn a_published_policy_describes_itself() {
     let loaded = published().await.loaded();
     assert_eq!(loaded[0].wit_version, "wasmspawner:policy@0.1.0");
     assert_eq!(loaded[0].title, "published");
@@ -53,7 +53,7 @@ async fn its_description() {
 }
 
 #[tokio::test]
-async fn its_form() {
+async fn a_published_policy_renders_and_parses_its_form() {
     let policies = published().await;
     let context = form_for(ada(), "gpu");
     insta::assert_debug_snapshot!("form", policies.render_form(&context).await.unwrap().unwrap().value);
@@ -64,13 +64,13 @@ async fn its_form() {
 }
 
 #[tokio::test]
-async fn its_limits() {
+async fn a_published_policy_gives_its_limits() {
     let limits = published().await.limits(&ada(), Usage { labs: 2 }).await.unwrap();
     insta::assert_debug_snapshot!("limits", limits[0].value);
 }
 
 #[tokio::test]
-async fn its_verdicts() {
+async fn a_published_policy_gives_its_verdicts() {
     let policies = published().await;
     for action in [Action::Spawn, Action::Stop, Action::StartKernel, Action::DaskPool, Action::Scale] {
         let request = AuthorizeRequest { action, user: ada(), server: "gpu".into(), options: options() };
@@ -80,7 +80,7 @@ async fn its_verdicts() {
 }
 
 #[tokio::test]
-async fn its_pod() {
+async fn a_published_policy_customizes_the_pod() {
     let policies = published().await;
     let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
     for server in ["", "spread", "pack"] {
@@ -102,7 +102,7 @@ async fn its_pod() {
 }
 
 #[tokio::test]
-async fn its_refusals() {
+async fn a_published_policy_gives_its_refusals() {
     let policies = published().await;
     for name in ["denied", "invalid", "later", "internal"] {
         let user = User { name: name.into(), ..ada() };

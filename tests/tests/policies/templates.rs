@@ -10,7 +10,7 @@ use wasmspawner_core::policy::{EnvVar, LabRequest, Options, Value};
 use crate::{load, refused, spec, user};
 
 #[tokio::test]
-async fn a_policy_fills_in_what_its_operator_wrote() {
+async fn a_policy_expands_templates_of_its_operator_only() {
     let config = json!({
         "env": {"WHO": "{username} in {namespace}", "JSON": "{{}}"},
         "options": [{"name": "note", "kind": "text", "env": "NOTE"}],

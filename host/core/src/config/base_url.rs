@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn text_that_is_not_an_http_base_url_is_refused() {
         for url in
             ["", "hub:8081", "ftp://hub", "http://", "http:///x", "https://a?b", "http://u:p@h", "http://a b"]
         {

@@ -131,7 +131,7 @@ mod tests {
     const STATIC: &str = "{mode: static, static: {tokens_file: /t}}";
 
     #[test]
-    fn the_url_may_be_that_of_auth() {
+    fn the_api_url_defaults_to_that_of_auth() {
         let auth = "{mode: jupyterhub, jupyterhub: {api_url: 'http://hub/hub/api'}}";
         let hub = validated("token_file: /t", auth).unwrap();
         assert_eq!((hub.api_url.as_str(), hub.forgotten.stop_after), ("http://hub/hub/api", None));
@@ -140,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_key() {
-        for (hub, said) in [
+    fn an_error_names_the_wrong_key() {
+        for (hub, expected) in [
             ("token_file: /t", "hub.api_url: missing"),
             ("api_url: http://h", "token_file"),
             ("{token_file: /t, api_url: 'http://h', timeout: 2m}", "hub.timeout: "),
@@ -156,7 +156,7 @@ mod tests {
             ("{token_file: /t, api_url: 'http://h', forgotten: {min_age: 0s}}", "hub.forgotten.min_age: "),
         ] {
             let error = validated(hub, STATIC).unwrap_err();
-            assert!(error.contains(said), "{hub}: {error}");
+            assert!(error.contains(expected), "{hub}: {error}");
         }
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_in_its_ranges_only() {
+    fn a_range_contains_exactly_its_addresses() {
         for (range, peer, inside) in [
             ("10.1.0.0/16", "10.1.255.255", true),
             ("10.1.0.0/16", "10.2.0.0", false),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn text_that_is_not_a_range_is_refused() {
         for text in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "localhost", "10.0.0.0/", "10.0.0.0/-1"] {
             assert!(PeerRange::try_from(text.to_owned()).is_err(), "{text:?}");
         }

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn authentication_is_all_that_must_be_said() {
+    fn only_auth_is_required() {
         assert_eq!(problems(""), [""; 0]);
     }
 
@@ -211,12 +211,12 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_said_at_once() {
-        let said = problems(
+    fn all_errors_are_reported_at_once() {
+        let found = problems(
             "limits: {spawn: 0s, concurrent_spawns: 0}\nhttp: {prefix: spawner/}\nnames: {pod: '{usr}'}\n",
         );
-        assert_eq!(said.len(), 3, "{said:#?}");
-        assert!(said[0].starts_with("http.prefix: "), "{said:#?}");
+        assert_eq!(found.len(), 3, "{found:#?}");
+        assert!(found[0].starts_with("http.prefix: "), "{found:#?}");
     }
 
     #[test]
@@ -227,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_nobody_knows_is_refused_at_load() {
-        let said = problems("names: {pod: 'nb-{userid}'}\n");
-        assert!(said[0].starts_with("names.pod: {userid} is not known"), "{said:#?}");
+    fn userid_in_a_template_is_refused_at_load() {
+        let found = problems("names: {pod: 'nb-{userid}'}\n");
+        assert!(found[0].starts_with("names.pod: {userid} is not known"), "{found:#?}");
     }
 
     #[test]
-    fn the_embedded_cluster_is_not_for_strangers() {
+    fn the_embedded_cluster_listens_on_loopback_only() {
         assert!(problems("embedded: {listen: '0.0.0.0:8092'}\n")[0].contains("127.0.0.1 only"));
     }
 }

@@ -168,7 +168,7 @@ mod tests {
 
     /// Columns: what the Hub knows; the lab; whether the lab counts as forgotten.
     #[test]
-    fn the_table_of_labs() {
+    fn a_lab_is_forgotten_if_the_hub_does_not_list_it_and_it_is_old_enough() {
         for (hub, user, server, started, expected) in [
             (vec![("ada", "")], "ada", "", -60, false),
             (vec![("ada", "")], "ada", "gpu", -60, true),
@@ -189,7 +189,7 @@ mod tests {
 
     /// Columns: number of labs; how many of them look forgotten; whether the result is trusted.
     #[test]
-    fn the_table_of_shares() {
+    fn a_result_is_trusted_up_to_the_configured_percentage() {
         for (labs, forgotten, percent, believed) in [
             (1, 1, 50, true),
             (9, 9, 50, true),
@@ -205,7 +205,7 @@ mod tests {
             let all = crowd(labs);
             let rules = Rules { max_percent: percent, stop_after: Some(SignedDuration::ZERO), ..rules() };
             let check = Tracker::default().compare(&all, &knowing(&all, forgotten), &rules, at(0));
-            assert_eq!(check.forgotten.len(), forgotten, "they are told in any case");
+            assert_eq!(check.forgotten.len(), forgotten, "they are listed in any case");
             let stopped = if believed { forgotten } else { 0 };
             assert_eq!(
                 (check.withheld.is_none(), check.stop.len()),
@@ -223,7 +223,7 @@ mod tests {
     const DAY_IN_MINUTES: i64 = 24 * 60;
 
     #[test]
-    fn a_lab_is_stopped_when_it_was_forgotten_for_the_whole_time_and_not_before() {
+    fn a_lab_is_stopped_once_it_was_forgotten_for_stop_after() {
         let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
         let mut tracker = Tracker::default();
         let early = check(&mut tracker, &labs, &nobody, 0, DAY_IN_MINUTES - 10);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_that_is_known_once_begins_anew() {
+    fn a_lab_that_the_hub_lists_once_is_counted_from_zero() {
         let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
         let mut tracker = Tracker::default();
         check(&mut tracker, &labs, &nobody, 0, DAY_IN_MINUTES - 20);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_lab_of_the_same_name_begins_anew() {
+    fn the_next_lab_of_the_same_name_is_counted_from_zero() {
         let nobody = HubServers::default();
         let first = [lab("ada", "", -60)];
         let second = [KnownLab { job_id: JobId::new(uuid::Uuid::from_u128(7)), ..lab("ada", "", -60) }];
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_stood_still_has_not_checked() {
+    fn at_most_two_intervals_are_counted_between_two_checks() {
         let (labs, nobody) = ([lab("ada", "", -60)], HubServers::default());
         let mut tracker = Tracker::default();
         check(&mut tracker, &labs, &nobody, 0, 0);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_fit_together_are_one_list() {
+    fn pages_that_follow_each_other_are_one_list() {
         let mut listing = Listing::default();
         assert_eq!(listing.add(page(&[user("a"), user("b")], 0, 2, 3)), Ok(Some(2)));
         assert_eq!(listing.add(page(&[user("c")], 2, 2, 3)), Ok(None));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_list_is_none() {
+    fn an_incomplete_list_is_an_error() {
         let half_a_page = page(&[user("a")], 0, 2, 3);
         assert_eq!(Listing::default().add(half_a_page), Err(IncompleteList::Page { found: 1, expected: 2 }));
         let begins_later = page(&[user("c")], 2, 2, 3);
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_may_not_be_read_are_no_missing_servers() {
+    fn a_user_without_readable_servers_is_an_error() {
         let hidden = json!({ "name": "a", "kind": "user" });
         assert_eq!(Listing::default().add(page(&[hidden], 0, 2, 1)), Err(IncompleteList::NoServers));
     }
 
     #[test]
-    fn what_is_pending_is_known_and_what_is_stopped_is_not() {
+    fn pending_servers_are_known_and_stopped_ones_are_not() {
         let server =
             |pending: Value, stopped: bool| json!({ "ready": false, "pending": pending, "stopped": stopped });
         let servers = json!({ "": server("spawn".into(), false), "check": server("check".into(), true), "old": server(Value::Null, true) });
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_for_some_users_is_not_the_scope() {
+    fn a_scope_that_is_restricted_to_some_users_counts_as_missing() {
         let granted = |scopes: &[&str]| scopes.iter().map(|&scope| scope.to_owned()).collect::<Vec<_>>();
         assert_eq!(missing_scopes(&granted(&["list:users", "read:servers", "x"])), [""; 0]);
         assert_eq!(missing_scopes(&granted(&["list:users!group=x", "read:servers"])), ["list:users"]);

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_filled_in() {
+    fn a_form_that_cannot_be_filled_in_is_refused_by_field() {
         let form: Form = serde_saphyr::from_str(
             r"
 fields:

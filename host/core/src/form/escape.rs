@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_gets_out_of_a_tag_or_an_attribute() {
+    fn markup_and_quotes_are_escaped() {
         let text = r#"<script>alert('x')</script> & "é""#;
         let expected = "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;é&quot;";
         assert_eq!(Escaped(text).to_string(), expected);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn single_values_in_all_the_ways_they_arrive() {
+    fn strings_lists_of_one_and_json_scalars_become_single_values() {
         let read = read(&json!({
             "size": ["large"], "debug": ["true"], "reset": "false", "n": 3, "x": [0.5], "on": true, "big": u64::MAX,
             "number-as-text": ["3"], "empty": "",
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_by_key() {
+    fn values_that_are_not_single_are_refused_by_key() {
         let errors = read(&json!({
             "a": ["1", "2"], "b": [], "c": null, "d": {"e": 1}, "f": [["x"]], "g": [null], "good": "x",
         }))

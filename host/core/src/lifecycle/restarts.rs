@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn restarts_count_for_a_while() {
+    fn restarts_count_only_within_the_window() {
         let policy = RestartPolicy { allowed: 2, window: SignedDuration::from_mins(10) };
         let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
         let mut restarts = Restarts::default();

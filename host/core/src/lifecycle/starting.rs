@@ -65,7 +65,7 @@ impl Lab {
         }
         match decision {
             Ok(terms) => {
-                self.adopt(terms);
+                self.set_time_limits(terms);
                 publish(CREATING, "Creating the lab's resources", effects);
                 self.enter(SpawnStep::Creating);
             }
@@ -146,7 +146,7 @@ impl Lab {
         }
     }
 
-    fn adopt(&mut self, terms: LabTimeLimits) {
+    fn set_time_limits(&mut self, terms: LabTimeLimits) {
         if let Some(limit) = terms.delete_limit {
             self.limits.delete = limit;
         }

@@ -11,7 +11,7 @@ pub(super) fn passwd(base: &str, identity: &Identity) -> String {
     format!("{base}{name}:x:{uid}:{gid}::/home/{name}:/bin/bash\n")
 }
 
-/// The base, and one line for each group that has a number. The user is listed as a member of all but their primary
+/// The base, and one line for each group that has a GID. The user is listed as a member of all but their primary
 /// one.
 pub(super) fn group(base: &str, identity: &Identity) -> String {
     let mut file = base.to_owned();
@@ -59,12 +59,12 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_a_number_have_no_line_and_the_primary_one_no_member() {
+    fn groups_without_gid_have_no_line_and_the_primary_group_no_member() {
         assert_eq!(group("", &rra()), "lsst-data-management:x:170034:rra\nrra:x:4266950:\n");
     }
 
     #[test]
-    fn no_name_makes_a_line_of_its_own() {
+    fn a_name_cannot_add_a_line_or_a_field() {
         let mut eve = rra();
         eve.username = Username::parse("eve:x:0:0,").unwrap();
         eve.groups = vec![Group { name: "x\nroot2:x:0:eve".to_owned(), gid: Some(5) }];

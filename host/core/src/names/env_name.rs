@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
+    fn only_names_that_kubernetes_accepts_are_parsed() {
         for good in ["HOME", "_x", "a-b.c", "JUPYTERHUB_API_TOKEN"] {
             assert!(EnvName::parse(good).is_ok(), "{good}");
         }

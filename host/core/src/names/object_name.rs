@@ -83,7 +83,7 @@ mod tests {
 
     /// The table that all packages with names are tested with.
     #[test]
-    fn names_are_those_of_kubernetes() {
+    fn the_accepted_names_are_those_of_kubernetes() {
         let table = include_str!("../../../../tests/tables/names.json");
         let table: serde_json::Value = serde_json::from_str(table).unwrap();
         let accepts: [(&str, fn(&str) -> bool); 4] = [
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_a_longest_length() {
+    fn names_that_are_too_long_are_refused() {
         assert!(ObjectName::parse(&"a".repeat(253)).is_ok() && ObjectName::parse(&"a".repeat(254)).is_err());
         assert!(DnsLabel::parse(&"a".repeat(63)).is_ok() && DnsLabel::parse(&"a".repeat(64)).is_err());
         assert!(LabelValue::parse(&"a".repeat(63)).is_ok() && LabelValue::parse(&"a".repeat(64)).is_err());

@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn a_safe_name_stays_itself(name in "[a-z]([a-z0-9]|-[a-z0-9]){0,15}") {
+    fn a_name_that_is_already_safe_is_not_changed(name in "[a-z]([a-z0-9]|-[a-z0-9]){0,15}") {
         prop_assert_eq!(slug::safe(&name, slug::is_object, Some(48)), name.clone());
         prop_assert_eq!(LabelValue::for_name(&name), name.as_str());
     }
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn parsing_any_template_ends_in_an_answer(text in prop_oneof![any::<String>(), "[{}!:.<^0-9a-z_\\[-]{0,40}"]) {
+    fn parsing_and_rendering_do_not_panic(text in prop_oneof![any::<String>(), "[{}!:.<^0-9a-z_\\[-]{0,40}"]) {
         let fields = super::Fields::new("a", "b", Some(-7), SlugScheme::Safe, Compat::V7_1_0);
         if let Ok(template) = Template::parse("key", &text, TemplateScope::Rest) {
             prop_assert!(template.render(&fields).len() <= 10_000 + text.len());
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_user_typed_is_never_a_template(inside in "\\PC{0,30}") {
+    fn a_username_is_never_expanded_as_a_template(inside in "\\PC{0,30}") {
         let user = format!("{{{inside}}}");
         let names = KubeSpawner::new(Some("{unescaped_username}!")).unwrap();
         let report = names.answer(&NameQuery::new(&user, "", SlugScheme::Safe)).unwrap();

@@ -50,7 +50,7 @@ mod tests {
 
     /// The expected values were computed with Python 3.12.
     #[test]
-    fn as_python_does() {
+    fn repr_and_ascii_are_those_of_python() {
         for (text, repr_of, ascii_of) in [
             ("ada", "'ada'", "'ada'"),
             ("it's", "\"it's\"", "\"it's\""),

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_that_starts_with_a_digit_gets_a_letter() {
+    fn extract_gives_a_slug_that_starts_with_a_letter() {
         assert_eq!(extract("9z9", 37), "x-9z9");
         assert_eq!(extract("___", 37), "x");
         assert_eq!(extract("-a-b-", 37), "a-b");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_where_their_joint_is_not() {
+    fn a_different_split_of_the_same_letters_gives_another_slug() {
         assert_ne!(multi(&["ab", "c"], FIELD), multi(&["a", "bc"], FIELD));
     }
 }

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses_is_refused() {
+    fn formats_that_python_refuses_are_refused() {
         for text in [
             "{userid:.2}",
             "{userid:s}",

@@ -130,8 +130,8 @@ impl NameTemplates {
     }
 
     /// The name that a KubeSpawner before release 7 gave the lab's volume claim (the template under the `escape`
-    /// scheme), if it differs from today's. If a claim of that name exists, and none of today's name, it holds the
-    /// user's data.
+    /// scheme), if it differs from the present one. If a claim of that name exists, and none of the present name, it
+    /// holds the user's data.
     pub fn legacy_pvc(&self, names: &LabNames) -> Option<ObjectName> {
         // A name that Kubernetes refuses cannot belong to an existing claim.
         let legacy =
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_names() {
+    fn the_default_templates_give_these_names() {
         let names = resolve(&NamesConfig::default(), "ada.lovelace@example.org", "").unwrap();
         assert_eq!(names.namespace, "nublado-ada-lovelace-example-org---7799473f");
         assert_eq!(names.pod, "nb-ada-lovelace-example-org---7799473f");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_kubernetes_refuses_is_told_with_its_template() {
+    fn an_error_about_an_invalid_name_names_its_template() {
         let config = NamesConfig {
             scheme: SlugScheme::Escape,
             namespace: "{username}".into(),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_kept_stand_for_their_templates() {
+    fn kept_names_replace_their_templates() {
         let config =
             NamesConfig { service_account: "{namespace}-{pvc_name}".into(), ..NamesConfig::default() };
         let templates = NameTemplates::parse(&config).unwrap();

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_people_have_are_accepted() {
+    fn ordinary_names_of_people_are_accepted() {
         for name in
             ["ada", "ada.lovelace@example.org", "日本語", "a--b", "...", "Some Name", "K", "x:y", "😀"]
         {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_break_a_rule_say_which() {
+    fn the_error_of_an_invalid_name_says_which_rule_it_breaks() {
         let too_long = "ü".repeat(128);
         for (name, problem) in [
             ("", Problem::Empty),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn serde_checks_too() {
+    fn deserialization_refuses_invalid_names() {
         assert!(serde_json::from_str::<Username>(r#""ada""#).is_ok());
         let error = serde_json::from_str::<Username>(r#""a/b""#).unwrap_err();
         assert!(error.to_string().contains("username \"a/b\" contains '/'"), "{error}");

@@ -57,7 +57,7 @@ fn file() -> File {
 const LABEL_NOT_COPIED: &str = "a\u{17f}b";
 
 #[test]
-fn every_field_default_and_label_is_kubespawners() {
+fn every_field_default_and_label_is_that_of_kubespawner() {
     let names = KubeSpawner::new(None).unwrap();
     let vectors = file().vectors;
     assert_eq!(vectors.len(), 114);
@@ -75,7 +75,7 @@ fn every_field_default_and_label_is_kubespawners() {
 }
 
 #[test]
-fn legacy_templates_give_kubespawners_names() {
+fn legacy_templates_give_the_names_of_kubespawner() {
     for vector in file().vectors {
         let question = NameQuery::new(&vector.username, &vector.servername, vector.scheme);
         for (template, expected) in &vector.legacy_templates {
@@ -86,7 +86,7 @@ fn legacy_templates_give_kubespawners_names() {
 }
 
 #[test]
-fn slugs_are_kubespawners() {
+fn slugs_are_those_of_kubespawner() {
     for vector in file().vectors {
         let (user, server) = (vector.username.as_str(), vector.servername.as_str());
         for (function, expected) in &vector.slug_functions {
@@ -115,7 +115,7 @@ fn a_pod_name_that_is_an_rfc1035_label_is_accepted() {
 }
 
 #[test]
-fn the_page_and_the_release_are_both_followed_where_they_differ() {
+fn each_compat_setting_gives_the_names_of_its_source() {
     for example in file().documented_examples {
         let names = KubeSpawner::new(Some(&example.template)).unwrap();
         for (compat, expected) in [(Compat::V7_1_0, &example.release), (Compat::Documented, &example.page)] {

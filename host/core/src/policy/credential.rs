@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_they_hold() {
+    fn credentials_are_recognized_by_their_names() {
         let config = LabSection::default();
         for name in [
             "JUPYTERHUB_API_TOKEN",

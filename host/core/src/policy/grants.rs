@@ -94,12 +94,12 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
 "#;
 
     #[test]
-    fn everything_beyond_the_ordinary_needs_its_grant() {
+    fn each_privileged_part_needs_its_grant() {
         let asked: Customization = serde_saphyr::from_str(GREEDY).unwrap();
         let violations = check("greedy", &asked, |_| false, &Grants::default()).unwrap_err();
-        let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            messages,
             [
                 "policy `greedy`: `env[0].value.secret_ref` needs the grant `secrets` for `db`",
                 "policy `greedy`: `volumes[0].source.host_path` needs the grant `host-path` for `/data/shared/x`",

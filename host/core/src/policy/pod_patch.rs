@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_does_not_have_is_refused() {
+    fn a_patch_that_does_not_fit_a_pod_is_refused() {
         for (patch, says) in [
             ("[", "not JSON"),
             ("7", "not an object"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_have_whole_steps() {
+    fn a_path_is_compared_by_whole_steps() {
         assert!(path::is_field_at_or_below("spec.hostAliases.ip", "spec.hostAliases"));
         assert!(!path::is_field_at_or_below("spec.hostAliasesX", "spec.hostAliases"));
     }

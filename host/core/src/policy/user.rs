@@ -2,13 +2,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
 
-/// A group of a user. Groups without a number exist only by name.
+/// A group of a user. Groups without a GID exist only by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// The group's name.
     pub name: String,
-    /// The group's number, if it has one.
+    /// The group's GID, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
 }
@@ -19,10 +19,10 @@ pub struct Group {
 pub struct User {
     /// The raw username, as the identity provider spells it.
     pub name: String,
-    /// POSIX user number.
+    /// The user's UID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// POSIX number of the primary group.
+    /// The GID of the primary group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gid: Option<u32>,
     /// All groups. The primary one is included if the identity provider lists it.

@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_as_written() {
+    fn an_event_id_survives_parsing_and_printing() {
         let id: EventId = "01890a5d-ac96-774b-bcce-b302099a8057-12".parse().unwrap();
         assert_eq!(id.number, 12);
         assert_eq!(id.to_string(), "01890a5d-ac96-774b-bcce-b302099a8057-12");
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn text_that_is_not_an_event_id_is_refused() {
         for text in [
             "",
             "-",

@@ -140,12 +140,12 @@ mod tests {
         for percent in [10, 5, 10, 40] {
             log.append(Entry::Progress(percent), Timestamp::UNIX_EPOCH);
         }
-        let said: Vec<_> = log.entries().iter().map(|logged| logged.entry.clone()).collect();
-        assert_eq!(said, [Entry::Progress(10), Entry::Progress(40)]);
+        let appended: Vec<_> = log.entries().iter().map(|logged| logged.entry.clone()).collect();
+        assert_eq!(appended, [Entry::Progress(10), Entry::Progress(40)]);
     }
 
     #[test]
-    fn nothing_follows_the_end() {
+    fn no_info_entry_follows_the_end() {
         let mut log = log();
         assert!(log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH));
         assert!(!log.append(Entry::Info("late".into()), Timestamp::UNIX_EPOCH));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_log_is_over_and_can_be_read() {
+    fn a_restored_log_is_finished_and_can_be_read() {
         let mut log = log();
         log.append(Entry::Progress(100), Timestamp::UNIX_EPOCH);
         log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_log_counts_on_and_its_progress_does_not_fall_back() {
+    fn a_resumed_log_continues_its_ids_and_its_progress() {
         let mut log = log();
         log.append(Entry::Progress(40), Timestamp::UNIX_EPOCH);
         let mut log = ProgressLog::resumed(log.job_id(), log.entries().to_vec(), 8);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_of_a_running_lab_follows_the_end() {
+    fn errors_of_a_running_lab_may_follow_the_end_of_its_spawn() {
         let mut log = log();
         log.append(Entry::Complete("ready".into()), Timestamp::UNIX_EPOCH);
         assert!(log.append(Entry::Error("restarted".into()), Timestamp::UNIX_EPOCH));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_of_each_holds() {
+    fn the_smallest_limit_of_each_resource_holds() {
         let site: Quota =
             serde_saphyr::from_str("{cpu_millis: 8000, labs: 3, extended: {nvidia.com/gpu: 2}}").unwrap();
         let group: Quota = serde_saphyr::from_str("{cpu_millis: 4000, memory_bytes: 10}").unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn labs_are_counted_before_the_next_one() {
+    fn a_lab_above_the_limit_is_refused() {
         let two = Quota { labs: Some(2), ..Quota::default() };
         assert_eq!(two.allows_another_lab(Usage { labs: 1 }), Ok(()));
         let refusal = two.allows_another_lab(Usage { labs: 2 }).unwrap_err();

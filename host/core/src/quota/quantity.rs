@@ -194,21 +194,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_fine_is_refused() {
+    fn amounts_that_are_too_large_or_too_fine_are_refused() {
         for text in ["9E30", "1e99", "10E", "0.0000000001"] {
             assert!(text.parse::<Quantity>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn plain_decimals() {
+    fn an_amount_is_printed_as_a_decimal_number() {
         assert_eq!(Quantity::millis(4000).decimal(), "4");
         assert_eq!(Quantity::millis(250).decimal(), "0.25");
     }
 
     proptest! {
         #[test]
-        fn millis_and_bytes_survive(millis in 0..1_u64 << 53, bytes in 0..1_u64 << 62) {
+        fn millis_and_bytes_survive_printing_and_parsing(millis in 0..1_u64 << 53, bytes in 0..1_u64 << 62) {
             let cpu: Quantity = Quantity::millis(millis).to_string().parse().unwrap();
             prop_assert_eq!(cpu.to_millis(), Some(millis));
             let memory: Quantity = Quantity::bytes(bytes).to_string().parse().unwrap();
@@ -216,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC{0,20}") {
+        fn any_text_is_parsed_without_a_panic(text in "\\PC{0,20}") {
             let _ = text.parse::<Quantity>();
         }
     }

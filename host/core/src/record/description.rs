@@ -16,9 +16,9 @@ pub struct LabDescription {
     /// The parsed options of the spawn form.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub options: Options,
-    /// The user number (UID) that the lab's processes run as.
+    /// The UID that the lab's processes run as.
     pub uid: u32,
-    /// The number (GID) of the user's primary group.
+    /// The GID of the user's primary group.
     pub gid: u32,
     /// All groups of the user.
     pub groups: Vec<Group>,

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_called_after_its_user_and_server() {
+    fn a_record_is_named_after_its_user_and_server() {
         assert_eq!(name("ada", ""), "lab-ada");
         assert_eq!(name("ada", "gpu"), "lab-ada--gpu");
         assert_eq!(name("ada.l@example.org", ""), "lab-ada-l-example-org---2eb685454594786e");

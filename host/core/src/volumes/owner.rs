@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_word_counts_first_then_kubespawners() {
+    fn our_annotation_wins_over_that_of_kubespawner() {
         let mut claim = ObjectMeta::default();
         assert_eq!(owner(&claim), None);
         let annotations = claim.annotations.get_or_insert_default();

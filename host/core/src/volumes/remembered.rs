@@ -20,7 +20,7 @@ pub struct RememberedVolumes {
 pub struct Release {
     /// Claims that are deleted.
     pub delete: Vec<ClaimUse>,
-    /// Claims that stay, and why.
+    /// Claims that are kept, and why.
     pub keep: Vec<(ClaimUse, Kept)>,
 }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_goes_with_the_last_server_that_used_it() {
+    fn a_claim_is_deleted_with_the_last_server_that_used_it() {
         let (home, own) = (claim("claim-ada", ClaimReclaim::Delete), claim("ada-gpu", ClaimReclaim::Delete));
         let mut volumes = RememberedVolumes::default();
         volumes.remember(record("ada", "", std::slice::from_ref(&home)));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_other_users_have_too_stays() {
+    fn a_claim_that_another_user_uses_is_kept() {
         let team = claim("team", ClaimReclaim::Delete);
         let mut volumes = RememberedVolumes::default();
         volumes.remember(record("ada", "", std::slice::from_ref(&team)));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_stays_unless_a_policy_says_otherwise() {
+    fn a_claim_with_retain_is_kept_and_remembered() {
         let home = claim("claim-ada", ClaimReclaim::Retain);
         let mut volumes = RememberedVolumes::default();
         volumes.remember(record("ada", "", std::slice::from_ref(&home)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_used_before_is_not_forgotten() {
+    fn claims_that_a_server_used_before_are_still_remembered() {
         let (home, scratch) = (claim("home", ClaimReclaim::Delete), claim("scratch", ClaimReclaim::Delete));
         let before = record("ada", "", &[home.clone(), scratch.clone()]);
         let retained = claim("home", ClaimReclaim::Retain);

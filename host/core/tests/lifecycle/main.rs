@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn every_history_ends_in_a_legal_state_and_leaves_nothing_behind(acts in prop::collection::vec(act(), 0..60)) {
+    fn every_sequence_of_events_ends_in_a_legal_state_without_leftovers(acts in prop::collection::vec(act(), 0..60)) {
         let mut simulation = Simulation::new();
         for act in &acts {
             simulation.act(act);
@@ -39,7 +39,7 @@ proptest! {
 }
 
 #[test]
-fn the_usual_life() {
+fn a_lab_starts_runs_and_stops() {
     let mut simulation = Simulation::new();
     for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Starting)] {
         simulation.act(&act);
@@ -59,7 +59,7 @@ fn the_usual_life() {
 }
 
 #[test]
-fn a_spawn_waits_until_the_lab_before_is_gone() {
+fn a_spawn_waits_until_the_previous_lab_is_deleted() {
     let mut simulation = Simulation::new();
     simulation.run_a_lab();
     for act in [Act::Stop, Act::ChainAnswer, Act::PodGoes, Act::ChainAnswer, Act::Spawn, Act::ChainAnswer] {
@@ -67,20 +67,20 @@ fn a_spawn_waits_until_the_lab_before_is_gone() {
     }
     assert_eq!(simulation.lab.status(), Some(LabStatus::Starting));
     assert!(!simulation.lab.in_flight.awaits(Request::Decide), "the namespace is still going");
-    let said = |simulation: &Simulation| {
+    let waits_for_previous_lab = |simulation: &Simulation| {
         simulation
             .log
             .entries()
             .iter()
             .any(|logged| logged.entry == Entry::Info("Waiting until the previous lab is gone".into()))
     };
-    assert!(said(&simulation));
+    assert!(waits_for_previous_lab(&simulation));
     simulation.act(&Act::RestGoes);
     assert!(simulation.lab.in_flight.awaits(Request::Decide));
 }
 
 #[test]
-fn a_stop_succeeds_although_the_watch_is_dead() {
+fn a_stop_succeeds_although_the_watch_is_broken() {
     let mut simulation = Simulation::new();
     simulation.run_a_lab();
     for act in
@@ -110,7 +110,7 @@ fn a_failed_lab_keeps_its_reason_until_the_next_spawn_or_a_stop() {
 }
 
 #[test]
-fn a_failure_is_forgotten_after_a_while_and_only_when_nothing_is_left() {
+fn a_failure_is_forgotten_in_time_but_only_after_its_objects_are_deleted() {
     let mut simulation = Simulation::new();
     for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Failed)] {
         simulation.act(&act);
@@ -124,7 +124,7 @@ fn a_failure_is_forgotten_after_a_while_and_only_when_nothing_is_left() {
 }
 
 #[test]
-fn no_time_limit_is_believed_without_a_look() {
+fn the_cluster_is_read_before_a_spawn_times_out() {
     let mut simulation = Simulation::new();
     for act in [
         Act::Spawn,
@@ -139,7 +139,11 @@ fn no_time_limit_is_believed_without_a_look() {
     assert_eq!(simulation.lab.status(), Some(LabStatus::Starting), "not before the cluster was read");
     assert!(simulation.lab.in_flight.awaits(Request::Read));
     simulation.act(&Act::ChainAnswer);
-    assert_eq!(simulation.lab.status(), Some(LabStatus::Running), "it was ready, and nobody had said so");
+    assert_eq!(
+        simulation.lab.status(),
+        Some(LabStatus::Running),
+        "it was ready, and the record did not say so"
+    );
 
     let mut simulation = Simulation::new();
     for act in [
@@ -169,9 +173,9 @@ fn a_running_lab_survives_restarts_until_they_are_too_many() {
         }
         assert_eq!(simulation.lab.status(), Some(LabStatus::Running));
     }
-    let told =
+    let errors =
         simulation.log.entries().iter().filter(|logged| matches!(logged.entry, Entry::Error(_))).count();
-    assert!(told >= 1, "{:?}", simulation.log.entries());
+    assert!(errors >= 1, "{:?}", simulation.log.entries());
     simulation.now += SignedDuration::from_hours(1);
     simulation.act(&Act::Restart);
     assert_eq!(simulation.lab.status(), Some(LabStatus::Running), "those of an hour ago do not count");
@@ -182,7 +186,7 @@ fn a_running_lab_survives_restarts_until_they_are_too_many() {
 }
 
 #[test]
-fn a_labs_own_time_limits_hold_for_it_and_end_with_it() {
+fn time_limits_of_a_policy_hold_for_their_lab_only() {
     let mut simulation = Simulation::new();
     simulation.act(&Act::Spawn);
     simulation.lab.in_flight.answered(Request::Decide, simulation.now);
@@ -216,7 +220,7 @@ fn the_time_limit_of_a_deletion_counts_from_its_last_progress() {
 }
 
 #[test]
-fn a_lab_that_ends_after_hours_is_gone_and_no_failure() {
+fn a_lab_that_ends_after_hours_is_removed_without_a_failure() {
     let mut simulation = Simulation::new();
     simulation.run_a_lab();
     simulation.now += SignedDuration::from_hours(5);

@@ -103,7 +103,7 @@ impl Simulation {
                 self.lab.in_flight.answered(Request::Create, self.now);
                 self.rest = Presence::Present;
                 if *worked {
-                    assert!(self.pod.is_missing(), "at most one pod a lab");
+                    assert!(self.pod.is_missing(), "at most one pod per lab");
                     (self.pod, self.stage, self.restarts) = (Presence::Present, Stage::Scheduling, 0);
                 }
                 self.on_event(Event::Created(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
@@ -229,7 +229,7 @@ impl Simulation {
         for request in started {
             assert!(!self.lab.in_flight.awaits(request), "nothing is asked twice at a time");
             if request == Request::Create {
-                assert!(self.pod.is_missing(), "at most one pod a lab");
+                assert!(self.pod.is_missing(), "at most one pod per lab");
             }
             if matches!(request, Request::DeletePod | Request::DeleteRest) {
                 assert!(!self.lab.in_flight.awaits(Request::Create), "nothing is deleted while it is made");
@@ -259,7 +259,7 @@ impl Simulation {
                     }
                     assert!(
                         !self.log.is_finished() || matches!(entry, Entry::Error(_)),
-                        "nothing but trouble is said after the end: {entry:?}"
+                        "only errors may follow the end: {entry:?}"
                     );
                     self.log.append(entry, self.now);
                 }
@@ -314,7 +314,7 @@ pub(crate) fn job(number: u128) -> JobId {
 }
 
 pub(crate) fn failure(reason: &str) -> Failure {
-    Failure::cluster(reason, format!("it said {reason}"))
+    Failure::cluster(reason, format!("the cluster answered {reason}"))
 }
 
 pub(crate) fn act() -> impl Strategy<Value = Act> {

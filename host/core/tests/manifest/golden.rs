@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::case::Case;
 
 #[test]
-fn every_case_gives_its_objects() {
+fn every_case_gives_the_objects_of_its_golden_file() {
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.to_string_lossy().ends_with(".case.yaml"));

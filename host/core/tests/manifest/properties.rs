@@ -162,21 +162,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn without_grants_no_answer_gives_privilege(answers in prop::collection::vec(customization(), 0..3)) {
+    fn without_grants_no_answer_makes_a_pod_privileged(answers in prop::collection::vec(customization(), 0..3)) {
         if let Ok(spawn) = case(answers, false).compose() {
             assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
         }
     }
 
     #[test]
-    fn a_granted_patch_gives_no_privilege_either(answers in prop::collection::vec(customization(), 0..2)) {
+    fn a_granted_patch_does_not_make_a_pod_privileged(answers in prop::collection::vec(customization(), 0..2)) {
         if let Ok(spawn) = case(answers, true).compose() {
             assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
         }
     }
 
     #[test]
-    fn no_answer_brings_a_secret_out_of_its_secret(answers in prop::collection::vec(customization(), 0..3)) {
+    fn tokens_are_in_secret_objects_only(answers in prop::collection::vec(customization(), 0..3)) {
         if let Ok(spawn) = case(answers, false).compose() {
             let objects = wasmspawner_core::manifest::build(&spawn);
             for object in objects.in_order().filter(|object| !matches!(object, LabObject::Secret(_))) {

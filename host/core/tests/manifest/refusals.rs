@@ -93,7 +93,7 @@ fn policies_are_blamed_for_their_answers() {
 }
 
 #[test]
-fn a_users_brace_never_meets_a_template() {
+fn braces_in_a_request_are_refused_beside_templates() {
     let home = "{volumes: [{name: v, source: {claim: {claim_name: 'claim-{username}'}}}]}";
     for more in ["options: {note: '{username}'},", "options: {'{x': 1},", "server: '{username}',"] {
         let rejected = answer("{}", home, more);
@@ -106,7 +106,7 @@ fn a_users_brace_never_meets_a_template() {
 }
 
 #[test]
-fn a_users_variable_never_meets_a_command() {
+fn variables_in_a_request_are_refused_beside_a_command() {
     let command = "{args: ['--ip=$(POD_IP)']}";
     let rejected = answer("{}", command, "options: {dir: '/home/$(JUPYTERHUB_API_TOKEN)'},");
     assert_eq!(rejected.blame, RejectionBlame::Request);
@@ -114,7 +114,7 @@ fn a_users_variable_never_meets_a_command() {
 }
 
 #[test]
-fn a_lab_above_the_quota_is_the_requests() {
+fn the_request_is_blamed_for_a_lab_above_the_quota() {
     let rejected = answer(
         "{}",
         "{resources: {cpu_limit_millis: 8000, memory_limit_bytes: 2048, extended: [[nvidia.com/gpu, 2]]}}",
@@ -164,7 +164,7 @@ fn the_operator_is_blamed_for_the_configuration() {
 }
 
 #[test]
-fn grants_let_through_what_they_name() {
+fn parts_that_a_grant_names_are_allowed() {
     let case = "{identity: {username: ada, uid: 1, gid: 1}, lab: {image: i}, env: {JUPYTERHUB_API_URL: hub},
         answers: [{policy: p, grants: {env-prefixes-reserved-override: true, host-path: ['/data/{username}']},
         customization: {env: [{name: JUPYTERHUB_API_URL, value: {literal: mine}}],
@@ -176,7 +176,7 @@ fn grants_let_through_what_they_name() {
 }
 
 #[test]
-fn the_operators_maximum_holds() {
+fn time_limits_of_a_policy_are_cut_to_the_operators_maximum() {
     let case =
         "{identity: {username: a, uid: 1, gid: 1}, lab: {image: i, max_time_limits: {spawn_seconds: 60}},
         answers: [{policy: p, customization: {time_limits: {spawn_seconds: 90, delete_seconds: 5}}}]}";

@@ -59,7 +59,7 @@ fn later_layers_of_the_environment_win() {
 }
 
 #[test]
-fn provenance_names_the_policies_that_won_and_those_that_lost() {
+fn provenance_names_the_source_of_each_value_and_the_conflicts() {
     let provenance = Case::read(LAYERS).compose().unwrap().provenance;
     let policy = |name: &str| Source::Policy(name.to_owned());
     for (field, source) in [
@@ -77,14 +77,14 @@ fn provenance_names_the_policies_that_won_and_those_that_lost() {
     assert_eq!(
         conflicts,
         [
-            "env.C: policy `two` replaces what policy `one` said",
-            "env.D: configuration replaces what policy `one` said"
+            "env.C: policy `two` replaces the value of policy `one`",
+            "env.D: configuration replaces the value of policy `one`"
         ]
     );
 }
 
 #[test]
-fn provenance_names_the_policy_whose_limit_holds() {
+fn provenance_names_the_policy_of_each_quota() {
     let provenance =
         Case::read(include_str!("../golden/manifest/quotas.case.yaml")).compose().unwrap().provenance;
     for (field, policy) in [
@@ -100,7 +100,7 @@ fn provenance_names_the_policy_whose_limit_holds() {
 }
 
 #[test]
-fn secrets_are_in_secrets_only() {
+fn secret_values_are_in_secret_objects_only() {
     let case = ada("env: {JUPYTERHUB_API_TOKEN: hub-secret, token: user-secret}
 lab:
   image: lab:1
@@ -131,7 +131,7 @@ answers: [{policy: p, customization: {env: [{name: DB_PASSWORD, value: {literal:
 }
 
 #[test]
-fn an_environment_may_be_shown_without_its_credentials() {
+fn the_redacted_environment_hides_credentials() {
     let spawn = ada("env: {JUPYTERHUB_API_TOKEN: x, LANG: C}\nlab: {image: 'lab:1'}").compose().unwrap();
     let shown = spawn.redacted_env();
     assert_eq!(shown["JUPYTERHUB_API_TOKEN"], "<redacted>");
@@ -140,7 +140,7 @@ fn an_environment_may_be_shown_without_its_credentials() {
 }
 
 #[test]
-fn only_the_token_and_site_secrets_are_files() {
+fn only_the_token_and_site_secrets_are_mounted_as_files() {
     let objects = ada("env: {JUPYTERHUB_API_TOKEN: x}\nlab: {image: 'lab:1'}").objects();
     let volumes = spec(&objects.pod).volumes.clone().unwrap();
     let secret = volumes.iter().find_map(|volume| volume.secret.clone()).unwrap();
@@ -158,7 +158,7 @@ fn the_pod_runs_as_the_user_with_their_groups() {
 }
 
 #[test]
-fn nothing_typed_is_expanded() {
+fn values_of_users_are_not_expanded() {
     let case = ada("env: {GREETING: '{username} $(JUPYTERHUB_API_TOKEN)'}
 lab: {image: 'lab:1', env: {SITE: 'for {username}'}}
 answers:
@@ -181,7 +181,7 @@ answers:
 }
 
 #[test]
-fn a_provisioned_user_is_not_provisioned_again() {
+fn containers_until_provisioned_run_only_for_new_users() {
     let case = |provisioned: bool| {
         ada(&format!(
             "provisioned: {provisioned}\nlab: {{image: 'lab:1'}}\nanswers: [{{policy: p, customization: {{init_containers: [
@@ -197,7 +197,7 @@ fn a_provisioned_user_is_not_provisioned_again() {
 }
 
 #[test]
-fn a_site_lifts_the_floor_part_by_part() {
+fn a_site_lifts_single_parts_of_the_security_baseline() {
     let pod = ada("lab: {image: 'lab:1', security: {privilege_escalation: true, unconfined_seccomp: true}}")
         .objects()
         .pod;
@@ -209,7 +209,7 @@ fn a_site_lifts_the_floor_part_by_part() {
 }
 
 #[test]
-fn every_object_is_found_again() {
+fn the_labels_of_every_object_match_the_selector_of_its_spawn() {
     let objects = Case::read(include_str!("../golden/manifest/named-server.case.yaml")).objects();
     let whose = lab_key(&objects.pod.metadata).unwrap();
     assert_eq!((whose.user.as_str(), whose.server.as_str()), ("ada", "GPU Lab"));
@@ -228,7 +228,7 @@ fn every_object_is_found_again() {
 }
 
 #[test]
-fn claims_are_the_users_and_outlive_the_lab() {
+fn claims_do_not_carry_the_labels_of_one_lab() {
     let objects = Case::read(include_str!("../golden/manifest/volumes.case.yaml")).objects();
     let key = LabKey::default_server(Username::parse("ada").unwrap());
     assert_eq!(lab_key(&objects.pod.metadata), Some(key));
@@ -239,7 +239,7 @@ fn claims_are_the_users_and_outlive_the_lab() {
 }
 
 #[test]
-fn namespace_first_and_pod_last() {
+fn objects_are_created_with_namespace_first_and_pod_last() {
     let objects = Case::read(include_str!("../golden/manifest/quotas.case.yaml")).objects();
     let kinds: Vec<&str> = objects.in_order().map(|object| object.kind()).collect();
     assert_eq!(
@@ -259,7 +259,7 @@ fn namespace_first_and_pod_last() {
 }
 
 #[test]
-fn the_same_lab_has_the_same_digest() {
+fn equal_labs_have_equal_digests_and_different_labs_do_not() {
     let digest = |case: &str| {
         let namespace = ada(case).objects().namespace;
         namespace.metadata().annotations.as_ref().unwrap()["wasmspawner.io/spec-digest"].clone()

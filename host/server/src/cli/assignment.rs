@@ -59,7 +59,7 @@ mod tests {
     use wasmspawner_core::policy::Value;
 
     #[test]
-    fn the_first_equals_sign_counts() {
+    fn an_assignment_is_split_at_the_first_equals_sign() {
         for (text, expected) in [
             ("size=small", Some(("size", "small"))),
             ("A=", Some(("A", ""))),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_what_a_form_would_submit() {
+    fn options_are_parsed_like_a_submitted_form() {
         let given = ["size=small".parse().unwrap(), "debug=true".parse().unwrap()];
         let expected = [("debug", Value::Boolean(true)), ("size", Value::Text("small".into()))];
         assert_eq!(options(&given).unwrap(), expected.map(|(key, value)| (key.to_owned(), value)).into());
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_has_a_proper_name() {
+    fn an_invalid_variable_name_is_refused() {
         assert!(env(&["1A=x".parse().unwrap()]).unwrap_err().to_string().contains("\"1A\""));
     }
 }

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Example:
   $ wasmspawner check --config wasmspawner.yaml
   config: ok
-  wasmspawner.yaml: policies[0].config/sizes/0/memory: \"2GiB\" is no quantity
+  wasmspawner.yaml: policies[0].config/sizes/0/memory: \"2GiB\" is not a quantity
 
 What is success_line goes to standard output, every problem to standard error; with a problem the exit code is 1.";
 
@@ -111,30 +111,32 @@ mod tests {
     use super::*;
     use wasmspawner_core::policy::FieldError;
 
-    fn told(kind: LoadErrorKind) -> String {
+    fn printed(kind: LoadErrorKind) -> String {
         problems(1, &LoadError { policy: "site".into(), kind }).join("\n")
     }
 
     #[test]
     fn every_problem_has_its_key() {
         let fields = vec![
-            FieldError::new("/sizes/0/memory", "\"2GiB\" is no quantity"),
+            FieldError::new("/sizes/0/memory", "\"2GiB\" is not a quantity"),
             FieldError::new("", "no image is given"),
             FieldError::new("x", "is \u{1b}unknown"),
         ];
         assert_eq!(
-            told(LoadErrorKind::Config(fields)),
-            "policies[1].config/sizes/0/memory: \"2GiB\" is no quantity\n\
+            printed(LoadErrorKind::Config(fields)),
+            "policies[1].config/sizes/0/memory: \"2GiB\" is not a quantity\n\
              policies[1].config: no image is given\n\
              policies[1].config/x: is \\u{1b}unknown"
         );
         assert_eq!(
-            told(LoadErrorKind::NoMetadata),
+            printed(LoadErrorKind::NoMetadata),
             "policies[1].path: policy `site`: does not export wasmspawner:policy/metadata, which every policy must"
         );
-        assert!(told(LoadErrorKind::ConfigNotTaken).starts_with("policies[1].config: policy `site`: has a"));
+        assert!(
+            printed(LoadErrorKind::ConfigNotTaken).starts_with("policies[1].config: policy `site`: has a")
+        );
         let digest = LoadErrorKind::DigestMismatch { pinned: "aa".into(), actual: "bb".into() };
-        assert!(told(digest).starts_with("policies[1].digest: "));
+        assert!(printed(digest).starts_with("policies[1].digest: "));
     }
 
     fn check(config: &str) -> (ExitCode, String, String) {
@@ -153,7 +155,7 @@ mod tests {
     const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
 
     #[test]
-    fn the_least_configuration_is_good() {
+    fn a_configuration_with_only_auth_is_valid() {
         assert_eq!(check(LEAST), (ExitCode::SUCCESS, "config: ok\n".into(), String::new()));
     }
 
@@ -166,7 +168,7 @@ mod tests {
         insta::assert_snapshot!(problems, @r"
         site.yaml: http.prefix: `labs/` is not a valid path; write something like `/spawner/v1`, with no `/` at the end
         site.yaml: policies[0].path: policy `gone`: cannot read gone.wasm: No such file or directory (os error 2)
-        site.yaml: policies[1].digest: policy `pinned`: `nope` is no digest; it must be `sha256:` and 64 hexadecimal digits
+        site.yaml: policies[1].digest: policy `pinned`: `nope` is not a digest; it must be `sha256:` and 64 hexadecimal digits
         ");
     }
 

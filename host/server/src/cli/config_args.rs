@@ -70,8 +70,9 @@ impl ConfigArgs {
         let Some(path) = &self.config else { return Ok(ConfigFile::default()) };
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
-        let mut file = parse(&text)
-            .map_err(|said| anyhow::anyhow!("the configuration {} cannot be used: {said}", path.display()))?;
+        let mut file = parse(&text).map_err(|message| {
+            anyhow::anyhow!("the configuration {} cannot be used: {message}", path.display())
+        })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {
             policy.path = folder.join(&policy.path);
@@ -89,9 +90,9 @@ fn parse(text: &str) -> Result<ConfigFile, String> {
     parsed.map_err(|error| {
         // Only the first line of the error is kept; the others quote the file.
         let error = error.to_string();
-        let said = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let message = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let key = track.path().to_string();
-        if key == "." { said.to_owned() } else { format!("{key}: {said}") }
+        if key == "." { message.to_owned() } else { format!("{key}: {message}") }
     })
 }
 

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_to_apply_is_what_is_printed() {
+    fn the_file_in_deploy_is_what_the_command_prints() {
         let mut printed = Vec::new();
         CrdsArgs {}.run(&mut printed).unwrap();
         let printed = String::from_utf8(printed).unwrap();

@@ -30,7 +30,7 @@ fn read(yaml: &str) -> Value {
 }
 
 #[test]
-fn it_is_good_as_it_is_and_with_everything_switched_on() {
+fn the_example_is_valid_as_it_is_and_with_everything_switched_on() {
     for yaml in [EXAMPLE, &everything()] {
         if let Err(problems) = file(yaml).validate() {
             panic!("{problems:#?}");

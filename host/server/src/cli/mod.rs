@@ -96,7 +96,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     #[test]
-    fn the_command_line_fits_together() {
+    fn the_definition_of_the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn control_characters_are_shown_and_do_nothing() {
+    fn control_characters_are_printed_escaped() {
         assert_eq!(super::plain("é x"), "é x");
         assert_eq!(super::plain("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
     }

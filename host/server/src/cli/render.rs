@@ -71,7 +71,7 @@ fn group(text: &str) -> Result<Group, String> {
     let group = match text.split_once(':') {
         None => Group { name: text.to_owned(), gid: None },
         Some((name, gid)) => {
-            let gid = gid.parse().map_err(|_| format!("`{gid}` is no number of a group"))?;
+            let gid = gid.parse().map_err(|_| format!("`{gid}` is not a GID"))?;
             Group { name: name.to_owned(), gid: Some(gid) }
         }
     };

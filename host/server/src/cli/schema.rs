@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_describes_every_section_and_allows_no_other() {
+    fn the_schema_describes_every_section_and_allows_no_other() {
         let mut out = Vec::new();
         SchemaArgs {}.run(&mut out).unwrap();
         let schema: serde_json::Value = serde_json::from_slice(&out).unwrap();

@@ -23,7 +23,7 @@ impl ServeArgs {
             embedded.keep_labs |= self.keep_labs;
         }
         let _last_lines = crate::telemetry::init(&config.telemetry)?;
-        let runtime = tokio::runtime::Runtime::new().context("no threads for the service")?;
+        let runtime = tokio::runtime::Runtime::new().context("cannot start the threads of the service")?;
         runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
             run(config, stop).await

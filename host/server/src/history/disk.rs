@@ -53,7 +53,7 @@ fn read(file: &Path) -> Result<(Database, Vec<OperationRecord>), redb::Error> {
     Ok((database, records))
 }
 
-/// Renames a file that cannot be read, so that somebody can look at it.
+/// Renames a file that cannot be read, so that an operator can inspect it.
 fn move_aside(file: &Path) -> PathBuf {
     let aside = file.with_extension(format!("broken-{}", Timestamp::now().as_second()));
     if let Err(error) = std::fs::rename(file, &aside) {

@@ -128,7 +128,7 @@ impl History {
         let (done, written) = mpsc::sync_channel(1);
         self.send_to_disk(Write::Flush(done));
         if self.disk.is_some() && written.recv_timeout(FLUSH).is_err() {
-            tracing::error!("the last of the history may not be on the disk");
+            tracing::error!("the newest records of the history may not have been written to the disk");
         }
     }
 

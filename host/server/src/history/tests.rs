@@ -42,7 +42,7 @@ fn begin_and_end(history: &History, user: &str, number: u32) -> HistoryEntry {
     entry
 }
 
-fn say(entry: &HistoryEntry, number: usize) {
+fn note_info(entry: &HistoryEntry, number: usize) {
     entry.note(&LoggedEntry { number, at: at(0), entry: Entry::Info(number.to_string()) });
 }
 
@@ -64,12 +64,12 @@ fn reopen(file: &Path, keep: Retention) -> History {
 }
 
 #[test]
-fn a_history_survives_its_process() {
+fn a_history_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.redb");
     let history = History::open(&file, KEEP).unwrap();
     begin(&history, "ada", 1);
-    say(&begin(&history, "ada", 2), 1);
+    note_info(&begin(&history, "ada", 2), 1);
     history.flush();
     drop(history);
     let reopened = reopen(&file, KEEP);
@@ -91,7 +91,7 @@ fn a_history_that_cannot_be_read_is_moved_aside() {
 }
 
 #[test]
-fn what_a_crash_left_open_is_closed() {
+fn operations_that_a_crash_left_open_are_closed() {
     let history = History::in_memory(KEEP);
     begin(&history, "ada", 1);
     begin(&history, "ada", 2);
@@ -101,7 +101,7 @@ fn what_a_crash_left_open_is_closed() {
 }
 
 #[test]
-fn what_is_too_old_is_forgotten_but_not_what_goes_on() {
+fn old_operations_expire_but_not_those_under_way() {
     let history = History::in_memory(KEEP);
     begin(&history, "ada", 1);
     begin_and_end(&history, "ada", 2);
@@ -112,7 +112,7 @@ fn what_is_too_old_is_forgotten_but_not_what_goes_on() {
 }
 
 #[test]
-fn beyond_the_bound_those_that_ended_first_go_and_never_one_under_way() {
+fn above_the_bound_the_operations_that_ended_first_are_dropped() {
     let history = History::in_memory(Retention { operations: 3, ..KEEP });
     let under_way = begin(&history, "ada", 1);
     begin_and_end(&history, "grace", 2);
@@ -130,7 +130,7 @@ fn beyond_the_bound_those_that_ended_first_go_and_never_one_under_way() {
 }
 
 #[test]
-fn one_lab_does_not_push_out_all_others() {
+fn one_lab_does_not_displace_the_history_of_others() {
     let history = History::in_memory(KEEP);
     begin_and_end(&history, "grace", 1);
     let most = u32::try_from(MOST_OF_ONE_LAB).unwrap();
@@ -140,14 +140,14 @@ fn one_lab_does_not_push_out_all_others() {
 }
 
 #[test]
-fn what_was_dropped_is_gone_from_the_disk_whatever_is_noted_afterwards() {
+fn a_dropped_operation_does_not_return_to_the_disk_with_a_late_note() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.redb");
     let history = History::open(&file, Retention { operations: 2, ..KEEP }).unwrap();
     let dropped = begin_and_end(&history, "ada", 1);
     (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
     // A running lab can report trouble long after its record was dropped.
-    say(&dropped, 1);
+    note_info(&dropped, 1);
     history.flush();
     drop((history, dropped));
     let all = reopen(&file, KEEP);
@@ -173,7 +173,7 @@ fn notes_of_many_operations_at_once_are_all_kept() {
             let history = &history;
             scope.spawn(move || {
                 let entry = begin(history, user, number);
-                (1..=50).for_each(|number| say(&entry, number));
+                (1..=50).for_each(|number| note_info(&entry, number));
                 entry.end(Outcome::Complete, at(60));
             });
         }

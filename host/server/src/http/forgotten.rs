@@ -17,7 +17,7 @@ use crate::spawner::{ForgottenError, Labs};
     get, path = "/forgotten", tag = "labs", operation_id = "list_forgotten",
     responses(
         (status = 200, description = "Labs that the Hub does not know", body = wire::ForgottenLabs),
-        (status = 409, description = "The service is not told how to ask the Hub", body = super::problem::ErrorBody),
+        (status = 409, description = "The section `hub` is not configured, so the service cannot ask the Hub", body = super::problem::ErrorBody),
         (status = 502, description = "The Hub does not accept the service's token, or grants it too little", body = super::problem::ErrorBody),
         (status = 503, description = "The Hub cannot be asked now", body = super::problem::ErrorBody),
     )

@@ -29,7 +29,7 @@ pub(super) async fn list_labs(
     caller.may(Access::ListLabs)?;
     let wanted = filters(query.as_deref().unwrap_or_default())?;
     let users =
-        labs.list().into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.wants(*status)));
+        labs.list().into_iter().filter(|(_, status)| wanted.iter().any(|filter| filter.includes(*status)));
     Ok(Json(users.map(|(key, _)| key.user.into()).collect()))
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_labs_count_unless_something_else_is_asked() {
+    fn the_status_filter_defaults_to_running() {
         use LabStatus::{Failed, Running, Starting, Terminating};
         for (query, expected) in [
             ("", vec![Running]),
@@ -68,7 +68,7 @@ mod tests {
             let filters = filters(query).unwrap();
             let wanted: Vec<_> = LabStatus::ALL
                 .into_iter()
-                .filter(|status| filters.iter().any(|filter| filter.wants(*status)))
+                .filter(|status| filters.iter().any(|filter| filter.includes(*status)))
                 .collect();
             assert_eq!(wanted, expected, "{query}");
         }

@@ -35,7 +35,7 @@ mod tests {
     use wasmspawner_core::names::{ServerName, Username};
 
     #[test]
-    fn names_are_encoded() {
+    fn names_are_percent_encoded() {
         let key = |user: &str, server: &str| {
             LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap())
         };

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_problem_says_where_and_what() {
+    async fn a_problem_has_the_documented_json_shape() {
         let problem =
             Problem::at(StatusCode::TOO_MANY_REQUESTS, &["path", "username"], "busy", "later").retry_after(3);
         let response = render(problem.into_response(), &RequestId::from_static("r1"));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bare_status_gets_a_body_too() {
+    async fn a_status_without_a_body_gets_one() {
         for status in 400..600 {
             let bare = StatusCode::from_u16(status).unwrap().into_response();
             let response = render(bare, &RequestId::from_static("r1"));

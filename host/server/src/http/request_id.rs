@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_word_is_taken_over() {
+    fn only_a_short_plain_request_id_of_a_client_is_kept() {
         let long = "x".repeat(65);
         for (given, taken) in
             [("abc-1.2_3", true), ("", false), ("a b", false), ("a\"b", false), (&long, false)]

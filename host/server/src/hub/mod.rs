@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_that_others_can_read_is_not_used() {
+    async fn an_unusable_token_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("hub.token");
-        for (text, mode, said) in [
+        for (text, mode, expected) in [
             (None, 0o600, "hub.token_file: cannot read"),
             (Some("secret\n"), 0o640, "has mode 0640"),
             (Some(" \n"), 0o600, "holds no token"),
@@ -155,8 +155,10 @@ mod tests {
                 std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
             }
             match hub(&file).token().await {
-                Ok(token) => assert_eq!((token.expose(), said), ("secret", "")),
-                Err(error) => assert!(!said.is_empty() && error.to_string().contains(said), "{error}"),
+                Ok(token) => assert_eq!((token.expose(), expected), ("secret", "")),
+                Err(error) => {
+                    assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}");
+                }
             }
         }
     }

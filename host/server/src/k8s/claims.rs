@@ -33,8 +33,8 @@ impl Claims {
     /// Deletes a claim. Kubernetes delays the deletion until no pod uses the claim.
     pub async fn delete(&self, namespace: &str, name: &str) -> Result<Deletion, KubernetesError> {
         let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
-        let (claims, how) = (self.of(namespace), DeleteParams::background());
-        match retrying(&self.retry_policy, &action, || claims.delete(name, &how)).await {
+        let (claims, params) = (self.of(namespace), DeleteParams::background());
+        match retrying(&self.retry_policy, &action, || claims.delete(name, &params)).await {
             Ok(_) => Ok(Deletion::Accepted),
             Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(Deletion::Gone),
             Err(error) => Err(error),

@@ -43,7 +43,7 @@ pub enum ConnectError {
         source: kube::config::KubeconfigError,
     },
     /// The client cannot be built.
-    #[error("no client can be made of the cluster's configuration")]
+    #[error("cannot create a client from the cluster's configuration")]
     Client(#[source] kube::Error),
 }
 
@@ -81,7 +81,7 @@ impl Connection {
         };
         if config.accept_invalid_certs {
             tracing::warn!(
-                "the Kubernetes API's certificate is not verified (insecure-skip-tls-verify): whoever is between can read and change everything"
+                "the Kubernetes API's certificate is not verified (insecure-skip-tls-verify): anyone in between can read and change requests"
             );
         }
         config.read_timeout = Some(silence);

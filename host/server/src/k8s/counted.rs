@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_watch_is_told_from_a_read() {
+    fn a_watch_is_counted_apart_from_a_read() {
         for (uri, expected) in [("/api/v1/pods?&watch=true", "watch"), ("/api/v1/pods?limit=500", "read")] {
             let request = Request::get(uri).body(Body::empty()).unwrap();
             assert_eq!(verb(&request), expected);

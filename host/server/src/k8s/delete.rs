@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
-use super::apply::belongs_to;
+use super::create::belongs_to;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -48,7 +48,7 @@ impl Deleter {
     }
 
     /// Deletes a pod. Its containers have `grace_seconds` to end.
-    pub async fn pod(
+    pub async fn delete_pod(
         &self,
         place: &Place,
         own: OwnedObject,
@@ -56,12 +56,12 @@ impl Deleter {
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
-        let how = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
-        self.delete_own(&pods, place.pod.as_str(), own, how, within).await
+        let params = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
+        self.delete_own(&pods, place.pod.as_str(), own, params, within).await
     }
 
     /// Deletes a namespace and everything in it.
-    pub async fn namespace(
+    pub async fn delete_namespace(
         &self,
         name: &str,
         own: OwnedObject,
@@ -87,20 +87,21 @@ impl Deleter {
         )
     }
 
-    /// Deletes a lab's objects in a namespace that is kept: of each kind, the objects that `selector` selects. Volume
+    /// Deletes a lab's objects in a retained namespace: of each kind, the objects that `selector` selects. Volume
     /// claims and the pod are not deleted here.
-    pub async fn lab_objects(
+    pub async fn delete_lab_objects(
         &self,
         namespace: &str,
         selector: &str,
         within: Duration,
     ) -> Result<Deletion, KubernetesError> {
-        let each = KINDS_DELETED_BY_LABEL.iter().map(|kind| self.all(kind, namespace, selector, within));
+        let each =
+            KINDS_DELETED_BY_LABEL.iter().map(|kind| self.delete_all(kind, namespace, selector, within));
         try_join_all(each).await?;
         Ok(Deletion::Gone)
     }
 
-    async fn all(
+    async fn delete_all(
         &self,
         kind: &ObjectKind,
         namespace: &str,
@@ -112,9 +113,9 @@ impl Deleter {
             ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
-        let (how, which) = (DeleteParams::background(), ListParams::default().labels(selector));
+        let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {kind} of the lab in {namespace}");
-        retrying(&retry_policy, &action, || api.delete_collection(&how, &which)).await.map(drop)
+        retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await.map(drop)
     }
 
     async fn delete_own<K>(
@@ -122,7 +123,7 @@ impl Deleter {
         api: &Api<K>,
         name: &str,
         own: OwnedObject,
-        how: DeleteParams,
+        params: DeleteParams,
         within: Duration,
     ) -> Result<Deletion, KubernetesError>
     where
@@ -143,8 +144,8 @@ impl Deleter {
                 }
             }
             let preconditions = Some(Preconditions { uid: uid.clone(), resource_version: None });
-            let how = DeleteParams { preconditions, ..how.clone() };
-            match retrying(&retry_policy, &action, || api.delete(name, &how)).await {
+            let params = DeleteParams { preconditions, ..params.clone() };
+            match retrying(&retry_policy, &action, || api.delete(name, &params)).await {
                 Ok(_) => return Ok(Deletion::Accepted),
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
                     return Ok(Deletion::Gone);

@@ -125,7 +125,7 @@ mod tests {
 
     /// The answers of real API servers, and what the service makes of them.
     #[test]
-    fn errors_of_the_api_server_have_a_reason_and_may_pass_or_not() {
+    fn each_error_of_the_api_server_has_its_reason_and_is_transient_or_not() {
         let quota = "exceeded quota: labs, requested: pods=1, used: pods=5, limited: pods=5";
         let terminating = "unable to create new content in namespace nb-ada because it is being terminated";
         let uncounted = "status unknown for quota: labs";
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_read_is_not_asked_for_again() {
+    fn an_unreadable_answer_is_not_retried() {
         let unreadable = || {
             let error = serde_json::from_str::<u8>("<html>").expect_err("HTML is not JSON");
             kube::Error::SerdeError(error)
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_may_pass() {
+    fn a_refused_connection_is_transient() {
         let refused =
             || kube::Error::Service(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
         assert!(is_transient(&refused()));

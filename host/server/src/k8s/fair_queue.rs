@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn users_take_turns_and_who_gave_up_costs_nobody_one() {
+    fn users_take_turns_and_a_cancelled_wait_uses_no_turn() {
         let mut queue = FairQueue::default();
         let mut turns: Vec<(&str, oneshot::Receiver<()>)> = Vec::new();
         let names = ["ada", "ada", "ada", "grace", "", "grace", "edsger"];
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_waits_in_the_name_of_its_user() {
+    async fn a_request_is_queued_under_the_user_of_its_task() {
         let mut queue = FairQueue::default();
         on_behalf_of(user("ada"), async { queue.push(oneshot::channel().0) }).await;
         queue.push(oneshot::channel().0);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn one_failure_is_no_outage_and_one_answer_ends_it() {
+    async fn an_outage_needs_failures_over_time_and_ends_with_one_answer() {
         let health = Health::default();
         health.note(false);
         assert!(!health.is_away());

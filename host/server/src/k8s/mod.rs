@@ -1,10 +1,10 @@
 //! Requests to the Kubernetes API: create, delete, read and list. Nothing is decided here. Retries are made here and
 //! nowhere else.
 
-mod apply;
 mod claims;
 mod connect;
 mod counted;
+mod create;
 mod delete;
 mod error;
 mod fair_queue;
@@ -18,10 +18,10 @@ mod secrets;
 mod status_reason;
 mod timed;
 
-pub(crate) use apply::belongs_to;
-pub use apply::{Applier, CreatedLab};
 pub use claims::Claims;
 pub use connect::{ConnectError, Connection};
+pub(crate) use create::belongs_to;
+pub use create::{CreatedLab, Creator};
 pub use delete::{Deleter, Deletion, OwnedObject};
 pub use error::{Causes, KubernetesError};
 pub(crate) use fair_queue::on_behalf_of;

@@ -14,7 +14,7 @@ use tower::service_fn;
 
 use super::fair_queue::FairQueue;
 
-/// The same client with a limit of `per_second` requests a second. After a quiet second, as many may go at once.
+/// The same client with a limit of `per_second` requests per second. After a quiet second, as many may be sent at once.
 pub(super) fn rate_limited(client: Client, per_second: NonZeroU32) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_goes_at_once_and_the_rest_at_the_pace() {
+    async fn a_burst_is_sent_at_once_and_the_rest_at_the_rate() {
         let (rate_limiter, begun) = (rate_limiter(10), Instant::now());
         for _ in 0..10 {
             rate_limiter.wait_turn(Urgency::Spawn).await;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_urgent_goes_first_and_who_left_costs_nothing() {
+    async fn urgent_requests_go_first_and_a_cancelled_wait_uses_no_turn() {
         let rate_limiter = rate_limiter(1);
         rate_limiter.wait_turn(Urgency::Spawn).await;
         let order = Arc::new(Mutex::new(Vec::new()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lists_get_their_share_and_an_api_server_that_asks_for_it_is_left_alone() {
+    async fn lists_get_a_share_and_a_requested_pause_is_kept() {
         let rate_limiter = rate_limiter(1);
         rate_limiter.hold(Duration::from_secs(7));
         let begun = Instant::now();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_how_urgent_it_is() {
+    fn the_urgency_of_a_request_follows_from_method_and_path() {
         for (method, uri, expected) in [
             (Method::DELETE, "/api/v1/namespaces/a/pods/b", Urgency::Stop),
             (Method::PATCH, "/api/v1/namespaces/a/pods/b?fieldManager=wasmspawner", Urgency::Spawn),

@@ -58,9 +58,11 @@ impl Records {
 
     async fn patch(&self, key: &str, value: &Value) -> Result<(), KubernetesError> {
         let shard = self.shard(key);
-        let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "data": { key: value } })));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "data": { key: value } })));
         let action = format!("record in ConfigMap {shard}");
-        retrying(&self.retry_policy, &action, || self.config_maps.patch(&shard, &how, &patch)).await.map(drop)
+        retrying(&self.retry_policy, &action, || self.config_maps.patch(&shard, &params, &patch))
+            .await
+            .map(drop)
     }
 
     async fn create(&self, key: &str, value: &str) -> Result<(), KubernetesError> {
@@ -68,8 +70,8 @@ impl Records {
         shard.metadata.name = Some(self.shard(key));
         shard.metadata.labels = Some(BTreeMap::from([(RECORDS_LABEL.to_owned(), self.name.to_owned())]));
         shard.data = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
-        let (how, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
-        match retrying(&self.retry_policy, &action, || self.config_maps.create(&how, &shard)).await {
+        let (params, action) = (PostParams::default(), format!("create ConfigMap {}", self.shard(key)));
+        match retrying(&self.retry_policy, &action, || self.config_maps.create(&params, &shard)).await {
             // Another request has created it first; the key is added to that one.
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 self.patch(key, &json!(value)).await

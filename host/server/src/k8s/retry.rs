@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_busy_server_is_asked_again() {
+    async fn a_request_to_a_busy_server_is_retried() {
         let mut answers = vec![Ok(7), Err(refusal(429, "busy")), Err(refusal(503, "starting"))];
         let answer = retrying(&retry_policy(), "ask", || std::future::ready(answers.pop().unwrap())).await;
         assert_eq!(answer.unwrap(), 7);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_final_no_is_not_repeated() {
+    async fn a_permanent_refusal_is_not_retried() {
         let mut asked = 0;
         let answer: Result<(), _> = retrying(&retry_policy(), "ask", || {
             asked += 1;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_silent_server_is_given_up_when_the_time_is_up() {
+    async fn a_server_without_an_answer_is_unavailable_after_the_total_time() {
         let begun = Instant::now();
         let answer: Result<(), _> = retrying(&retry_policy(), "ask", std::future::pending).await;
         assert!(matches!(answer.unwrap_err(), KubernetesError::Unavailable(_)));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_cancelled_operation_stops_asking() {
+    async fn a_cancelled_operation_is_not_retried() {
         let retry_policy = retry_policy();
         retry_policy.cancel.cancel();
         let answer: Result<(), _> = retrying(&retry_policy, "ask", std::future::pending).await;

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_state_directory_has_addresses_of_its_own() {
+    fn each_state_directory_has_its_own_pod_addresses() {
         let (one, other) = (pod_addresses(Path::new("/a")), pod_addresses(Path::new("/b")));
         assert_ne!(one, other);
         assert_eq!(one, pod_addresses(Path::new("/a")));

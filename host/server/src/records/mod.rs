@@ -75,9 +75,9 @@ impl SpawnRecords {
         until: Instant,
     ) -> Result<StoredSpawn, RecordError> {
         let object = stored::new_object(name, &self.instance, spec, status)?;
-        let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let action = format!("create Spawn {name}");
-        match retrying(&self.retry_policy(until), &action, || self.api.create(&how, &object)).await {
+        match retrying(&self.retry_policy(until), &action, || self.api.create(&params, &object)).await {
             Ok(created) => Ok(StoredSpawn::try_read(created)?),
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = self.read(name, until).await?.ok_or(RecordError::Gone)?;
@@ -139,10 +139,10 @@ impl SpawnRecords {
         until: Instant,
     ) -> Result<DynamicObject, KubernetesError> {
         let object = current.with(spec, status)?;
-        let how = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let name = current.name.as_str();
         let action = format!("update Spawn {name}");
-        retrying(&self.retry_policy(until), &action, || self.api.replace(name, &how, &object)).await
+        retrying(&self.retry_policy(until), &action, || self.api.replace(name, &params, &object)).await
     }
 
     /// Deletes the record of a lab that has no objects left.
@@ -150,17 +150,17 @@ impl SpawnRecords {
         let (name, action) = (stored.name.as_str(), format!("delete Spawn {}", stored.name));
         let retry_policy = self.retry_policy(soon());
         let release = Patch::Merge(json!({ "metadata": { "finalizers": null, "uid": stored.uid } }));
-        let how = PatchParams::default();
-        let released = retrying(&retry_policy, &action, || self.api.patch(name, &how, &release)).await;
+        let params = PatchParams::default();
+        let released = retrying(&retry_policy, &action, || self.api.patch(name, &params, &release)).await;
         if self.is_gone(stored, released.map(drop)).await? {
             return Ok(());
         }
-        let how = DeleteParams {
+        let params = DeleteParams {
             preconditions: Some(Preconditions { uid: Some(stored.uid.clone()), resource_version: None }),
             ..DeleteParams::background()
         };
         let retry_policy = self.retry_policy(soon());
-        let deleted = retrying(&retry_policy, &action, || self.api.delete(name, &how)).await;
+        let deleted = retrying(&retry_policy, &action, || self.api.delete(name, &params)).await;
         self.is_gone(stored, deleted.map(drop)).await.map(drop)
     }
 
@@ -220,9 +220,9 @@ pub async fn install(client: Client) -> Result<(), KubernetesError> {
         .map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let name = definition.metadata.name.clone().unwrap_or_default();
-    let (how, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(record::definition()));
+    let (params, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(record::definition()));
     let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
-    retrying(&retry_policy, "install the kind Spawn", || definitions.patch(&name, &how, &patch)).await?;
+    retrying(&retry_policy, "install the kind Spawn", || definitions.patch(&name, &params, &patch)).await?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use super::provisioned::Provisioned;
 use super::rules::Rules;
 use super::volumes::Volumes;
 use crate::history::History;
-use crate::k8s::{Applier, Deleter, Health, SiteSecrets};
+use crate::k8s::{Creator, Deleter, Health, SiteSecrets};
 use crate::records::SpawnRecords;
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -33,7 +33,7 @@ pub struct Context {
     /// The client for requests to the cluster.
     pub client: kube::Client,
     /// Creates the objects of labs.
-    pub applier: Applier,
+    pub creator: Creator,
     /// Deletes the objects of labs.
     pub deleter: Deleter,
     /// The records of labs, stored in the cluster.

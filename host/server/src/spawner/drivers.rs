@@ -36,7 +36,7 @@ impl Labs {
             tokio::spawn(self.clone().run(key.clone(), driver));
         } else {
             self.context().metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, "a lab could not be taken over from its record, and is left alone");
+            tracing::error!(user = %key.user, server = %key.server, "a lab could not be adopted from its record, and is left alone");
         }
     }
 
@@ -77,7 +77,7 @@ impl Labs {
         };
         let (handle, driver) = self.driver(key);
         let mut driver = recover::recover(driver, stored, env);
-        driver.adopt_log(log);
+        driver.continue_log(log);
         self.registry().insert(key.clone(), handle);
         Some(driver)
     }

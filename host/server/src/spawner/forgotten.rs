@@ -91,11 +91,11 @@ pub(super) async fn follow(labs: &Labs, stop: &CancellationToken) {
     let Some(comparison) = &labs.context().hub else { return };
     let every = comparison.every();
     let mut pause = FIRST.min(every);
-    let mut told = LastLogged::default();
+    let mut last_logged = LastLogged::default();
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
         let Some(answer) = stop.run_until_cancelled(labs.compared(comparison)).await else { return };
-        told.tell(&answer);
+        last_logged.log_if_changed(&answer);
         for forgotten in answer.iter().flat_map(|check| &check.stop) {
             if labs.is_draining() {
                 return;
@@ -127,7 +127,7 @@ async fn stop_and_log(labs: &Labs, forgotten: &ForgottenLab) {
 struct LastLogged(String);
 
 impl LastLogged {
-    fn tell(&mut self, answer: &Result<Arc<Check>, HubError>) {
+    fn log_if_changed(&mut self, answer: &Result<Arc<Check>, HubError>) {
         let answer = answer.as_deref();
         let now = match answer {
             Ok(Check { withheld: Some(withheld), .. }) => withheld.to_string(),

@@ -125,21 +125,21 @@ mod tests {
         LiveLog::new(ProgressLog::new(JobId::new(uuid::Uuid::from_u128(7))))
     }
 
-    fn say(log: &LiveLog, text: &str) {
+    fn append_info(log: &LiveLog, text: &str) {
         log.append(Entry::Info(text.into()), Timestamp::UNIX_EPOCH, |_| {});
     }
 
     #[tokio::test]
-    async fn a_reader_gets_what_was_said_before_and_after_it_came() {
+    async fn a_reader_gets_earlier_and_later_entries() {
         let log = log();
-        say(&log, "one");
+        append_info(&log, "one");
         let mut reader = log.reader(None);
         assert_eq!(reader.next().await.map(|entries| entries.len()), Some(1));
         let following = tokio::spawn(async move {
             let entries = reader.next().await;
             (entries, reader.next().await)
         });
-        say(&log, "two");
+        append_info(&log, "two");
         log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH, |_| {});
         let (entries, rest) = following.await.unwrap();
         let read = entries.unwrap().len() + rest.map_or(0, |entries| entries.len());
@@ -147,22 +147,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_said_at_about_the_same_time_is_read_together_and_the_end_at_once() {
+    async fn entries_close_in_time_are_read_together_and_the_end_at_once() {
         let log = log();
-        say(&log, "one");
+        append_info(&log, "one");
         let mut reader = log.reader(None);
         let read = |entries: Option<Vec<LoggedEntry>>| entries.map(|entries| entries.len());
         assert_eq!(read(reader.next().await), Some(1), "what is there is not kept back");
         let begun = tokio::time::Instant::now();
-        say(&log, "two");
+        append_info(&log, "two");
         let later = Arc::clone(&log);
         tokio::spawn(async move {
             tokio::time::sleep(GATHER / 2).await;
-            say(&later, "three");
+            append_info(&later, "three");
         });
         assert_eq!(read(reader.next().await), Some(2));
         assert_eq!(begun.elapsed().as_millis(), GATHER.as_millis());
-        say(&log, "four");
+        append_info(&log, "four");
         log.append(Entry::Complete("done".into()), Timestamp::UNIX_EPOCH, |_| {});
         let begun = tokio::time::Instant::now();
         assert_eq!(read(reader.next().await), Some(2));
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_finished_operation_is_replayed_and_ends() {
+    async fn the_log_of_a_finished_operation_is_read_whole_and_then_ends() {
         let log = log();
-        say(&log, "one");
+        append_info(&log, "one");
         log.append(Entry::Failed("no".into()), Timestamp::UNIX_EPOCH, |_| {});
         let mut reader = log.reader(None);
         assert_eq!(reader.next().await.map(|entries| entries.len()), Some(2));

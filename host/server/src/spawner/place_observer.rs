@@ -22,7 +22,7 @@ pub(super) struct PlaceObserver {
     remains_asked: bool,
     /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
     pod_unknown: bool,
-    /// The same for all other objects. No watch shows those in a namespace that is kept.
+    /// The same for all other objects. No watch shows those in a retained namespace.
     rest_unknown: bool,
 }
 
@@ -83,7 +83,7 @@ impl PlaceObserver {
     }
 
     /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
-    /// objects may still have been under way; and nothing is known of the objects in a namespace that is kept.
+    /// objects may still have been under way; and nothing is known of the objects in a retained namespace.
     pub(super) fn recovered(&mut self, ready: bool, wanted: bool) {
         self.pod_unknown = !ready && wanted;
         self.rest_unknown = !ready || self.reclaim == NamespaceReclaim::Retain;

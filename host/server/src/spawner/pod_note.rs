@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_reads_back_as_written() {
+    fn a_note_survives_being_attached_and_read() {
         let limits =
             TimeLimits { spawn: SignedDuration::from_mins(30), delete: SignedDuration::from_mins(2) };
         let note = PodNote::new(LabDescription { uid: 7, ..LabDescription::default() }, limits);

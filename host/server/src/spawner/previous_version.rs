@@ -45,7 +45,7 @@ use crate::records::{RecordError, StoredSpawn, soon};
 
 /// The annotation, on the `ConfigMap` of the lab's environment, in which that version described the lab.
 const ANNOTATION: &str = "wasmspawner.io/lab";
-/// How many labs are taken over at the same time.
+/// How many labs are adopted at the same time.
 const AT_ONCE: usize = 16;
 
 /// The content of the annotation.
@@ -96,41 +96,39 @@ enum SkipReason {
     Refused(String),
 }
 
-enum Problem {
+/// Why a lab was not adopted.
+enum AdoptError {
     SkipReason(SkipReason),
-    /// The cluster did not answer or refused; the take-over is tried again.
+    /// The cluster did not answer or refused; the adoption is tried again.
     Cluster(KubernetesError),
 }
 
-/// Takes all such labs over. If the cluster fails it returns an error, and can be called again.
-pub(super) async fn take_over(context: &Context) -> Result<(), KubernetesError> {
+/// Adopts all such labs. If the cluster fails it returns an error, and can be called again.
+pub(super) async fn adopt_all(context: &Context) -> Result<(), KubernetesError> {
     let service = manifest::service_selector(&context.config.kubernetes.instance);
     let maps: Api<ConfigMap> = Api::all(context.client.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of an earlier version").await?;
     let annotated = found.into_iter().filter(|map| annotation(map).is_some());
-    stream::iter(annotated)
-        .map(Ok)
-        .try_for_each_concurrent(AT_ONCE, |map| take_over_or_log(context, map))
-        .await
+    stream::iter(annotated).map(Ok).try_for_each_concurrent(AT_ONCE, |map| adopt_or_log(context, map)).await
 }
 
-async fn take_over_or_log(context: &Context, map: ConfigMap) -> Result<(), KubernetesError> {
+async fn adopt_or_log(context: &Context, map: ConfigMap) -> Result<(), KubernetesError> {
     let (namespace, name) = (map.metadata.namespace.clone(), map.metadata.name.clone());
-    match Box::pin(take_over_one(context, map)).await {
+    match Box::pin(adopt_one(context, map)).await {
         Ok(key) => {
-            tracing::info!(user = %key.user, server = %key.server, "a lab of an earlier version is taken over");
+            tracing::info!(user = %key.user, server = %key.server, "a lab of an earlier version is adopted");
             Ok(())
         }
-        Err(Problem::Cluster(error)) => Err(error),
-        Err(Problem::SkipReason(why)) => {
+        Err(AdoptError::Cluster(error)) => Err(error),
+        Err(AdoptError::SkipReason(why)) => {
             tracing::warn!(?namespace, ?name, %why, "a ConfigMap claims to belong to a lab of an earlier version; it is left alone");
             Ok(())
         }
     }
 }
 
-async fn take_over_one(context: &Context, map: ConfigMap) -> Result<LabKey, Problem> {
+async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptError> {
     let candidate = Candidate::of(context, map)?;
     let record = SpawnKey::lab(&candidate.key).object_name();
     let known = match context.records.get(&record).await {
@@ -205,7 +203,7 @@ impl Candidate {
             && spec.place == self.place()
     }
 
-    async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, Problem> {
+    async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, AdoptError> {
         let (spec, status) = self.record(context, pod);
         let name = SpawnKey::lab(&self.key).object_name();
         match context.records.create(&name, &spec, &status, soon()).await {
@@ -260,15 +258,15 @@ impl Candidate {
         }
     }
 
-    /// Labels the objects that the service must find again: the pod, then the namespace (or the objects in a namespace
-    /// that is kept), and last the environment, whose label says that everything is done.
+    /// Labels the objects that the service must find again: the pod, then the namespace (or the objects in a retained
+    /// namespace), and last the environment, whose label says that everything is done.
     async fn label(
         &self,
         context: &Context,
         stored: &StoredSpawn,
         pod: Option<Pod>,
         namespace: Option<Namespace>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), AdoptError> {
         let place = &self.names.namespace;
         let pods: Api<Pod> = Api::namespaced(context.client.clone(), place.as_str());
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
@@ -288,7 +286,7 @@ impl Candidate {
             let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
             context.store.put_namespace(&labelled);
         }
-        // The lab's own namespace is deleted with everything in it, so only objects in a namespace that is kept need
+        // The lab's own namespace is deleted with everything in it, so only objects in a retained namespace need
         // labels.
         if context.config.kubernetes.namespaces == NamespaceReclaim::Retain {
             self.label_unread(context, &stored.uid).await?;
@@ -299,7 +297,7 @@ impl Candidate {
         Ok(())
     }
 
-    /// Labels the lab's other objects in a namespace that is kept. The service may not read these kinds, such as
+    /// Labels the lab's other objects in a retained namespace. The service may not read these kinds, such as
     /// Secrets, so the JSON patch tests whether the object belongs to this spawn.
     async fn label_unread(&self, context: &Context, spawn: &str) -> Result<(), KubernetesError> {
         let names = &self.names;
@@ -326,9 +324,9 @@ impl Candidate {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
             let api: Api<DynamicObject> =
                 Api::namespaced_with(context.client.clone(), names.namespace.as_str(), &resource);
-            let (action, how) = (format!("label {kind} {name}"), PatchParams::default());
+            let (action, params) = (format!("label {kind} {name}"), PatchParams::default());
             let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
-            match retrying(&retry_policy, &action, || api.patch(name.as_str(), &how, &patch)).await {
+            match retrying(&retry_policy, &action, || api.patch(name.as_str(), &params, &patch)).await {
                 Ok(_) => {}
                 // Not every lab has all of these objects.
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {}
@@ -356,9 +354,9 @@ where
     let name = seen.name.as_deref().unwrap_or_default();
     let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
     let metadata = json!({ "uid": seen.uid, "resourceVersion": seen.resource_version, "labels": labels });
-    let (how, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
+    let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));
     let action = format!("label {kind} {name}");
-    retrying(&RetryPolicy::of(TRY_FOR, TRY_FOR), &action, || api.patch(name, &how, &patch)).await
+    retrying(&RetryPolicy::of(TRY_FOR, TRY_FOR), &action, || api.patch(name, &params, &patch)).await
 }
 
 fn annotation(map: &ConfigMap) -> Option<&str> {
@@ -377,13 +375,13 @@ fn ready_since(pod: &Pod) -> Option<Timestamp> {
     ready.last_transition_time.as_ref().map(|time| time.0)
 }
 
-impl From<SkipReason> for Problem {
+impl From<SkipReason> for AdoptError {
     fn from(why: SkipReason) -> Self {
         Self::SkipReason(why)
     }
 }
 
-impl From<KubernetesError> for Problem {
+impl From<KubernetesError> for AdoptError {
     fn from(error: KubernetesError) -> Self {
         Self::Cluster(error)
     }

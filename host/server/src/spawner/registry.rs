@@ -75,7 +75,7 @@ impl Registry {
 pub(super) struct Changes {
     last: u64,
     /// The revision at which each lab changed last, and what it was then.
-    told: HashMap<LabKey, (u64, PublishedStatus)>,
+    published: HashMap<LabKey, (u64, PublishedStatus)>,
     /// Labs that are gone, by the revision at which they disappeared.
     gone: BTreeMap<u64, LabKey>,
     /// Labs that disappeared up to this revision are not in `gone` any more.
@@ -97,7 +97,7 @@ impl Changes {
     /// changed.
     pub(super) fn note(&mut self, key: &LabKey, lab: Option<&LabSnapshot>) {
         let Some(lab) = lab else {
-            if self.told.remove(key).is_some() {
+            if self.published.remove(key).is_some() {
                 self.last += 1;
                 self.gone.insert(self.last, key.clone());
                 if self.gone.len() > MOST_GONE
@@ -108,16 +108,16 @@ impl Changes {
             }
             return;
         };
-        let told = PublishedStatus {
+        let published = PublishedStatus {
             status: lab.status,
             pod: lab.pod,
             url: lab.url.clone(),
             message: lab.message.clone(),
             job_id: lab.job_id,
         };
-        if self.told.get(key).is_none_or(|(_, before)| *before != told) {
+        if self.published.get(key).is_none_or(|(_, before)| *before != published) {
             self.last += 1;
-            self.told.insert(key.clone(), (self.last, told));
+            self.published.insert(key.clone(), (self.last, published));
         }
     }
 
@@ -132,10 +132,10 @@ impl Changes {
         if revision > self.last || revision < self.forgotten {
             return None;
         }
-        let changed = self.told.iter().filter(|(_, (at, _))| *at > revision).map(|(key, _)| key.clone());
+        let changed = self.published.iter().filter(|(_, (at, _))| *at > revision).map(|(key, _)| key.clone());
         let gone = self.gone.range(revision + 1..).map(|(_, key)| key.clone());
         let changed: Vec<LabKey> = changed.collect();
-        let gone = gone.filter(|key| !self.told.contains_key(key)).collect();
+        let gone = gone.filter(|key| !self.published.contains_key(key)).collect();
         Some((changed, gone))
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_since_is_told_and_nothing_else() {
+    fn only_labs_that_changed_since_a_revision_are_returned() {
         let mut changes = Changes::default();
         changes.note(&key("ada"), Some(&lab("ada", LabStatus::Starting)));
         changes.note(&key("bob"), Some(&lab("bob", LabStatus::Starting)));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_away_for_too_long_has_to_ask_for_everything() {
+    fn changes_since_a_revision_that_is_too_old_are_unknown() {
         let mut changes = Changes::default();
         for number in 0..=MOST_GONE {
             let name = format!("u{number}");

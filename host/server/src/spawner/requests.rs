@@ -74,7 +74,7 @@ pub(super) async fn create(
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
-    let created = context.applier.lab(&decided.objects, &spawn, within, cancel).await;
+    let created = context.creator.create_lab(&decided.objects, &spawn, within, cancel).await;
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
@@ -87,11 +87,11 @@ pub(super) async fn delete_pod(
     within: Duration,
 ) -> TaskResult {
     let grace = if force { 0 } else { context.config.lab.section.termination_grace_period_seconds };
-    let deleted = context.deleter.pod(&place, own, grace, within).await;
+    let deleted = context.deleter.delete_pod(&place, own, grace, within).await;
     TaskResult::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
 }
 
-/// Deletes everything else: the lab's namespace (or its objects in a namespace that is kept), and what an earlier lab
+/// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
     let RestToDelete { place, own, remains } = rest;
@@ -118,7 +118,7 @@ async fn delete_place(
 ) -> Result<bool, KubernetesError> {
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.lab.section.termination_grace_period_seconds;
-    let pod = context.deleter.pod(place, own.clone(), grace, within).await?;
+    let pod = context.deleter.delete_pod(place, own.clone(), grace, within).await?;
     let rest = delete_objects(context, place, own, within).await?;
     Ok(pod == Deletion::Gone && rest == Deletion::Gone)
 }
@@ -131,11 +131,11 @@ async fn delete_objects(
 ) -> Result<Deletion, KubernetesError> {
     let namespace = place.namespace.as_str();
     match context.config.kubernetes.namespaces {
-        NamespaceReclaim::Delete => context.deleter.namespace(namespace, own, within).await,
+        NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(Deletion::Gone) };
             let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
-            context.deleter.lab_objects(namespace, &selector, within).await
+            context.deleter.delete_lab_objects(namespace, &selector, within).await
         }
     }
 }

@@ -60,7 +60,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     if let Some(volumes) = &context.volumes {
         volumes.load().await?;
     }
-    previous_version::take_over(context).await?;
+    previous_version::adopt_all(context).await?;
     let (records, mut environments) =
         tokio::try_join!(context.records.list(), recover::environments(context))?;
     let found = records.len();
@@ -112,7 +112,7 @@ async fn adopt_unknown(labs: &Labs) {
         if !labs.has_driver(&key)
             && let Some((stored, env)) = recover::read_again(context, &key).await
         {
-            tracing::info!(user = %key.user, server = %key.server, "the record of a lab without a driver is taken over");
+            tracing::info!(user = %key.user, server = %key.server, "the record of a lab without a driver is adopted");
             labs.adopt(&key, stored, env);
         }
     }

@@ -36,7 +36,7 @@ pub struct Orphan {
 /// The kind of an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrphanKind {
-    /// The environment of a lab in a namespace that is kept. The lab's other objects there cannot be listed, because
+    /// The environment of a lab in a retained namespace. The lab's other objects there cannot be listed, because
     /// the service may not read Secrets; they are deleted together with it.
     ConfigMap,
     /// A lab's own namespace, with everything in it.
@@ -95,7 +95,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
         spawn: pod.spawn.clone(),
         uid: pod.uid.clone(),
     });
-    // A namespace without the label is one that is kept, not a lab's own.
+    // A namespace without the label is a retained one, not a lab's own.
     let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
     let namespaces =
         namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| Orphan {
@@ -111,7 +111,7 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(orphans)
 }
 
-/// The environments of labs in namespaces that are kept. Elsewhere they are deleted with their namespace.
+/// The environments of labs in retained namespaces. Elsewhere they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     if context.config.kubernetes.namespaces == NamespaceReclaim::Delete {
@@ -156,21 +156,21 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
     match orphan.kind {
         OrphanKind::Namespace => {
-            context.deleter.namespace(&orphan.name, own, TRY_FOR).await?;
+            context.deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?;
         }
         OrphanKind::Pod => {
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
             let grace = context.config.lab.section.termination_grace_period_seconds;
-            context.deleter.pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+            context.deleter.delete_pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
                 return Ok(false);
             };
             let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
-            context.deleter.lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
+            context.deleter.delete_lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
         }
     }
     Ok(true)

@@ -25,11 +25,11 @@ pub struct Volumes {
 /// What exists in the cluster under the names that a server's own claim could have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OwnClaim {
-    /// No claim that would speak against the name that the templates give today.
+    /// No claim that prevents the use of the name that the templates give now.
     Today,
-    /// A claim of an older KubeSpawner with the user's data, and none with today's name.
+    /// A claim of an older KubeSpawner with the user's data, and none with the name that the templates give now.
     Legacy(ObjectName),
-    /// A claim with today's name whose annotation names another user.
+    /// A claim with the name that the templates give now, whose annotation names another user.
     OfAnother(String),
 }
 

@@ -8,7 +8,7 @@ use wasmspawner_core::names::NamespaceName;
 use wasmspawner_core::record::Place;
 use wasmspawner_core::stage::ObservedPod;
 
-use super::interest::Interest;
+use super::signal::FollowerSignal;
 use super::{NamespaceState, Store};
 
 /// A volume claim: its namespace and name.
@@ -19,14 +19,14 @@ pub struct Follower {
     store: Store,
     place: Place,
     claims: Vec<Claim>,
-    interest: Arc<Interest>,
+    signal: Arc<FollowerSignal>,
 }
 
 impl Follower {
     pub(super) fn new(store: Store, place: Place) -> Self {
-        let interest = Arc::new(Interest::default());
-        store.write().add(place.namespace.as_str(), place.pod.as_str(), &interest);
-        Self { store, place, claims: Vec::new(), interest }
+        let signal = Arc::new(FollowerSignal::default());
+        store.write().add(place.namespace.as_str(), place.pod.as_str(), &signal);
+        Self { store, place, claims: Vec::new(), signal }
     }
 
     /// The place that is followed.
@@ -36,7 +36,7 @@ impl Follower {
 
     /// Waits until something at the place has changed since the last call.
     pub async fn changed(&self) {
-        self.interest.woken().await;
+        self.signal.woken().await;
     }
 
     /// The pod at the place.
@@ -51,34 +51,34 @@ impl Follower {
 
     /// The events since [`Self::keep_events`].
     pub fn events(&self) -> Vec<Arc<Event>> {
-        self.interest.events().as_ref().map(|events| events.values().cloned().collect()).unwrap_or_default()
+        self.signal.events().as_ref().map(|events| events.values().cloned().collect()).unwrap_or_default()
     }
 
     /// From now on, keeps the events about the pod and these claims. Earlier events are dropped.
     pub fn keep_events(&mut self, claims: Vec<Claim>) {
         self.set_claims(claims);
-        *self.interest.events() = Some(BTreeMap::new());
+        *self.signal.events() = Some(BTreeMap::new());
     }
 
     /// True while events are kept.
     pub fn keeps_events(&self) -> bool {
-        self.interest.events().is_some()
+        self.signal.events().is_some()
     }
 
     /// Stops keeping events, and drops those that there are.
     pub fn drop_events(&mut self) {
         self.set_claims(Vec::new());
-        *self.interest.events() = None;
+        *self.signal.events() = None;
     }
 
     /// Also follows these claims. Events that are kept already stay.
     pub fn set_claims(&mut self, claims: Vec<Claim>) {
         let mut index = self.store.write();
         for (namespace, name) in &self.claims {
-            index.drop_claim(namespace.as_str(), name, &self.interest);
+            index.drop_claim(namespace.as_str(), name, &self.signal);
         }
         for (namespace, name) in &claims {
-            index.add_claim(namespace.as_str(), name, &self.interest);
+            index.add_claim(namespace.as_str(), name, &self.signal);
         }
         drop(index);
         self.claims = claims;
@@ -89,7 +89,7 @@ impl Drop for Follower {
     fn drop(&mut self) {
         self.set_claims(Vec::new());
         let (namespace, pod) = (self.place.namespace.as_str(), self.place.pod.as_str());
-        self.store.write().drop_follower(namespace, pod, &self.interest);
+        self.store.write().drop_follower(namespace, pod, &self.signal);
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_reach_only_the_lab_that_they_are_about() {
+    async fn events_reach_only_the_follower_of_their_lab() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_many_events_the_newest_are_kept() {
+    async fn only_the_newest_events_are_kept() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(Vec::new());
@@ -155,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_no_more_is_forgotten() {
+    fn a_dropped_follower_is_removed_from_the_index() {
         let store = Store::default();
         let mut ours = store.follow(place("labs"));
         ours.keep_events(vec![(NamespaceName::parse("labs").unwrap(), "claim-ada".to_owned())]);
-        let interest = Arc::downgrade(&ours.interest);
+        let signal = Arc::downgrade(&ours.signal);
         drop(ours);
-        assert!(interest.upgrade().is_none());
+        assert!(signal.upgrade().is_none());
     }
 }

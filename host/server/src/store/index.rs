@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::stage::ObservedPod;
 
-use super::interest::Interest;
+use super::signal::FollowerSignal;
 
 pub(super) type Key = (String, String);
 
@@ -17,9 +17,9 @@ pub(super) type Key = (String, String);
 pub(super) struct Index {
     pods: HashMap<Key, Arc<ObservedPod>>,
     namespaces: HashMap<String, NamespaceState>,
-    pod_followers: HashMap<Key, Vec<Arc<Interest>>>,
-    namespace_followers: HashMap<String, Vec<Arc<Interest>>>,
-    claim_followers: HashMap<Key, Vec<Arc<Interest>>>,
+    pod_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
+    namespace_followers: HashMap<String, Vec<Arc<FollowerSignal>>>,
+    claim_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
 }
 
 /// The part of a namespace that is kept in memory.
@@ -65,8 +65,8 @@ fn stuck(namespace: &Namespace) -> Option<String> {
                     | "NamespaceDeletionGroupVersionParsingFailure"
             )
     });
-    let said: Vec<&str> = waits.filter_map(|condition| condition.message.as_deref()).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let messages: Vec<&str> = waits.filter_map(|condition| condition.message.as_deref()).collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 impl Index {
@@ -135,8 +135,8 @@ impl Index {
             _ => None,
         };
         let event = Arc::new(event);
-        for interest in followers.into_iter().flatten() {
-            interest.put_event(Arc::clone(&event));
+        for signal in followers.into_iter().flatten() {
+            signal.put_event(Arc::clone(&event));
         }
     }
 
@@ -174,40 +174,40 @@ impl Index {
         }
     }
 
-    pub(super) fn add(&mut self, namespace: &str, pod: &str, interest: &Arc<Interest>) {
-        self.pod_followers.entry(key(namespace, pod)).or_default().push(Arc::clone(interest));
-        self.namespace_followers.entry(namespace.to_owned()).or_default().push(Arc::clone(interest));
+    pub(super) fn add(&mut self, namespace: &str, pod: &str, signal: &Arc<FollowerSignal>) {
+        self.pod_followers.entry(key(namespace, pod)).or_default().push(Arc::clone(signal));
+        self.namespace_followers.entry(namespace.to_owned()).or_default().push(Arc::clone(signal));
     }
 
-    pub(super) fn add_claim(&mut self, namespace: &str, claim: &str, interest: &Arc<Interest>) {
-        self.claim_followers.entry(key(namespace, claim)).or_default().push(Arc::clone(interest));
+    pub(super) fn add_claim(&mut self, namespace: &str, claim: &str, signal: &Arc<FollowerSignal>) {
+        self.claim_followers.entry(key(namespace, claim)).or_default().push(Arc::clone(signal));
     }
 
-    pub(super) fn drop_claim(&mut self, namespace: &str, claim: &str, interest: &Arc<Interest>) {
-        remove(&mut self.claim_followers, &key(namespace, claim), interest);
+    pub(super) fn drop_claim(&mut self, namespace: &str, claim: &str, signal: &Arc<FollowerSignal>) {
+        remove(&mut self.claim_followers, &key(namespace, claim), signal);
     }
 
-    pub(super) fn drop_follower(&mut self, namespace: &str, pod: &str, interest: &Arc<Interest>) {
-        remove(&mut self.pod_followers, &key(namespace, pod), interest);
-        remove(&mut self.namespace_followers, &namespace.to_owned(), interest);
+    pub(super) fn drop_follower(&mut self, namespace: &str, pod: &str, signal: &Arc<FollowerSignal>) {
+        remove(&mut self.pod_followers, &key(namespace, pod), signal);
+        remove(&mut self.namespace_followers, &namespace.to_owned(), signal);
     }
 }
 
 fn remove<K: std::hash::Hash + Eq>(
-    followers: &mut HashMap<K, Vec<Arc<Interest>>>,
+    followers: &mut HashMap<K, Vec<Arc<FollowerSignal>>>,
     key: &K,
-    interest: &Arc<Interest>,
+    signal: &Arc<FollowerSignal>,
 ) {
     if let Some(here) = followers.get_mut(key) {
-        here.retain(|other| !Arc::ptr_eq(other, interest));
+        here.retain(|other| !Arc::ptr_eq(other, signal));
         if here.is_empty() {
             followers.remove(key);
         }
     }
 }
 
-fn wake(followers: Option<&Vec<Arc<Interest>>>) {
-    followers.into_iter().flatten().for_each(|interest| interest.wake());
+fn wake(followers: Option<&Vec<Arc<FollowerSignal>>>) {
+    followers.into_iter().flatten().for_each(|signal| signal.wake());
 }
 
 fn key(namespace: &str, name: &str) -> Key {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_what_is_known_is_ignored() {
+    fn an_older_version_of_a_pod_is_ignored() {
         let mut index = Index::default();
         index.put_pod(pod("a", "new", 7));
         index.put_pod(pod("a", "old", 5));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_what_is_gone_and_nothing_of_what_came_while_it_was_read() {
+    fn a_list_removes_missing_pods_but_not_those_added_while_it_was_read() {
         let mut index = Index::default();
         index.put_pod(pod("a", "1", 1));
         index.put_pod(pod("b", "2", 2));

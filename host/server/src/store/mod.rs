@@ -6,7 +6,7 @@
 
 mod follower;
 mod index;
-mod interest;
+mod signal;
 mod slim;
 mod watching;
 

@@ -13,7 +13,7 @@ use super::writer::{LastLines, NonBlocking};
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The filter is not a list of directives.
-    #[error("telemetry.filter: {filter:?} is no list of directives such as \"info,wasmspawner=debug\"")]
+    #[error("telemetry.filter: {filter:?} is not a list of directives such as \"info,wasmspawner=debug\"")]
     Filter {
         /// The filter in the configuration.
         filter: String,

@@ -270,7 +270,8 @@ impl Metrics {
 
     /// Counts a request that was answered. `route` is the router's pattern, never the path.
     pub fn http_request(&self, method: &http::Method, route: &str, status: StatusCode) {
-        let labels = HttpLabels { method: known(method), route: route.to_owned(), status: status.as_u16() };
+        let labels =
+            HttpLabels { method: method_label(method), route: route.to_owned(), status: status.as_u16() };
         self.http.get_or_create(&labels).inc();
     }
 
@@ -305,7 +306,7 @@ impl Drop for SseReader {
 }
 
 /// A method as a label. Clients can invent methods, and must not create labels with them.
-fn known(method: &http::Method) -> &'static str {
+fn method_label(method: &http::Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",
@@ -331,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_in_the_text() {
+    fn every_metric_is_in_the_exported_text() {
         let metrics = Metrics::new();
         metrics.spawn_ended(SpawnOutcome::Complete);
         metrics.stage_left(Stage::Pulling, Duration::from_secs(3));

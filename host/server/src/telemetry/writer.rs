@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_written() {
+    fn pending_lines_are_written_at_the_end() {
         let gate = Gate::default();
         gate.open();
         let log = NonBlocking::start(gate.clone()).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_reader_costs_lines_and_nothing_else() {
+    fn a_blocked_output_drops_lines_and_does_not_block_the_service() {
         let gate = Gate::default();
         let log = NonBlocking::start(gate.clone()).unwrap();
         for _ in 0..MAX_PENDING_LINES + 10 {

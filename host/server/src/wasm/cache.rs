@@ -34,7 +34,7 @@ pub(super) async fn compiled(
     if let Some(file) = file {
         // If the cache cannot be written, the only consequence is a slower start next time.
         if let Err(error) = write(&component, &file) {
-            tracing::warn!(file = %file.display(), %error, "cannot keep the compiled policy");
+            tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
         }
     }
     Ok(component)
@@ -70,10 +70,10 @@ fn read(engine: &Engine, file: &Path) -> Option<Component> {
     // SAFETY: the file is in a directory that only this user may write, was written by `write` below from
     // this engine's own output, and appears there complete or not at all.
     let component = unsafe { Component::deserialize(&engine.wasm, machine_code) };
-    let told = |error: &wasmtime::Error| {
+    let log = |error: &wasmtime::Error| {
         tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
     };
-    component.inspect_err(told).ok()
+    component.inspect_err(log).ok()
 }
 
 fn write(component: &Component, file: &Path) -> std::io::Result<()> {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_exceeds_the_log_budget_is_said_once() {
+    fn an_exhausted_log_budget_is_reported_once() {
         let mut log = LogBudget { lines: 2, bytes: 100, exhausted: false };
         let taken: Vec<_> = (0..5).map(|_| log.take(10)).collect();
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_filled_in_where_a_lab_is_known_and_checked_elsewhere() {
+    fn templates_are_expanded_for_a_lab_and_only_checked_without_one() {
         let names = NameTemplates::parse(&NamesConfig::default()).unwrap();
         let user = Username::parse("{username}").unwrap();
         let lab = names.resolve(&user, &ServerName::parse("").unwrap(), None).unwrap();

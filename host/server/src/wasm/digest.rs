@@ -9,7 +9,7 @@ pub struct Digest([u8; 32]);
 
 /// Text that is not a digest.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no digest; it must be `sha256:` and 64 hexadecimal digits")]
+#[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits")]
 pub struct DigestError(String);
 
 impl Digest {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_read_back_as_written() {
+    fn a_digest_survives_printing_and_parsing() {
         let digest = Digest::of(b"abc");
         let text = digest.to_string();
         assert_eq!(text, "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_digest_is_refused() {
+    fn text_that_is_not_a_digest_is_refused() {
         for text in ["", "sha256:", "sha256:zz", "md5:ba78", &format!("sha256:{}", "é".repeat(32))] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }

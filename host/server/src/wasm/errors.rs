@@ -207,9 +207,9 @@ pub enum LoadErrorKind {
     #[error("not a usable WebAssembly component (build for wasm32-wasip2): {0}")]
     Compile(String),
     /// The compilation takes longer than this many seconds.
-    #[error("compiling it took longer than {0} s")]
+    #[error("compiling it took longer than {0} s; make the component smaller, or give the service more CPU")]
     CompileTimeout(u64),
-    /// The policy imports an interface that policies do not get.
+    /// The policy imports an interface that the service does not offer to policies.
     #[error(
         "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host and, inert, wasi:*@0.2"
     )]
@@ -230,7 +230,7 @@ pub enum LoadErrorKind {
         /// The versions that the service implements.
         implemented: String,
     },
-    /// The policy exports a hook that its version of the WIT package does not have, so that nobody would call it.
+    /// The policy exports a hook that its version of the WIT package does not have, so it would never be called.
     #[error(
         "exports `{name}`, which wasmspawner:policy@{version} does not have; all hooks of a policy must be of one version"
     )]
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_does_not_flood_logs_and_answers_with_messages() {
+    fn messages_of_a_policy_are_cut_to_a_bounded_length() {
         let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
         let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
         assert_eq!(fields.len(), FIELD_ERRORS);

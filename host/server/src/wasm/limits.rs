@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memories_are_summed() {
+    fn the_memory_limit_holds_for_the_sum_of_all_memories() {
         let mut budget = MemoryBudget::new(300);
         assert!(budget.memory_growing(0, 100, None).unwrap());
         assert!(budget.memory_growing(0, 100, None).unwrap());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_stay_within_the_engine() {
+    fn limits_are_clamped_to_those_of_the_engine() {
         let wild = Limits { deadline_ms: 0, memory_bytes: usize::MAX, ..Limits::default() };
         let tame = wild.within_the_engine();
         assert_eq!((tame.deadline_ms, tame.memory_bytes), (10, MEMORY_SLOT));

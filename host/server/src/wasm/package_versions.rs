@@ -41,7 +41,7 @@ pub(super) fn of(
 }
 
 /// The version of the package whose interfaces a component exports. All must be of one version, and known to the
-/// service: an unknown hook would be a rule of the site that nobody enforces.
+/// service: an unknown hook would be a rule of the site that is not enforced.
 fn built_for<'a>(exports: impl Iterator<Item = &'a str>) -> Result<&'static PackageVersion, LoadErrorKind> {
     let own: Vec<&str> = exports.filter_map(|name| name.strip_prefix(PACKAGE)).collect();
     let number =
@@ -91,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_would_not_call_is_refused() {
-        for (exports, said) in [
+    fn exports_that_the_service_does_not_know_are_refused() {
+        for (exports, expected) in [
             (vec!["acme:notes/list"], "does not export wasmspawner:policy/metadata"),
             (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0"),
             (
@@ -105,7 +105,7 @@ mod tests {
             ),
         ] {
             let refusal = version(&exports).unwrap_err();
-            assert!(refusal.contains(said), "{refusal}");
+            assert!(refusal.contains(expected), "{refusal}");
         }
     }
 

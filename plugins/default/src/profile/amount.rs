@@ -13,7 +13,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         _ => return quantity::bytes(text).map_err(|error| error.to_string()),
     };
     let bytes = scaled(number, 1 << shift, u128::div_euclid);
-    bytes.ok_or_else(|| format!("`{text}` is no amount of memory, such as 512M, 2G or 2Gi"))
+    bytes.ok_or_else(|| format!("`{text}` is not an amount of memory, such as 512M, 2G or 2Gi"))
 }
 
 /// Thousandths of a CPU, rounded up as Kubernetes does.
@@ -22,7 +22,7 @@ pub(super) fn cpu_millis(text: &str) -> Result<u64, String> {
         return quantity::cpu_millis(text).map_err(|error| error.to_string());
     }
     let millis = scaled(text, 1000, u128::div_ceil);
-    millis.ok_or_else(|| format!("`{text}` is no amount of CPU, such as 0.5, 2 or 500m"))
+    millis.ok_or_else(|| format!("`{text}` is not an amount of CPU, such as 0.5, 2 or 500m"))
 }
 
 /// A decimal number times a unit, computed without floating point.

@@ -314,7 +314,7 @@ fn counts(entry: &mut Section<'_>, key: &'static str) -> BTreeMap<String, Option
         };
         if !name.contains('/') {
             let problem = format!(
-                "`{name}` is no extended resource, such as nvidia.com/gpu; a policy of your own with the grant \
+                "`{name}` is not an extended resource, such as nvidia.com/gpu; a policy of your own with the grant \
                  `pod-patch` can set it"
             );
             entry.problem(key, problem);

@@ -27,7 +27,7 @@ mod tests {
     use super::slug;
 
     #[test]
-    fn slugs_are_kubespawners() {
+    fn slugs_are_those_of_kubespawner() {
         for (name, expected) in [
             ("Small", "small"),
             ("Deep learning: 1 GPU (A100)", "deep-learning-1-gpu-a100"),

@@ -71,7 +71,7 @@ fn the_form_is_that_of_the_profiles() {
 }
 
 #[test]
-fn a_profile_is_for_its_groups() {
+fn a_profile_is_offered_to_its_groups_only() {
     let eve = User::named("eve");
     let FieldKind::Radio(input) = &site().fields(&eve).unwrap()[0].kind else { panic!("profiles are cards") };
     let slugs: Vec<_> = input.choices.iter().map(|choice| choice.value.as_str()).collect();
@@ -81,7 +81,7 @@ fn a_profile_is_for_its_groups() {
 }
 
 #[test]
-fn the_hubs_form_and_programs_are_both_understood() {
+fn submissions_of_the_form_and_of_programs_give_the_same_options() {
     let expected = json!({"profile": "custom", "image": "rstudio", "resources": "mem_4", "debug": false});
     let expected = wasmspawner_sdk::testing::options(&expected);
     for submission in [
@@ -96,7 +96,7 @@ fn the_hubs_form_and_programs_are_both_understood() {
 }
 
 #[test]
-fn what_is_wrong_is_told_under_the_submitted_name() {
+fn an_error_names_the_field_as_it_was_submitted() {
     let wrong = |submission: Value| -> Vec<String> {
         let errors = site().parse(&ada(), &submission).unwrap_err();
         errors.into_iter().map(|error| format!("{}: {}", error.field, error.message)).collect()
@@ -130,7 +130,7 @@ fn what_is_wrong_is_told_under_the_submitted_name() {
 }
 
 #[test]
-fn options_come_after_their_profile() {
+fn overrides_of_options_win_over_those_of_their_profile() {
     let pod = pod(&json!({"profile": "custom", "image": "rstudio", "resources": "mem_16"}));
     assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/example/rstudio:2026.09");
     assert_eq!(
@@ -168,7 +168,7 @@ fn maps_are_merged_and_lists_replaced() {
 }
 
 #[test]
-fn what_is_typed_in_goes_where_the_operator_wrote() {
+fn an_unlisted_choice_is_inserted_at_its_placeholder() {
     let submission = json!({"profile": "custom", "image--unlisted-choice": "quay.io/me/lab:1"});
     let options = site().parse(&ada(), &submission).unwrap();
     assert_eq!(options.text("image"), Some("unlisted-choice"));
@@ -182,7 +182,7 @@ fn what_is_typed_in_goes_where_the_operator_wrote() {
 }
 
 #[test]
-fn what_is_typed_in_is_never_read_again() {
+fn an_unlisted_choice_is_never_expanded_as_a_template() {
     let config = json!({"profile_list": [{"display_name": "P", "profile_options": {"note": {"unlisted_choice": {
         "enabled": true,
         "kubespawner_override": {"environment": {"A": "<{value}>", "B": "{value}{value}"}}
@@ -196,7 +196,7 @@ fn what_is_typed_in_is_never_read_again() {
 }
 
 #[test]
-fn what_the_operator_wrote_around_it_is_filled_in() {
+fn templates_around_an_unlisted_choice_are_expanded() {
     let config = json!({"profile_list": [{
         "display_name": "P",
         "kubespawner_override": {"environment": {"WHO": "{username}"}, "cmd": ["sh", "-c", "echo ${HOME}"]},
@@ -212,7 +212,7 @@ fn what_the_operator_wrote_around_it_is_filled_in() {
 }
 
 #[test]
-fn what_cannot_be_expressed_is_refused_with_the_remedy() {
+fn unsupported_overrides_are_refused_with_the_remedy() {
     for (override_, expected) in [
         (
             json!({"extra_pod_config": {}}),
@@ -224,7 +224,7 @@ fn what_cannot_be_expressed_is_refused_with_the_remedy() {
             "/init_containers: cannot differ by profile; write it as `init_containers`",
         ),
         (json!({"imgae": "x"}), "/imgae: is not a key here; there are image, cpu_limit,"),
-        (json!({"mem_limit": "lots"}), "/mem_limit: `lots` is no amount of bytes"),
+        (json!({"mem_limit": "lots"}), "/mem_limit: `lots` is not an amount of bytes"),
         (json!({"cpu_guarantee": 2, "cpu_limit": 1}), "/cpu_guarantee: is more than the limit"),
         (
             json!({"extra_resource_limits": {"ephemeral-storage": "1Gi"}}),
@@ -289,7 +289,7 @@ fn profiles_that_cannot_be_offered_are_refused() {
             unlisted(
                 json!({"enabled": true, "validation_regex": "(?=a)", "kubespawner_override": {"image": "{value}"}}),
             ),
-            "/profile_options/image/unlisted_choice/validation_regex: `(?=a)` is no regular expression here",
+            "/profile_options/image/unlisted_choice/validation_regex: `(?=a)` is not a supported regular expression",
         ),
     ] {
         let found = problems(&extra);

@@ -186,7 +186,7 @@ fn places(value: &Value) -> usize {
 fn whole(pattern: &str) -> Result<Regex, String> {
     let problem = |error: regex_lite::Error| {
         format!(
-            "`{pattern}` is no regular expression here: {error}; lookaround, backreferences and \\p{{..}} are missing"
+            "`{pattern}` is not a supported regular expression: {error}; lookaround, backreferences and \\p{{..}} are missing"
         )
     };
     Regex::new(pattern).map_err(problem)?;

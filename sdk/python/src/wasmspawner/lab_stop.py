@@ -66,9 +66,9 @@ class LabStop:
             log = ProgressLog()  # a stream that is opened again repeats events that were shown already
 
     async def _follow(self, log: ProgressLog) -> None:
-        patience = self._client.options.retry_for
+        time_limit = self._client.options.retry_for
         try:
-            async with aclosing(self._client.events(self._lab, self._token(), give_up_after=patience)) as batches:
+            async with aclosing(self._client.events(self._lab, self._token(), give_up_after=time_limit)) as batches:
                 async for batch in batches:
                     if await log.apply(batch):
                         return

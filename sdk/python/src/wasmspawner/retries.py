@@ -19,7 +19,7 @@ class Retries:
     """Attempts at one thing: at least three, for `give_up_after` seconds from now."""
 
     def __init__(self, give_up_after: float = math.inf, *, first: float = 0.2, longest: float = 2.0) -> None:
-        self._patience = give_up_after
+        self._give_up_after = give_up_after
         self._give_up_at = asyncio.get_running_loop().time() + give_up_after
         self._first = first
         self._longest = longest
@@ -34,6 +34,6 @@ class Retries:
         exhausted = (
             asyncio.get_running_loop().time() + seconds > self._give_up_at and self._failures >= _FEWEST_ATTEMPTS
         )
-        if error is not None and (exhausted or asked_for > self._patience):
+        if error is not None and (exhausted or asked_for > self._give_up_after):
             raise error
         await asyncio.sleep(seconds)

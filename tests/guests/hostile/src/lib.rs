@@ -32,29 +32,31 @@ impl Policy for Hostile {
 
 impl hooks::BuildPod for Hostile {
     fn customize(&self, user: &User, _: &str, _: &Options) -> Result<Customization, Error> {
-        let mut said = Customization::default();
+        let mut customization = Customization::default();
         match self.act.as_str() {
             "loop" => endless(),
             "sleep" => std::thread::sleep(Duration::from_hours(1)),
-            "recurse" => said.working_dir = Some(deeper(0).to_string()),
+            "recurse" => customization.working_dir = Some(deeper(0).to_string()),
             "memory" => hoard(),
             "panic" => panic!("as asked"),
             "abort" => std::process::abort(),
             "exit" => std::process::exit(3),
-            "huge" => said.working_dir = Some("x".repeat(10 << 20)),
-            "many" => said.env = (0..200_000).map(|n| EnvVar::literal(n.to_string(), "")).collect(),
+            "huge" => customization.working_dir = Some("x".repeat(10 << 20)),
+            "many" => customization.env = (0..200_000).map(|n| EnvVar::literal(n.to_string(), "")).collect(),
             "log-flood" => (0..100_000).for_each(|line| host::info(&format!("line {line}"))),
             "log-huge" => host::info(&"x".repeat(512 << 10)),
-            "random" => said.working_dir = Some(format!("{}", host::random(u32::MAX).len())),
-            "read-file" => said.working_dir = Some(format!("{:?}", std::fs::read("/etc/passwd").is_err())),
-            "environment" => said.working_dir = Some(format!("{}", std::env::vars().count())),
+            "random" => customization.working_dir = Some(format!("{}", host::random(u32::MAX).len())),
+            "read-file" => {
+                customization.working_dir = Some(format!("{:?}", std::fs::read("/etc/passwd").is_err()));
+            }
+            "environment" => customization.working_dir = Some(format!("{}", std::env::vars().count())),
             "denied" => return Err(Error::Denied(format!("not for {}", user.name))),
             "invalid" => return Err(Error::invalid("size", "is wrong")),
             "retry" => return Err(Error::RetryLater(7)),
             "internal" => return Err(Error::Internal("a secret of the site".into())),
             _ => {}
         }
-        Ok(said)
+        Ok(customization)
     }
 }
 

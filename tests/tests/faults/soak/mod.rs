@@ -27,7 +27,7 @@ const TIME: Duration = Duration::from_mins(1);
 const LANES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_happens_nothing_is_left_in_the_end() {
+async fn after_random_faults_the_cluster_holds_no_leftovers() {
     let asked = number("SOAK_RUNS");
     let first = number("SOAK_SEED").unwrap_or_else(|| {
         let since = std::time::UNIX_EPOCH.elapsed().unwrap();

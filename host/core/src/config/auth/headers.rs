@@ -12,7 +12,7 @@ use crate::access::{Scope, ScopeSet};
 use crate::names::Username;
 
 /// Callers come through an ingress that sets `X-Auth-Request-User` and, where it delegates, `X-Auth-Request-Token`.
-/// With that token the service asks Gafaelfawr for the user's numbers, groups and scopes.
+/// With that token the service asks Gafaelfawr for the user's UID, GID, groups and scopes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeadersAuth {

@@ -1,4 +1,4 @@
-//! `auth.identities`: users whose numbers and groups are configured here.
+//! `auth.identities`: users whose UIDs, GIDs and groups are configured here.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use crate::identity::{Group, Identity};
 use crate::names::Username;
 
-/// Numbers and groups of users for whom the identity provider has none.
+/// UIDs, GIDs and groups of users for whom the identity provider has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identities {
     /// Entries by username.
     #[serde(default)]
     pub users: BTreeMap<Username, IdentityEntry>,
-    /// The entry for every other user. Without it, a user who has no numbers anywhere cannot start a lab.
+    /// The entry for every other user. Without it, a user for whom no UID is known cannot start a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<IdentityEntry>,
 }
 
-/// The numbers, groups and names of one user.
+/// The UID, GID, groups and names of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityEntry {
-    /// The user number (UID) that the lab's processes run as.
+    /// The UID that the lab's processes run as.
     pub uid: u32,
-    /// The number (GID) of the user's primary group.
+    /// The GID of the user's primary group.
     pub gid: u32,
-    /// All groups of the user. A group's number (`id`) is optional.
+    /// All groups of the user. A group's GID (`id`) is optional.
     #[serde(default)]
     pub groups: Vec<Group>,
     /// The user's mail address. Only policies use it.
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_own_entry_wins_over_the_default() {
+    fn an_entry_of_a_user_wins_over_the_default() {
         let yaml = "users: {ada: {uid: 7, gid: 8, groups: [{name: x, id: 9}, {name: y}]}}\ndefault: {uid: 1, gid: 2}\n";
         let identities: Identities = serde_saphyr::from_str(yaml).unwrap();
         let uid = |name: &str| identities.get(&Username::parse(name).unwrap()).unwrap().uid;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_default_the_unknown_stay_unknown() {
+    fn without_a_default_an_unlisted_user_has_no_identity() {
         assert_eq!(Identities::default().get(&Username::parse("ada").unwrap()), None);
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_s_token_is_worth_what_the_hub_says() {
+    fn scopes_of_a_user_come_from_hub_scopes_and_groups() {
         let auth = auth("groups: {staff: ['admin:notebook']}\n");
         let ada = Username::parse("ada").unwrap();
         for (hub_scopes, groups, expected) in [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_known_by_its_name() {
+    fn a_hub_service_gets_the_scopes_listed_under_its_name() {
         let auth = auth("services: {hub: ['admin:jupyterhub']}\n");
         assert_eq!(auth.service_scopes("hub", &[]), scopes(&[Scope::AdminJupyterhub]));
         assert_eq!(auth.service_scopes("other", &["servers!user=ada".into()]), scopes(&[]));

@@ -1,4 +1,4 @@
-//! `auth`: how callers are authenticated, and the numbers of users that are configured here.
+//! `auth`: how callers are authenticated, and the UIDs and GIDs of users that are configured here.
 
 mod headers;
 mod identities;
@@ -30,7 +30,7 @@ pub struct AuthConfig {
     /// For `mode: headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeadersAuth>,
-    /// Numbers and groups of users for whom the mode provides none.
+    /// UIDs, GIDs and groups of users for whom the mode provides none.
     #[serde(default)]
     pub identities: Identities,
 }
@@ -61,7 +61,7 @@ pub struct StaticAuth {
 pub struct Auth {
     /// How callers are authenticated.
     pub method: AuthMethod,
-    /// Numbers and groups of users for whom the method provides none.
+    /// UIDs, GIDs and groups of users for whom the method provides none.
     pub identities: Identities,
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_takes_its_own_section() {
+    fn each_mode_uses_the_section_of_its_name() {
         let file = validated("mode: static\nstatic: {tokens_file: /t}\n").unwrap();
         assert!(
             matches!(file.method, AuthMethod::Static(StaticAuth { tokens_file }) if tokens_file == *"/t")
@@ -128,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_key() {
-        for (yaml, said) in [
+    fn an_error_names_the_wrong_key() {
+        for (yaml, expected) in [
             ("mode: jupyterhub\n", "auth.jupyterhub: missing; auth.mode is jupyterhub"),
             ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),
             (
@@ -144,7 +144,7 @@ mod tests {
             ("mode: static\nstatic: {tokens_file: /t}\ntokens: 1\n", "tokens"),
         ] {
             let error = validated(yaml).unwrap_err();
-            assert!(error.contains(said), "{yaml}: {error}");
+            assert!(error.contains(expected), "{yaml}: {error}");
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct LabConfig {
     pub section: LabSection,
     /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
-    /// Whether a lab's namespace is deleted with the lab, or was there before and stays.
+    /// Whether a lab's namespace is deleted with the lab, or retained.
     pub namespaces: NamespaceReclaim,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
@@ -186,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_good() {
+    fn the_defaults_are_valid() {
         assert!(parse("{}").is_ok());
     }
 
     #[test]
-    fn everything_wrong_is_said_at_once_by_key() {
+    fn all_errors_are_reported_at_once_with_their_keys() {
         let errors = parse(
             r"
 port: 0

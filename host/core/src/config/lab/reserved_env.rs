@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hubs_own_keys_are_reserved_and_a_sites_are_not() {
+    fn only_the_variables_that_the_hub_sets_are_reserved_by_default() {
         let reserved = ReservedEnv::new(&LabSection::default().reserved_env);
         for name in
             ["JUPYTERHUB_API_TOKEN", "JUPYTERHUB_API_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_API_TOKEN"]

@@ -17,7 +17,7 @@ pub struct Collision {
     pub owners: Vec<(String, String)>,
 }
 
-/// Collects reports and finds names that occur twice. The same server may be added twice; that is no collision.
+/// Collects reports and finds names that occur twice. The same server may be added twice; that is not a collision.
 #[derive(Debug, Clone, Default)]
 pub struct Collisions {
     owners: BTreeMap<(&'static str, String), BTreeSet<(String, String)>>,

@@ -146,7 +146,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_kubernetes_would_refuse_is_refused_here_by_field() {
+    fn values_that_kubernetes_would_refuse_are_refused_by_field() {
         for (answer, field, says) in REFUSED {
             let asked: Customization = serde_saphyr::from_str(answer).unwrap();
             let errors = check_customization(&asked);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_answer_passes() {
+    fn an_answer_with_every_field_passes() {
         let asked: Customization = serde_saphyr::from_str(include_str!("full.yaml")).unwrap();
         assert_eq!(check_customization(&asked), []);
     }

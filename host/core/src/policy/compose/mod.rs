@@ -91,7 +91,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     })
 }
 
-/// Labs never run as root, and Kubernetes accepts no user or group number above 2^31-1.
+/// Labs never run as root, and Kubernetes accepts no UID or GID above 2^31-1.
 fn check_identity(identity: &Identity) -> Result<(), SpawnRejected> {
     if identity.uid == 0 {
         let message = "the user has the uid 0; labs do not run as root: give the user another uid";

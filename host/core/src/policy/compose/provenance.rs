@@ -46,7 +46,7 @@ pub struct Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} replaces what {} said", self.field, self.later, self.earlier)
+        write!(f, "{}: {} replaces the value of {}", self.field, self.later, self.earlier)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct ValidatedSpawn {
     pub job_id: JobId,
     /// The uid of the spawn's record.
     pub spawn: LabelValue,
-    /// The user with their numbers.
+    /// The user with their UID and GIDs.
     pub identity: Identity,
     /// The parsed options.
     pub options: Options,

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn a_url_that_is_not_http_is_refused() {
         for url in ["", "localhost:8090", "ftp://x", "mailto:ada"] {
             assert!(base(url).unwrap_err().to_string().starts_with("--url: "), "{url}");
         }

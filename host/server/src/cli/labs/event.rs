@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_they_arrive() {
+    fn events_are_the_same_in_pieces_of_any_size() {
         let expected =
             [event("j-1", "info", "one\né"), event("j-2", "progress", "25"), event("j-3", "complete", "")];
         for size in [1, 2, 3, 7, 1000] {

@@ -44,10 +44,10 @@ pub(super) async fn forgotten(
     if args.json {
         return print_json(out, &answer);
     }
-    Ok(tell(out, &serde_json::from_value(answer)?)?)
+    Ok(print_report(out, &serde_json::from_value(answer)?)?)
 }
 
-fn tell(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
+fn print_report(out: &mut impl Write, report: &Report) -> std::io::Result<()> {
     if report.forgotten.is_empty() {
         let labs = report.labs;
         return writeln!(
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    fn told(stop_after: Option<i64>, stops_in: Option<i64>, withheld: Option<&str>) -> String {
+    fn printed(stop_after: Option<i64>, stops_in: Option<i64>, withheld: Option<&str>) -> String {
         let lab = json!({
             "username": "ada\u{1b}[2J", "server": "gpu", "started_at": "2026-01-02T03:04:05.678Z",
             "forgotten_since": "2026-01-03T03:04:05Z", "forgotten_seconds": 5400, "stops_in_seconds": stops_in,
@@ -90,27 +90,27 @@ mod tests {
         let report =
             json!({ "labs": 3, "forgotten": [lab], "stop_after_seconds": stop_after, "withheld": withheld });
         let mut out = Vec::new();
-        tell(&mut out, &serde_json::from_value(report).unwrap()).unwrap();
+        print_report(&mut out, &serde_json::from_value(report).unwrap()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn it_says_what_becomes_of_each() {
-        insta::assert_snapshot!(told(None, None, None), @r"
+    fn the_list_says_when_each_lab_is_stopped() {
+        insta::assert_snapshot!(printed(None, None, None), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m
         1 of 3 labs are not known to JupyterHub. None is stopped automatically; set hub.forgotten.stop_after for that.
         ");
-        insta::assert_snapshot!(told(Some(86400), Some(81000), None), @r"
+        insta::assert_snapshot!(printed(Some(86400), Some(81000), None), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m, stopped in 22h 30m
         1 of 3 labs are not known to JupyterHub. Each is stopped once it was found forgotten for 24h.
         ");
-        insta::assert_snapshot!(told(Some(86400), None, Some("12 of 14 labs look forgotten")), @r"
+        insta::assert_snapshot!(printed(Some(86400), None, Some("12 of 14 labs look forgotten")), @r"
         ada\u{1b}[2J/gpu  started 2026-01-02T03:04:05, found forgotten for 1h 30m
         1 of 3 labs are not known to JupyterHub. 12 of 14 labs look forgotten.
         ");
         let none = json!({ "labs": 3, "forgotten": [], "stop_after_seconds": null, "withheld": null });
         let mut out = Vec::new();
-        tell(&mut out, &serde_json::from_value(none).unwrap()).unwrap();
+        print_report(&mut out, &serde_json::from_value(none).unwrap()).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "None of the 3 labs that start or run is forgotten (one that has just begun never is)\n"

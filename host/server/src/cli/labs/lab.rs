@@ -52,6 +52,7 @@ pub(super) struct DecidedBy {
 
 impl Lab {
     pub(super) fn parse(lab: Value) -> anyhow::Result<Self> {
-        serde_json::from_value(lab).context("the service's answer is no lab; is --url that of the service?")
+        serde_json::from_value(lab)
+            .context("the service's answer is not a lab; is --url that of the service?")
     }
 }

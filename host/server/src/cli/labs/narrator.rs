@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spawn_is_told_in_lines() {
+    fn each_event_of_a_spawn_is_printed_as_one_line() {
         let mut narrator = Narrator::default();
         let lines: Vec<_> = [
             ("info", "Starting the lab"),

@@ -66,26 +66,26 @@ impl std::error::Error for Refusal {}
 mod tests {
     use super::*;
 
-    fn told(status: u16, body: &str) -> String {
+    fn printed(status: u16, body: &str) -> String {
         Refusal::read(StatusCode::from_u16(status).unwrap(), body.as_bytes()).to_string()
     }
 
     #[test]
-    fn the_service_s_own_words_are_what_counts() {
+    fn the_messages_of_the_service_are_printed() {
         let two = r#"{"detail": [
             {"loc": ["body", "options", "size"], "msg": "is not a size", "type": "invalid_option"},
             {"loc": ["path", "username"], "msg": "no lab is running or starting", "type": "unknown_lab"}
         ], "request_id": "x"}"#;
-        assert_eq!(told(422, two), "options.size: is not a size\nno lab is running or starting");
+        assert_eq!(printed(422, two), "options.size: is not a size\nno lab is running or starting");
         let denied = r#"{"detail": [{"loc": [], "msg": "Please ask \u001b[2J for access.", "type": "permission_denied"}]}"#;
-        assert_eq!(told(403, denied), "Please ask \\u{1b}[2J for access.");
+        assert_eq!(printed(403, denied), "Please ask \\u{1b}[2J for access.");
     }
 
     #[test]
-    fn another_s_answer_is_told_by_its_status() {
+    fn an_answer_of_another_server_is_reported_with_its_status() {
         for body in ["", "<html>", "{\"detail\": \"no\"}", "{\"detail\": []}"] {
             assert_eq!(
-                told(502, body),
+                printed(502, body),
                 "the answer is 502 Bad Gateway without an explanation; is --url that of the service?"
             );
         }

@@ -26,7 +26,7 @@ impl Service {
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         // A machine without certificate authorities can still reach a service over plain HTTP.
         let http = if base.scheme() == "http" { http.tls_certs_only([]) } else { http };
-        Ok(Self { http: http.build().context("no client for the service can be made")?, base, token })
+        Ok(Self { http: http.build().context("cannot create an HTTP client for the service")?, base, token })
     }
 
     /// Users with a lab in one of these states.

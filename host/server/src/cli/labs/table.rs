@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_its_columns_below_each_other() {
+    fn the_columns_of_a_list_are_aligned() {
         let user = |name: &str| Username::parse(name).unwrap();
         let labs = [(user("ada"), Some(lab())), (user("ada.lovelace@example.org"), None)];
         insta::assert_snapshot!(text(|out| list(out, &labs)), @r"
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_is_shown_a_line_a_thing() {
+    fn a_lab_is_shown_with_one_line_per_field() {
         insta::assert_snapshot!(text(|out| show(out, &lab())), @r#"
         lab       ada/gpu
         status    starting, pod present, 35%

@@ -48,14 +48,14 @@ pub(super) async fn volumes(
     if args.json {
         return print_json(out, &answer);
     }
-    let mut told = 0;
-    for (list, said) in [("claims", ""), ("deleted", "deleted"), ("kept", "kept")] {
+    let mut printed = 0;
+    for (list, action) in [("claims", ""), ("deleted", "deleted"), ("kept", "kept")] {
         for claim in claims(&answer, list)? {
-            told += 1;
-            writeln!(out, "{}", line(&claim, said))?;
+            printed += 1;
+            writeln!(out, "{}", line(&claim, action))?;
         }
     }
-    if told == 0 {
+    if printed == 0 {
         writeln!(out, "nothing is remembered of {lab}: it has used no volume claim that outlives a lab")?;
     }
     Ok(())
@@ -68,15 +68,15 @@ fn claims(answer: &Value, list: &str) -> serde_json::Result<Vec<Claim>> {
     }
 }
 
-fn line(claim: &Claim, said: &str) -> String {
+fn line(claim: &Claim, action: &str) -> String {
     let name = plain(&format!("{}/{}", claim.namespace, claim.name)).into_owned();
-    match (said, &claim.used_by) {
+    match (action, &claim.used_by) {
         ("", _) if claim.on_server_deletion == "delete" => {
             format!("{name}  goes with the last server that uses it")
         }
         ("", _) => format!("{name}  stays"),
-        (said, Some(other)) => format!("{name}  {said}, used by {}", plain(other)),
-        (said, None) if claim.reason.is_empty() => format!("{name}  {said}"),
-        (said, None) => format!("{name}  {said}, {}", claim.reason),
+        (action, Some(other)) => format!("{name}  {action}, used by {}", plain(other)),
+        (action, None) if claim.reason.is_empty() => format!("{name}  {action}"),
+        (action, None) => format!("{name}  {action}, {}", claim.reason),
     }
 }

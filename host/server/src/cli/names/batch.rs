@@ -86,7 +86,7 @@ impl Batch<'_> {
         for (scheme, collisions) in &self.collisions {
             for collision in collisions.found() {
                 shared += 1;
-                writeln!(remarks, "collision, scheme {}: {}", scheme.as_str(), told(&collision))?;
+                writeln!(remarks, "collision, scheme {}: {}", scheme.as_str(), describe(&collision))?;
             }
         }
         if shared == 0 && self.refused == 0 {
@@ -97,7 +97,7 @@ impl Batch<'_> {
     }
 }
 
-fn told(collision: &Collision) -> String {
+fn describe(collision: &Collision) -> String {
     let owner = |(user, server): &(String, String)| {
         if server.is_empty() { format!("{user:?}") } else { format!("{user:?} server {server:?}") }
     };

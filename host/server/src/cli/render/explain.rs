@@ -38,7 +38,7 @@ mod tests {
     use wasmspawner_core::policy::compose::{Conflict, GrantUse, Source};
 
     #[test]
-    fn everything_is_told_in_comments() {
+    fn the_explanation_consists_of_yaml_comments() {
         let policy = |name: &str| Source::Policy(name.to_owned());
         let provenance = Provenance {
             sources: [
@@ -69,7 +69,7 @@ mod tests {
         #   env.X\n---\nkind: Pod  request
         #   image                  policy `site`
         # Where deciders disagreed:
-        #   env.SIZE: policy `site` replaces what policy `default` said
+        #   env.SIZE: policy `site` replaces the value of policy `default`
         # What needed a grant:
         #   volumes[0].source.host_path: policy `default`, by its grant host-path
         # What was changed to fit the operator's limits:

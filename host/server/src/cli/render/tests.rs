@@ -43,7 +43,7 @@ fn a_lab_without_policies() {
 }
 
 #[test]
-fn a_render_can_be_repeated() {
+fn rendering_twice_gives_the_same_text() {
     assert_eq!(render(&["--user", "ada"]).unwrap(), render(&["--user", "ada"]).unwrap());
 }
 
@@ -63,17 +63,17 @@ fn every_document_is_a_kubernetes_object() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
-    for (arguments, said) in [
+fn an_error_says_which_argument_is_wrong() {
+    for (arguments, expected) in [
         (&["--user", "bob"][..], "nothing is known about `bob`: give --uid and --gid"),
         (&["--user", "ada", "--uid", "0"], "labs do not run as root"),
         (&["--user", "a/b"], "username \"a/b\" contains '/'"),
         (&["--user", "ada", "--option", "size"], "write NAME=VALUE"),
         (&["--user", "ada", "--env", "1A=x"], "1A"),
-        (&["--user", "ada", "--group", "staff:many"], "`many` is no number of a group"),
+        (&["--user", "ada", "--group", "staff:many"], "`many` is not a GID"),
         (&["--user", "ada", "--group", ":5"], "the group has no name"),
     ] {
         let error = render(arguments).unwrap_err();
-        assert!(error.contains(said), "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
     }
 }

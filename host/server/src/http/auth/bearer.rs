@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_schemes_are_understood_and_nothing_else() {
+    fn only_the_schemes_bearer_and_token_are_accepted() {
         for (header, expected) in [
             ("Bearer abc", Ok("abc")),
             ("bearer  abc ", Ok("abc")),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn two_tokens_are_none() {
+    fn two_authorization_headers_are_refused() {
         let mut headers = HeaderMap::new();
         headers.append(AUTHORIZATION, "Bearer a".parse().unwrap());
         headers.append(AUTHORIZATION, "Bearer b".parse().unwrap());

@@ -55,7 +55,7 @@ pub enum AuthSetupError {
         mode: u32,
     },
     /// The file of static tokens has another format.
-    #[error("auth.static.tokens_file: {} is no list of tokens: {problem}", path.display())]
+    #[error("auth.static.tokens_file: {} is not a list of tokens: {problem}", path.display())]
     Malformed {
         /// The token file.
         path: PathBuf,

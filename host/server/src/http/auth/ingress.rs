@@ -77,14 +77,15 @@ impl Ingress {
         let username =
             Username::parse(username).map_err(|error| AuthError::BadIngressHeader(error.to_string()))?;
         let token = SecretString::new(single_header(headers, "x-auth-request-token")?.unwrap_or_default());
-        let known = if token.expose().is_empty() { None } else { Some(self.known(&username, &token).await?) };
+        let known =
+            if token.expose().is_empty() { None } else { Some(self.known_user(&username, &token).await?) };
         let scopes = self.scopes(headers, &username, known.as_ref())?;
         let identity = self.identity(headers, &username, known.map(|known| known.user))?;
         Ok(Caller { username, identity, scopes, token })
     }
 
     /// What Gafaelfawr knows about the token. The token must belong to `username`.
-    async fn known(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
+    async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
         if known.user.username != *username {
             return Err(AuthError::BadIngressHeader(
@@ -122,11 +123,11 @@ impl Ingress {
         known: Option<&KnownUser>,
     ) -> Result<ScopeSet, AuthError> {
         let of_token = known.map(|known| known.scopes.clone()).unwrap_or_default();
-        let told = self
+        let from_header = self
             .trusted_header(headers, IngressHeader::Scopes, "x-auth-request-token-scopes")?
             .unwrap_or_default();
-        let told = told.split(' ').filter_map(|scope| scope.parse().ok());
-        Ok(self.config.scopes(user, of_token.into_iter().chain(told)))
+        let from_header = from_header.split(' ').filter_map(|scope| scope.parse().ok());
+        Ok(self.config.scopes(user, of_token.into_iter().chain(from_header)))
     }
 
     fn identity(

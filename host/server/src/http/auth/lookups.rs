@@ -14,7 +14,7 @@ use super::AuthError;
 /// tokens do not wait. Only successful answers are kept: a token that was refused or could not be checked is looked up
 /// again next time.
 pub(super) struct Lookups<V> {
-    believed: Duration,
+    cached_for: Duration,
     entries: Mutex<HashMap<TokenDigest, Arc<Lookup<V>>>>,
 }
 
@@ -24,9 +24,9 @@ type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
 const PRUNE_ABOVE: usize = 1024;
 
 impl<V: Clone> Lookups<V> {
-    /// Answers are kept for the duration `believed`.
-    pub(super) fn new(believed: Duration) -> Self {
-        Self { believed, entries: Mutex::default() }
+    /// Answers are kept for the duration `cached_for`.
+    pub(super) fn new(cached_for: Duration) -> Self {
+        Self { cached_for, entries: Mutex::default() }
     }
 
     /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`.
@@ -57,7 +57,7 @@ impl<V: Clone> Lookups<V> {
     }
 
     fn is_current(&self, lookup: &Lookup<V>) -> bool {
-        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.believed)
+        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.cached_for)
     }
 
     fn forget(&self, token: TokenDigest, lookup: &Arc<Lookup<V>>) {
@@ -82,8 +82,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_hours(1);
 
-    fn lookups(believed: Duration) -> Lookups<usize> {
-        Lookups::new(believed)
+    fn lookups(cached_for: Duration) -> Lookups<usize> {
+        Lookups::new(cached_for)
     }
 
     /// Counts how often it was asked, and answers with the count.
@@ -101,23 +101,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hundred_at_once_ask_once() {
+    async fn parallel_lookups_of_one_token_ask_once() {
         let (lookups, oracle) = (lookups(LONG), Oracle::default());
         let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), oracle.ask()))).await;
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
     #[tokio::test]
-    async fn an_answer_is_believed_for_a_while_only() {
-        for (believed, second) in [(LONG, 1), (Duration::ZERO, 2)] {
-            let (lookups, oracle) = (lookups(believed), Oracle::default());
+    async fn an_answer_is_cached_for_a_limited_time() {
+        for (cached_for, second) in [(LONG, 1), (Duration::ZERO, 2)] {
+            let (lookups, oracle) = (lookups(cached_for), Oracle::default());
             assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(1));
-            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{believed:?}");
+            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{cached_for:?}");
         }
     }
 
     #[tokio::test]
-    async fn a_token_does_not_wait_for_another() {
+    async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
         let (lookups, never) = (lookups(LONG), Notify::new());
         let stuck = lookups.get(TokenDigest::of("stuck"), async {
             never.notified().await;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_asked_about_again() {
+    async fn a_refusal_is_not_cached() {
         let lookups = lookups(LONG);
         let ask = |answer| lookups.get(TokenDigest::of("a"), async move { answer });
         assert_eq!(ask(Err(AuthError::UnknownToken)).await, Err(AuthError::UnknownToken));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_who_leaves_does_not_take_the_answer_along() {
+    async fn a_cancelled_lookup_does_not_block_the_next_one() {
         let (lookups, oracle) = (lookups(LONG), Oracle::default());
         let leaves = lookups.get(TokenDigest::of("a"), oracle.ask());
         assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_edit_locks_nobody_out() {
+    async fn after_a_broken_edit_the_earlier_tokens_are_still_accepted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens.yaml");
         append(&path, &line("one", "ada"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_file_is_named() {
+    async fn the_error_about_a_missing_file_names_it() {
         let error = open(Path::new("/nonexistent/tokens")).await.err().unwrap().to_string();
         assert!(error.starts_with("auth.static.tokens_file: cannot read /nonexistent/tokens"), "{error}");
     }

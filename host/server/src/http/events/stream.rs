@@ -13,13 +13,14 @@ use super::frame;
 use crate::spawner::EventReader;
 use crate::telemetry::SseReader;
 
-/// The first bytes of every stream: after how many milliseconds a client reconnects when the connection breaks.
-const FIRST: &str = "retry: 1000\n\n";
+/// The first bytes of every stream: the number of milliseconds after which a client reconnects when the connection
+/// breaks.
+const GREETING: &str = "retry: 1000\n\n";
 /// A comment that is sent every 15 s without an event, so that no proxy closes the connection as idle.
 const KEEP_ALIVE: &str = ": still there\n\n";
-const PAUSE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-struct Follower {
+struct StreamState {
     reader: EventReader,
     shutdown: CancellationToken,
     /// Sent together with the first events.
@@ -35,17 +36,17 @@ pub(super) fn follow(
     counted: SseReader,
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let follower = Follower { reader, shutdown, greeting: Some(FIRST), _counted: counted };
-    unfold(follower, |mut follower| async {
-        let bytes = follower.next().await?;
-        Some((Ok(bytes), follower))
+    let state = StreamState { reader, shutdown, greeting: Some(GREETING), _counted: counted };
+    unfold(state, |mut state| async {
+        let bytes = state.next().await?;
+        Some((Ok(bytes), state))
     })
 }
 
-impl Follower {
+impl StreamState {
     async fn next(&mut self) -> Option<Bytes> {
         // The greeting is sent without waiting for an event, so that the client knows at once that it is connected.
-        let wait = if self.greeting.is_some() { Duration::ZERO } else { PAUSE };
+        let wait = if self.greeting.is_some() { Duration::ZERO } else { KEEP_ALIVE_EVERY };
         let entries = timeout(wait, self.shutdown.run_until_cancelled(self.reader.next())).await;
         let greeting = self.greeting.take();
         match entries {

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_in_the_document_and_the_other_way_round() {
+    fn the_documented_routes_are_those_that_are_served() {
         let documented: BTreeSet<(String, String)> = json()["paths"]
             .as_object()
             .unwrap()
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_openapi_3_1_and_below_the_prefix() {
+    fn the_document_is_openapi_3_1_with_the_prefix_as_server() {
         let json = json();
         assert_eq!(json["openapi"], "3.1.0");
         assert_eq!(json["servers"][0]["url"], "/spawner/v1");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_has_its_target() {
         let json = json();
         let mut references = Vec::new();
         collect(&json, &mut references);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_have_names_of_their_own_and_declare_their_path() {
+    fn operation_ids_are_unique_and_path_parameters_are_declared() {
         let json = json();
         let mut ids = BTreeSet::new();
         for (path, item) in json["paths"].as_object().unwrap() {

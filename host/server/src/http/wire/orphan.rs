@@ -8,7 +8,7 @@ use crate::spawner;
 /// An object with this service's labels that belongs to no lab.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Orphan {
-    /// The kind of the object. A `ConfigMap` is the environment of a lab in a namespace that is kept; the lab's other
+    /// The kind of the object. A `ConfigMap` is the environment of a lab in a retained namespace; the lab's other
     /// objects there are deleted with it.
     kind: OrphanKind,
     /// The object's namespace; null when it is a namespace itself.

@@ -13,7 +13,7 @@ use wasmspawner_core::policy::Options;
 
 use crate::http::problem::{Detail, Problem};
 
-/// What to start. Both parts may be left out.
+/// The options and the environment of the lab to start. Both may be left out.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct SpawnBody {
@@ -65,61 +65,65 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
     let json: Json = serde_json::from_slice(body).map_err(|error| {
         Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string())
     })?;
-    let mut wrong = Vec::new();
-    let mut fields = object(&["body"], json, &mut wrong);
-    let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut wrong);
+    let mut mistakes = Vec::new();
+    let mut fields = object(&["body"], json, &mut mistakes);
+    let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
     let (options, env) = (part("options"), part("env"));
     let parsed =
-        ParsedSpawn { options: parse_options(&options, &mut wrong), env: parse_env(env, &mut wrong) };
+        ParsedSpawn { options: parse_options(&options, &mut mistakes), env: parse_env(env, &mut mistakes) };
     for key in fields.keys() {
-        wrong.push(Detail::new(
+        mistakes.push(Detail::new(
             ["body", key],
             "unknown_field",
             "a spawn has `options` and `env` and nothing else",
         ));
     }
-    if wrong.is_empty() { Ok(parsed) } else { Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong)) }
+    if mistakes.is_empty() {
+        Ok(parsed)
+    } else {
+        Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+    }
 }
 
 fn empty() -> Json {
     Json::Object(Map::new())
 }
 
-fn object(loc: &[&str], value: Json, wrong: &mut Vec<Detail>) -> Map<String, Json> {
+fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> Map<String, Json> {
     match value {
         Json::Object(fields) => fields,
         other => {
             let msg = format!("must be an object, not {}", kind(&other));
-            wrong.push(Detail::new(loc.iter().copied(), "wrong_type", msg));
+            mistakes.push(Detail::new(loc.iter().copied(), "wrong_type", msg));
             Map::new()
         }
     }
 }
 
-fn parse_options(options: &Map<String, Json>, wrong: &mut Vec<Detail>) -> Options {
+fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
     form::options(options).unwrap_or_else(|errors| {
         let details = errors.into_iter().map(|error| {
             Detail::new(["body", "options", error.field.as_str()], "invalid_option", error.message)
         });
-        wrong.extend(details);
+        mistakes.extend(details);
         Options::new()
     })
 }
 
-fn parse_env(env: Map<String, Json>, wrong: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
+fn parse_env(env: Map<String, Json>, mistakes: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
     let mut parsed = BTreeMap::new();
     for (name, value) in env {
         match (env_name(&name), env_value(value)) {
             (Ok(name), Ok(value)) => drop(parsed.insert(name, value)),
             (Err(msg), _) | (_, Err(msg)) => {
-                wrong.push(Detail::new(["body", "env", name.as_str()], "invalid_env", msg));
+                mistakes.push(Detail::new(["body", "env", name.as_str()], "invalid_env", msg));
             }
         }
     }
     parsed
 }
 
-/// Stricter than Kubernetes, which allows `-` and `.`: no shell can use such a name, so it is a mistake.
+/// Parses the name of a variable. Unlike Kubernetes it refuses `-` and `.`, because no shell can use such a name.
 fn env_name(name: &str) -> Result<EnvName, String> {
     let parsed = EnvName::parse(name).ok().filter(|_| !name.contains(['-', '.']));
     parsed.ok_or_else(|| {
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_may_be_left_out() {
+    fn an_empty_object_is_a_valid_body() {
         assert_eq!(parse(&json!({})).unwrap(), ParsedSpawn { options: Options::new(), env: BTreeMap::new() });
     }
 
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_malformed() {
+    fn a_body_that_is_not_json_is_malformed() {
         for body in ["", "{", "\u{0}", "{\"options\": {}} x", &"[".repeat(1000)] {
             let problem = format!("{:?}", parse_spawn(body.as_bytes()).unwrap_err());
             assert!(problem.contains("malformed_json") && problem.contains("400"), "{problem}");
@@ -214,7 +218,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_body_is_too_odd(body: Vec<u8>) {
+        fn any_body_is_parsed_without_a_panic(body: Vec<u8>) {
             let _ = parse_spawn(&body);
         }
     }

@@ -67,7 +67,7 @@ impl StatusFilter {
     }
 
     /// True if the list contains labs of this status.
-    pub(in crate::http) fn wants(self, status: lifecycle::LabStatus) -> bool {
+    pub(in crate::http) fn includes(self, status: lifecycle::LabStatus) -> bool {
         match self {
             Self::Starting => status == lifecycle::LabStatus::Starting,
             Self::Running => status == lifecycle::LabStatus::Running,

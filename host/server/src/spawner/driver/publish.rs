@@ -25,8 +25,8 @@ impl Driver {
         self.publish();
     }
 
-    /// Takes over the log of the driver that panicked, if it is of the same operation; otherwise closes it.
-    pub(in crate::spawner) fn adopt_log(&mut self, log: Option<Arc<LiveLog>>) {
+    /// Continues the log of the driver that panicked, if it is of the same operation; otherwise closes it.
+    pub(in crate::spawner) fn continue_log(&mut self, log: Option<Arc<LiveLog>>) {
         let same = |log: &Arc<LiveLog>| self.log.as_ref().is_some_and(|ours| ours.job_id() == log.job_id());
         match log {
             Some(log) if same(&log) => {

@@ -17,25 +17,25 @@ pub(in crate::wasm::v0_1) fn lab_request(request: &LabRequest) -> wit::Request {
     }
 }
 
-pub(in crate::wasm::v0_1) fn customization(said: wit::Customization) -> Customization {
+pub(in crate::wasm::v0_1) fn customization(answer: wit::Customization) -> Customization {
     Customization {
-        image: said.image.map(image),
-        env: each(said.env, env_var),
-        labels: each(said.labels, pair),
-        annotations: each(said.annotations, pair),
-        resources: said.resources.map(resources),
-        tolerations: each(said.tolerations, toleration),
-        node_selector: each(said.node_selector, pair),
-        affinity: said.affinity.map(affinity),
-        volumes: each(said.volumes, volume),
-        mounts: each(said.mounts, mount),
-        init_containers: each(said.init_containers, init_container),
-        command: said.command,
-        args: said.args,
-        working_dir: said.working_dir,
-        time_limits: said.time_limits.map(time_limits),
-        environment_class: said.environment_class,
-        pod_patch: said.pod_patch,
+        image: answer.image.map(image),
+        env: each(answer.env, env_var),
+        labels: each(answer.labels, pair),
+        annotations: each(answer.annotations, pair),
+        resources: answer.resources.map(resources),
+        tolerations: each(answer.tolerations, toleration),
+        node_selector: each(answer.node_selector, pair),
+        affinity: answer.affinity.map(affinity),
+        volumes: each(answer.volumes, volume),
+        mounts: each(answer.mounts, mount),
+        init_containers: each(answer.init_containers, init_container),
+        command: answer.command,
+        args: answer.args,
+        working_dir: answer.working_dir,
+        time_limits: answer.time_limits.map(time_limits),
+        environment_class: answer.environment_class,
+        pod_patch: answer.pod_patch,
     }
 }
 

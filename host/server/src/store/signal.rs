@@ -1,4 +1,4 @@
-//! What wakes a follower.
+//! The signal that wakes a follower, with the events that are kept for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use tokio::sync::Notify;
 /// The most events that are kept of one lab. Kubernetes counts repeats in one event, so a lab rarely has twenty.
 const MOST_EVENTS: usize = 200;
 
-/// The signal that wakes a follower, and the events that it keeps.
+/// Wakes one follower, and keeps the Kubernetes events about its lab while the follower wants them.
 #[derive(Default)]
-pub(super) struct Interest {
+pub(super) struct FollowerSignal {
     wake: Notify,
     /// The events by uid; `None` while events are not kept.
     events: Mutex<Option<BTreeMap<String, Arc<Event>>>>,
 }
 
-impl Interest {
+impl FollowerSignal {
     pub(super) fn wake(&self) {
         self.wake.notify_one();
     }

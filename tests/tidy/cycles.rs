@@ -1,4 +1,4 @@
-//! No file uses, by whatever way round, a file that uses it.
+//! Imports have no cycles: no file uses, directly or through others, a file that uses it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
 use super::assert_rule;
 use super::tree::{Text, rust_in};
 
-/// The crates that are held to it, by the folder of their sources. `host/embedded` still has two circles, in its kubelet.
+/// The source folders of the crates to which the rule applies. `host/embedded` still has two cycles, in its kubelet.
 const CRATES: [&str; 5] = [
     "host/core/src/",
     "host/server/src/",
@@ -20,34 +20,31 @@ const CRATES: [&str; 5] = [
 /// A module's path in its crate: `["names", "slug"]`. The crate's root has the empty path.
 type ModulePath = Vec<String>;
 
-/// One source file: what it passes on from others, and what it names.
+/// One source file, with its re-exports and the paths that it uses.
 struct Module {
     file: String,
-    /// By the name that others use: where `pub use` takes it from.
-    passes_on: HashMap<String, ModulePath>,
+    /// The name of each re-export (`pub use`), and the path that it comes from.
+    re_exports: HashMap<String, ModulePath>,
     names: Vec<ModulePath>,
 }
 
 #[test]
-fn imports_go_in_no_circle() {
+fn imports_have_no_cycles() {
     let mut offences = Vec::new();
     for source in CRATES {
         let modules = modules(source);
         let uses = uses(&modules);
-        for circle in circles(&uses) {
+        for cycle in cycles(&uses) {
             offences.push(
-                circle.iter().map(|path| modules[*path].file.as_str()).collect::<Vec<_>>().join(" <-> "),
+                cycle.iter().map(|path| modules[*path].file.as_str()).collect::<Vec<_>>().join(" <-> "),
             );
         }
-        for circle in circles(&folders(&uses)) {
-            let names: Vec<String> = circle.iter().map(|name| format!("{source}{name}/")).collect();
+        for cycle in cycles(&folders(&uses)) {
+            let names: Vec<String> = cycle.iter().map(|name| format!("{source}{name}/")).collect();
             offences.push(names.join(" <-> "));
         }
     }
-    assert_rule(
-        "Files that use each other can only be read together; what both need belongs into a third:",
-        &offences,
-    );
+    assert_rule("These files or folders use each other; move what both need into a third one:", &offences);
 }
 
 fn modules(source: &str) -> BTreeMap<ModulePath, Module> {
@@ -66,15 +63,15 @@ fn module(source: &str, file: &Text) -> (ModulePath, Module) {
     let inside = inside.trim_end_matches("/mod");
     let is_root = matches!(inside, "lib" | "main" | "mod");
     let path: ModulePath = if is_root { Vec::new() } else { inside.split('/').map(str::to_owned).collect() };
-    let mut reader = Reader { here: path.clone(), passes_on: HashMap::new(), names: Vec::new() };
+    let mut reader = Reader { here: path.clone(), re_exports: HashMap::new(), names: Vec::new() };
     reader.visit_file(&syn::parse_file(&file.text).unwrap());
-    (path, Module { file: file.path.clone(), passes_on: reader.passes_on, names: reader.names })
+    (path, Module { file: file.path.clone(), re_exports: reader.re_exports, names: reader.names })
 }
 
 /// Collects the paths that a file names, as paths of its crate.
 struct Reader {
     here: ModulePath,
-    passes_on: HashMap<String, ModulePath>,
+    re_exports: HashMap<String, ModulePath>,
     names: Vec<ModulePath>,
 }
 
@@ -108,7 +105,7 @@ impl Reader {
         if let (true, Some(name)) = (public, as_name) {
             // `pub use slug::Slug` names a module of this one.
             let from = found.unwrap_or_else(|| self.here.iter().chain(path).cloned().collect());
-            self.passes_on.insert(name.clone(), from);
+            self.re_exports.insert(name.clone(), from);
         } else {
             self.names.extend(found);
         }
@@ -133,8 +130,8 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// Which modules each module uses, itself, and those above and below it, left out: a folder's `mod.rs` and the files beside
-/// it are one module to others.
+/// The modules that each module uses. The module itself and those above and below it are left out, because others see a
+/// folder's `mod.rs` and the files beside it as one module.
 fn uses(modules: &BTreeMap<ModulePath, Module>) -> BTreeMap<&ModulePath, BTreeSet<&ModulePath>> {
     let used_by = |(path, module)| {
         let path: &ModulePath = path;
@@ -146,12 +143,12 @@ fn uses(modules: &BTreeMap<ModulePath, Module>) -> BTreeMap<&ModulePath, BTreeSe
     modules.iter().map(used_by).collect()
 }
 
-/// The module that defines what a path names, where `pub use` has led to it.
+/// The module that defines the item of a path, found through `pub use`.
 fn definer(modules: &BTreeMap<ModulePath, Module>, mut name: ModulePath) -> Option<&ModulePath> {
     for _ in 0..8 {
         let depth = (0..=name.len()).rev().find(|depth| modules.contains_key(&name[..*depth]))?;
         let (path, module) = modules.get_key_value(&name[..depth])?;
-        match name.get(depth).and_then(|item| module.passes_on.get(item)) {
+        match name.get(depth).and_then(|item| module.re_exports.get(item)) {
             Some(from) => name = from.iter().chain(&name[depth + 1..]).cloned().collect(),
             None => return Some(path),
         }
@@ -173,13 +170,13 @@ fn folders<'a>(
 }
 
 /// The groups of nodes that reach each other, one by one or round a longer way.
-fn circles<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>) -> Vec<Vec<N>> {
+fn cycles<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>) -> Vec<Vec<N>> {
     let reached: BTreeMap<N, BTreeSet<N>> = uses.keys().map(|from| (*from, reach(uses, *from))).collect();
     let mut found = BTreeSet::new();
     for (from, to) in &reached {
-        let circle: Vec<_> = to.iter().filter(|other| reached[other].contains(from)).copied().collect();
-        if circle.len() > 1 {
-            found.insert(circle);
+        let cycle: Vec<_> = to.iter().filter(|other| reached[other].contains(from)).copied().collect();
+        if cycle.len() > 1 {
+            found.insert(cycle);
         }
     }
     found.into_iter().collect()
@@ -197,18 +194,18 @@ fn reach<N: Ord + Copy>(uses: &BTreeMap<N, BTreeSet<N>>, from: N) -> BTreeSet<N>
 }
 
 #[test]
-fn a_circle_is_found_through_what_is_passed_on() {
+fn a_cycle_through_re_exports_is_found() {
     let file = |path: &str, text: &str| Text { path: format!("c/{path}"), text: text.to_owned() };
     let read = |files: [Text; 4]| -> BTreeMap<ModulePath, Module> {
         files.iter().map(|file| module("c/", file)).collect()
     };
-    let circle = read([
+    let cycle = read([
         file("lib.rs", "mod a; mod b;"),
         file("a/mod.rs", "mod one; pub use one::One;"),
         file("a/one.rs", "use crate::b::Two; pub struct One(Two);"),
         file("b.rs", "pub struct Two; fn f() -> crate::a::One { todo!() }"),
     ]);
-    let found = circles(&uses(&circle));
+    let found = cycles(&uses(&cycle));
     assert_eq!(found, [[&vec!["a".to_owned(), "one".to_owned()], &vec!["b".to_owned()]]]);
     let line = read([
         file("lib.rs", "mod a; mod b;"),
@@ -216,5 +213,5 @@ fn a_circle_is_found_through_what_is_passed_on() {
         file("a/one.rs", "use super::shared; pub struct One;"),
         file("b.rs", "fn f() -> crate::a::One { todo!() }"),
     ]);
-    assert!(circles(&uses(&line)).is_empty());
+    assert!(cycles(&uses(&line)).is_empty());
 }
