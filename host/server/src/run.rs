@@ -17,7 +17,7 @@ use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
 use crate::http::{Api, Prefix, probes, router, serve};
 use crate::hub::HubApi;
-use crate::k8s::{Claims, Connection, Creator, Deleter, Records, SiteSecrets};
+use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, Provisioned, Volumes};
@@ -139,7 +139,7 @@ fn context(
         None => None,
     };
     let namespace = config.kubernetes.namespace.as_str();
-    let records = |name| Records::new(client.clone(), namespace, name, request_timeout);
+    let records = |name| ConfigMapRecords::new(client.clone(), namespace, name, request_timeout);
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     Ok(Context {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::auth::{AuthConfig, AuthMode};
 use super::{BaseUrl, InvalidSetting, check_span};
-use crate::forgotten::Rules;
+use crate::forgotten::ForgottenRules;
 
 /// How the service itself calls JupyterHub. Without this section the service does not look for forgotten labs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ pub struct Hub {
     /// How long the Hub may take to answer.
     pub timeout: SignedDuration,
     /// When a lab counts as forgotten.
-    pub forgotten: Rules,
+    pub forgotten: ForgottenRules,
 }
 
 impl Default for ForgottenConfig {
@@ -109,7 +109,7 @@ impl HubConfig {
                 "missing; write the URL of the Hub's API: http://hub:8081/hub/api",
             )
         })?;
-        let forgotten = Rules { min_age, stop_after, max_percent, check_every };
+        let forgotten = ForgottenRules { min_age, stop_after, max_percent, check_every };
         Ok(Hub { api_url, token_file: self.token_file, timeout: self.timeout, forgotten })
     }
 }

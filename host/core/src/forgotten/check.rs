@@ -12,7 +12,7 @@ const FEW: usize = 10;
 
 /// When a lab counts as forgotten, and when it is stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct ForgottenRules {
     /// A younger lab never counts as forgotten.
     pub min_age: SignedDuration,
     /// A lab that was found forgotten for this long is stopped. `None`: no lab is stopped.
@@ -84,7 +84,13 @@ pub struct Tracker {
 impl Tracker {
     /// Compares the labs with the Hub's servers. The list `labs` must have been taken before the Hub was asked, because
     /// a lab that was started later cannot be in the Hub's answer.
-    pub fn compare(&mut self, labs: &[KnownLab], hub: &HubServers, rules: &Rules, now: Timestamp) -> Check {
+    pub fn compare(
+        &mut self,
+        labs: &[KnownLab],
+        hub: &HubServers,
+        rules: &ForgottenRules,
+        now: Timestamp,
+    ) -> Check {
         let forgotten: Vec<&KnownLab> =
             labs.iter().filter(|lab| is_forgotten(lab, hub, rules, now)).collect();
         let withheld = withheld(forgotten.len(), labs.len(), rules.max_percent);
@@ -111,13 +117,13 @@ impl Tracker {
 
     /// The time since the last trusted check, at most two intervals: if the service itself was suspended for a day,
     /// nothing is known about the Hub during that day.
-    fn passed(&self, rules: &Rules, now: Timestamp) -> SignedDuration {
+    fn passed(&self, rules: &ForgottenRules, now: Timestamp) -> SignedDuration {
         let passed = self.trusted_at.map_or(SignedDuration::ZERO, |last| now.duration_since(last));
         passed.clamp(SignedDuration::ZERO, rules.check_every.saturating_mul(2))
     }
 }
 
-fn is_forgotten(lab: &KnownLab, hub: &HubServers, rules: &Rules, now: Timestamp) -> bool {
+fn is_forgotten(lab: &KnownLab, hub: &HubServers, rules: &ForgottenRules, now: Timestamp) -> bool {
     now.duration_since(lab.started_at) >= rules.min_age && !hub.know(&lab.key)
 }
 
@@ -134,8 +140,8 @@ mod tests {
     const DAY: SignedDuration = SignedDuration::from_hours(24);
     const EVERY: SignedDuration = SignedDuration::from_mins(10);
 
-    fn rules() -> Rules {
-        Rules {
+    fn rules() -> ForgottenRules {
+        ForgottenRules {
             min_age: SignedDuration::from_mins(15),
             stop_after: Some(DAY),
             max_percent: 50,
@@ -203,7 +209,8 @@ mod tests {
             (0, 0, 50, true),
         ] {
             let all = crowd(labs);
-            let rules = Rules { max_percent: percent, stop_after: Some(SignedDuration::ZERO), ..rules() };
+            let rules =
+                ForgottenRules { max_percent: percent, stop_after: Some(SignedDuration::ZERO), ..rules() };
             let check = Tracker::default().compare(&all, &knowing(&all, forgotten), &rules, at(0));
             assert_eq!(check.forgotten.len(), forgotten, "they are listed in any case");
             let stopped = if believed { forgotten } else { 0 };
@@ -231,7 +238,7 @@ mod tests {
         let late = check(&mut tracker, &labs, &nobody, DAY_IN_MINUTES, DAY_IN_MINUTES);
         assert_eq!(names(&late.stop), ["ada"]);
         assert_eq!((late.stop[0].since, late.stop[0].counted), (at(0), DAY));
-        let off = Rules { stop_after: None, ..rules() };
+        let off = ForgottenRules { stop_after: None, ..rules() };
         assert_eq!(tracker.compare(&labs, &nobody, &off, at(DAY_IN_MINUTES + 10)).stop, []);
     }
 

@@ -6,5 +6,5 @@
 mod check;
 mod listing;
 
-pub use check::{Check, ForgottenLab, ImplausibleResult, KnownLab, Rules, Tracker};
+pub use check::{Check, ForgottenLab, ForgottenRules, ImplausibleResult, KnownLab, Tracker};
 pub use listing::{HubServers, IncompleteList, Listing, UserPage, missing_scopes};

@@ -38,13 +38,13 @@ pub struct ObservedPod {
     pub(super) message: Option<String>,
     pub(super) has_node: bool,
     pub(super) restarts_never: bool,
-    pub(super) conditions: Box<[Condition]>,
+    pub(super) conditions: Box<[PodCondition]>,
     pub(super) containers: Box<[Container]>,
 }
 
 /// A condition of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Condition {
+pub(super) struct PodCondition {
     kind: ConditionKind,
     status: String,
     reason: Option<String>,
@@ -102,7 +102,7 @@ fn claims(pod: &str, spec: &PodSpec) -> Box<[String]> {
     claims.collect()
 }
 
-fn conditions(status: &PodStatus) -> Box<[Condition]> {
+fn conditions(status: &PodStatus) -> Box<[PodCondition]> {
     let known = status.conditions.iter().flatten().filter_map(|condition| {
         let kind = match condition.type_.as_str() {
             "DisruptionTarget" => ConditionKind::DisruptionTarget,
@@ -110,7 +110,7 @@ fn conditions(status: &PodStatus) -> Box<[Condition]> {
             "Ready" => ConditionKind::Ready,
             _ => return None,
         };
-        Some(Condition {
+        Some(PodCondition {
             kind,
             status: condition.status.clone(),
             reason: not_empty(condition.reason.as_ref()),
@@ -131,7 +131,7 @@ impl ObservedPod {
         self.is_deleting() || (self.phase == "Failed" && self.reason.is_some())
     }
 
-    pub(super) fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+    pub(super) fn condition(&self, kind: ConditionKind) -> Option<&PodCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
 

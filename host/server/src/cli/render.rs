@@ -20,7 +20,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
 use crate::run::spec;
-use crate::spawner::{Rules, preview};
+use crate::spawner::{SiteRules, preview};
 use crate::wasm::{EngineOptions, Policies};
 
 const EXAMPLES: &str = "\
@@ -86,7 +86,7 @@ impl RenderArgs {
         let preview = runtime.block_on(async {
             let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
             let policies = Policies::load(specs, EngineOptions::default()).await?;
-            let rules = Rules { config: &config, policies: &policies };
+            let rules = SiteRules { config: &config, policies: &policies };
             preview(rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {

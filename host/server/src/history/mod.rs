@@ -15,7 +15,7 @@ use wasmspawner_core::operation_record::OperationRecord;
 
 use self::disk::Write;
 use self::entry::Shared;
-use self::records::Records;
+use self::records::HistoryRecords;
 
 pub use self::disk::HistoryError;
 pub use self::entry::HistoryEntry;
@@ -30,7 +30,7 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// waits for the disk.
 #[derive(Clone)]
 pub struct History {
-    records: Arc<RwLock<Records>>,
+    records: Arc<RwLock<HistoryRecords>>,
     disk: Option<mpsc::Sender<Write>>,
     keep: Retention,
 }
@@ -175,11 +175,11 @@ impl History {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Records> {
+    fn read(&self) -> RwLockReadGuard<'_, HistoryRecords> {
         self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Records> {
+    fn write(&self) -> RwLockWriteGuard<'_, HistoryRecords> {
         self.records.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use super::entry::Shared;
 
 /// The records of all labs. Methods that drop records return them, so that the caller can delete them from disk.
 #[derive(Default)]
-pub(super) struct Records {
+pub(super) struct HistoryRecords {
     /// The records of each lab, newest first.
     of_labs: HashMap<LabKey, VecDeque<Arc<Shared>>>,
     /// The records of ended operations, ordered by the time of their end.
@@ -18,7 +18,7 @@ pub(super) struct Records {
     count: usize,
 }
 
-impl Records {
+impl HistoryRecords {
     pub(super) fn len(&self) -> usize {
         self.count
     }

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams};
 
 use super::retry::{RetryPolicy, retrying};
-use super::{Deletion, KubernetesError, StatusReason};
+use super::{DeletionAnswer, KubernetesError, StatusReason};
 
 /// Reads and deletes volume claims.
 #[derive(Clone)]
@@ -31,12 +31,12 @@ impl Claims {
     }
 
     /// Deletes a claim. Kubernetes delays the deletion until no pod uses the claim.
-    pub async fn delete(&self, namespace: &str, name: &str) -> Result<Deletion, KubernetesError> {
+    pub async fn delete(&self, namespace: &str, name: &str) -> Result<DeletionAnswer, KubernetesError> {
         let action = format!("delete PersistentVolumeClaim {namespace}/{name}");
         let (claims, params) = (self.of(namespace), DeleteParams::background());
         match retrying(&self.retry_policy, &action, || claims.delete(name, &params)).await {
-            Ok(_) => Ok(Deletion::Accepted),
-            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(Deletion::Gone),
+            Ok(_) => Ok(DeletionAnswer::Accepted),
+            Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => Ok(DeletionAnswer::Gone),
             Err(error) => Err(error),
         }
     }

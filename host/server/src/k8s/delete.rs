@@ -17,7 +17,7 @@ use super::{KubernetesError, StatusReason};
 
 /// The result of a request to delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deletion {
+pub enum DeletionAnswer {
     /// The object is being deleted.
     Accepted,
     /// The object did not exist.
@@ -54,7 +54,7 @@ impl Deleter {
         own: OwnedObject,
         grace_seconds: u32,
         within: Duration,
-    ) -> Result<Deletion, KubernetesError> {
+    ) -> Result<DeletionAnswer, KubernetesError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
         let params = DeleteParams { grace_period_seconds: Some(grace_seconds), ..DeleteParams::background() };
         self.delete_own(&pods, place.pod.as_str(), own, params, within).await
@@ -66,7 +66,7 @@ impl Deleter {
         name: &str,
         own: OwnedObject,
         within: Duration,
-    ) -> Result<Deletion, KubernetesError> {
+    ) -> Result<DeletionAnswer, KubernetesError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
     }
@@ -94,11 +94,11 @@ impl Deleter {
         namespace: &str,
         selector: &str,
         within: Duration,
-    ) -> Result<Deletion, KubernetesError> {
+    ) -> Result<DeletionAnswer, KubernetesError> {
         let each =
             KINDS_DELETED_BY_LABEL.iter().map(|kind| self.delete_all(kind, namespace, selector, within));
         try_join_all(each).await?;
-        Ok(Deletion::Gone)
+        Ok(DeletionAnswer::Gone)
     }
 
     async fn delete_all(
@@ -125,7 +125,7 @@ impl Deleter {
         own: OwnedObject,
         params: DeleteParams,
         within: Duration,
-    ) -> Result<Deletion, KubernetesError>
+    ) -> Result<DeletionAnswer, KubernetesError>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
     {
@@ -140,19 +140,19 @@ impl Deleter {
                     Some(found) if belongs_to(found.meta(), &own.spawn) => {
                         uid.clone_from(&found.meta().uid);
                     }
-                    _ => return Ok(Deletion::Gone),
+                    _ => return Ok(DeletionAnswer::Gone),
                 }
             }
             let preconditions = Some(Preconditions { uid: uid.clone(), resource_version: None });
             let params = DeleteParams { preconditions, ..params.clone() };
             match retrying(&retry_policy, &action, || api.delete(name, &params)).await {
-                Ok(_) => return Ok(Deletion::Accepted),
+                Ok(_) => return Ok(DeletionAnswer::Accepted),
                 Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {
-                    return Ok(Deletion::Gone);
+                    return Ok(DeletionAnswer::Gone);
                 }
                 // Another object has the name by now, or the namespace controller is deleting this one already.
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) if looked => {
-                    return Ok(Deletion::Accepted);
+                    return Ok(DeletionAnswer::Accepted);
                 }
                 Err(KubernetesError::Refused { reason: StatusReason::Conflict, .. }) => uid = None,
                 Err(error) => return Err(error),

@@ -18,13 +18,13 @@ const RECORDS_LABEL: &str = "wasmspawner.io/records";
 /// A set of values by key, stored in `ConfigMap`s in the service's own namespace. The keys are spread over 64 of them,
 /// so that a site with a hundred thousand users stays below the size limit of one object.
 #[derive(Clone)]
-pub struct Records {
+pub struct ConfigMapRecords {
     config_maps: Api<ConfigMap>,
     name: &'static str,
     retry_policy: RetryPolicy,
 }
 
-impl Records {
+impl ConfigMapRecords {
     /// The set `name` in `namespace`. One request may take `request_timeout`; it is retried for a minute.
     pub fn new(client: Client, namespace: &str, name: &'static str, request_timeout: Duration) -> Self {
         let retry_policy = RetryPolicy::for_a_minute(request_timeout);

@@ -15,7 +15,7 @@ use wasmspawner_core::stage::StagePolicy;
 use super::clock::Clock;
 use super::hub_comparison::HubComparison;
 use super::provisioned::Provisioned;
-use super::rules::Rules;
+use super::rules::SiteRules;
 use super::volumes::Volumes;
 use crate::history::History;
 use crate::k8s::{Creator, Deleter, Health, SiteSecrets};
@@ -62,8 +62,8 @@ pub struct Context {
 
 impl Context {
     /// The configuration and the policies: all that a decision needs without a cluster.
-    pub(super) fn rules(&self) -> Rules<'_> {
-        Rules { config: &self.config, policies: &self.policies }
+    pub(super) fn rules(&self) -> SiteRules<'_> {
+        SiteRules { config: &self.config, policies: &self.policies }
     }
 
     /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.

@@ -26,7 +26,7 @@ use wasmspawner_core::volumes::VolumeRecord;
 use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::pod_note::PodNote;
-use super::rules::Rules;
+use super::rules::SiteRules;
 use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
 use crate::k8s::KubernetesError;
@@ -54,7 +54,7 @@ pub(super) struct Decided {
 ///
 /// `names` are the names of the lab's objects; `labs` is the number of labs that the user has already.
 pub(super) async fn approve(
-    rules: Rules<'_>,
+    rules: SiteRules<'_>,
     names: LabNames,
     mut request: SpawnRequest,
     labs: u32,
@@ -72,7 +72,7 @@ pub(super) async fn approve(
     Ok(Approved { request, names, user, quotas })
 }
 
-async fn parse(rules: Rules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
+async fn parse(rules: SiteRules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
     match rules.policies.parse_submission(&request.options, &context).await? {
         Some(answer) => Ok(answer.value),
@@ -80,7 +80,7 @@ async fn parse(rules: Rules<'_>, request: &SpawnRequest, user: &User) -> Result<
     }
 }
 
-pub(super) async fn authorize(rules: Rules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
+pub(super) async fn authorize(rules: SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
     let answers = rules.policies.authorize(question).await?;
     match all_allow(answers.into_iter().map(|answer| answer.value)) {
         Verdict::Allow => Ok(()),
@@ -88,7 +88,7 @@ pub(super) async fn authorize(rules: Rules<'_>, question: &AuthorizeRequest) -> 
     }
 }
 
-async fn limits(rules: Rules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
+async fn limits(rules: SiteRules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
     let answers = rules.policies.limits(user, usage).await?;
     let all = answers.iter().map(|answer| answer.value.clone()).fold(Quota::default(), Quota::and);
     all.allows_another_lab(usage).map_err(|refusal| SpawnError::Denied { message: refusal.to_string() })?;
@@ -131,7 +131,7 @@ async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, K
 
 /// Like `decide`, with the facts from the cluster given by the caller.
 pub(super) async fn decide_with(
-    rules: Rules<'_>,
+    rules: SiteRules<'_>,
     approved: &Approved,
     operation: &Operation,
     spawn: &str,
@@ -159,7 +159,7 @@ pub(super) async fn decide_with(
 }
 
 /// The names of the lab. If it has a claim that an older KubeSpawner made, that claim stays its own.
-fn names(rules: Rules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
+fn names(rules: SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
     let OwnClaim::Legacy(pvc) = own_claim else { return Ok(approved.names.clone()) };
     let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
     let names = rules.names(&kept, &approved.request.key);
@@ -181,7 +181,7 @@ fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>)
 }
 
 fn build(
-    rules: Rules<'_>,
+    rules: SiteRules<'_>,
     spawn: ValidatedSpawn,
     volumes: Option<VolumeRecord>,
     operation: &Operation,
@@ -209,7 +209,7 @@ fn build(
 }
 
 async fn customize(
-    rules: Rules<'_>,
+    rules: SiteRules<'_>,
     approved: &Approved,
     names: &LabNames,
 ) -> Result<Vec<ChainAnswer>, Failure> {
@@ -299,7 +299,7 @@ impl Approved {
     }
 }
 
-fn about(rules: Rules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
+fn about(rules: SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
     let description = LabDescription {

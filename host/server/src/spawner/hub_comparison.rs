@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use wasmspawner_core::forgotten::{Check, KnownLab, Rules, Tracker};
+use wasmspawner_core::forgotten::{Check, ForgottenRules, KnownLab, Tracker};
 
 use crate::hub::{HubApi, HubError};
 use crate::telemetry::{HubCheck, Metrics};
@@ -17,7 +17,7 @@ const FRESH: Duration = Duration::from_secs(2);
 /// Compares the labs with the servers that the Hub knows.
 pub struct HubComparison {
     hub: HubApi,
-    rules: Rules,
+    rules: ForgottenRules,
     state: Mutex<State>,
 }
 
@@ -29,7 +29,7 @@ struct State {
 
 impl HubComparison {
     /// A comparison that begins now. How long labs have been forgotten is not known across restarts.
-    pub fn new(hub: HubApi, rules: Rules) -> Self {
+    pub fn new(hub: HubApi, rules: ForgottenRules) -> Self {
         Self { hub, rules, state: Mutex::default() }
     }
 

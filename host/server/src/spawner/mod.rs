@@ -43,7 +43,7 @@ pub use live_log::EventReader;
 pub use policy_report::PolicyReport;
 pub use preview::{Preview, preview};
 pub use provisioned::Provisioned;
-pub use rules::Rules;
+pub use rules::SiteRules;
 pub use service::run;
 pub use snapshot::{LabDetails, LabSnapshot};
 pub use sweep::{Orphan, OrphanKind};

@@ -13,7 +13,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::errors::SpawnError;
 use super::evaluate::{FromCluster, approve, decide_with};
-use super::rules::Rules;
+use super::rules::SiteRules;
 use super::volumes::OwnClaim;
 
 /// The lab that a request would get.
@@ -28,7 +28,11 @@ pub struct Preview {
 /// Decides `request` as a spawn does, with assumptions in place of the cluster: the user has no other lab, every Secret
 /// of the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
 /// equal requests give equal objects.
-pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool) -> Result<Preview, Failure> {
+pub async fn preview(
+    rules: SiteRules<'_>,
+    request: SpawnRequest,
+    provisioned: bool,
+) -> Result<Preview, Failure> {
     let names = rules.names(&KeptNames::default(), &request.key);
     let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
     let approved = approve(rules, names, request, 0).await.map_err(SpawnError::into_failure)?;
@@ -40,7 +44,7 @@ pub async fn preview(rules: Rules<'_>, request: SpawnRequest, provisioned: bool)
 /// Used in place of the uid of a record, because none is written.
 const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 
-fn placeholders(rules: Rules<'_>) -> SiteSecretData {
+fn placeholders(rules: SiteRules<'_>) -> SiteSecretData {
     let needed = rules.config.lab.needed_secrets();
     needed.into_iter().map(|key| (key, SecretBytes::new("placeholder"))).collect()
 }

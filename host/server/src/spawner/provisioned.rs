@@ -6,18 +6,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use jiff::Timestamp;
 use wasmspawner_core::names::{LabelValue, Username};
 
-use crate::k8s::{KubernetesError, Records};
+use crate::k8s::{ConfigMapRecords, KubernetesError};
 
 /// The users who have had a lab, stored in the cluster and cached here.
 #[derive(Clone)]
 pub struct Provisioned {
-    records: Records,
+    records: ConfigMapRecords,
     known: Arc<RwLock<HashSet<String>>>,
 }
 
 impl Provisioned {
     /// The users stored in `records`.
-    pub fn new(records: Records) -> Self {
+    pub fn new(records: ConfigMapRecords) -> Self {
         Self { records, known: Arc::default() }
     }
 

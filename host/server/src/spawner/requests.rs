@@ -18,7 +18,7 @@ use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Approved, Decided, decide};
 use super::place_observer::PlaceObserver;
-use crate::k8s::{Causes, CreatedLab, Deletion, KubernetesError, OwnedObject, belongs_to};
+use crate::k8s::{Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};
 
 /// How long one request is tried before the driver plans again.
@@ -88,7 +88,9 @@ pub(super) async fn delete_pod(
 ) -> TaskResult {
     let grace = if force { 0 } else { context.config.lab.section.termination_grace_period_seconds };
     let deleted = context.deleter.delete_pod(&place, own, grace, within).await;
-    TaskResult::PodDeletion(deleted.map(|answer| answer == Deletion::Gone).map_err(|error| failure(&error)))
+    TaskResult::PodDeletion(
+        deleted.map(|answer| answer == DeletionAnswer::Gone).map_err(|error| failure(&error)),
+    )
 }
 
 /// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
@@ -97,7 +99,7 @@ pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
     let RestToDelete { place, own, remains } = rest;
     let answer = async {
         let spawn = own.spawn.clone();
-        let gone = delete_objects(&context, &place, own, within).await? == Deletion::Gone;
+        let gone = delete_objects(&context, &place, own, within).await? == DeletionAnswer::Gone;
         let mut left = Vec::new();
         for elsewhere in remains {
             if !delete_place(&context, &elsewhere, &spawn, within).await? {
@@ -120,7 +122,7 @@ async fn delete_place(
     let grace = context.config.lab.section.termination_grace_period_seconds;
     let pod = context.deleter.delete_pod(place, own.clone(), grace, within).await?;
     let rest = delete_objects(context, place, own, within).await?;
-    Ok(pod == Deletion::Gone && rest == Deletion::Gone)
+    Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone)
 }
 
 async fn delete_objects(
@@ -128,12 +130,12 @@ async fn delete_objects(
     place: &Place,
     own: OwnedObject,
     within: Duration,
-) -> Result<Deletion, KubernetesError> {
+) -> Result<DeletionAnswer, KubernetesError> {
     let namespace = place.namespace.as_str();
     match context.config.kubernetes.namespaces {
         NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain => {
-            let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(Deletion::Gone) };
+            let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
             let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
             context.deleter.delete_lab_objects(namespace, &selector, within).await
         }

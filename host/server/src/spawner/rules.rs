@@ -8,14 +8,14 @@ use crate::wasm::Policies;
 
 /// The configuration and the policies, which decide about labs; nothing of the cluster.
 #[derive(Clone, Copy)]
-pub struct Rules<'a> {
+pub struct SiteRules<'a> {
     /// The validated configuration.
     pub config: &'a Config,
     /// The loaded chain of policies.
     pub policies: &'a Policies,
 }
 
-impl Rules<'_> {
+impl SiteRules<'_> {
     /// The names of a lab: those in `kept`, and otherwise what the templates give.
     pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         self.config.names.resolve_keeping(kept, &key.user, &key.server, None)

@@ -7,12 +7,12 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameTemplates, ObjectName};
 use wasmspawner_core::volumes::{Release, RememberedVolumes, VolumeRecord, owner};
 
-use crate::k8s::{Claims, KubernetesError, Records};
+use crate::k8s::{Claims, ConfigMapRecords, KubernetesError};
 
 /// The volume claims of servers. Used only where namespaces are kept; elsewhere claims are deleted with their lab.
 #[derive(Clone)]
 pub struct Volumes {
-    records: Records,
+    records: ConfigMapRecords,
     claims: Claims,
     remembered: Arc<RwLock<RememberedVolumes>>,
     /// Servers for which the cluster was searched and had no claim.
@@ -35,7 +35,7 @@ pub(super) enum OwnClaim {
 
 impl Volumes {
     /// The volumes stored in `records`. `claims` is used to look for claims and to delete them.
-    pub fn new(records: Records, claims: Claims) -> Self {
+    pub fn new(records: ConfigMapRecords, claims: Claims) -> Self {
         Self { records, claims, remembered: Arc::default(), unclaimed: Arc::default(), order: Arc::default() }
     }
 
