@@ -39,25 +39,3 @@ impl Accept {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Accept;
-
-    #[test]
-    fn the_first_known_form_wins() {
-        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-        for (header, expected) in [
-            (None, Accept::Json),
-            (Some(""), Accept::Json),
-            (Some("*/*"), Accept::Json),
-            (Some("application/vnd.kubernetes.protobuf,application/json"), Accept::Json),
-            (Some(kubectl), Accept::Table),
-            (Some("application/json;as=Table;v=v9;g=meta.k8s.io,application/json"), Accept::Json),
-            (Some("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"), Accept::Metadata),
-        ] {
-            assert_eq!(Accept::negotiate(header).unwrap(), expected, "{header:?}");
-        }
-        assert_eq!(Accept::negotiate(Some("text/html")).unwrap_err().code(), 406);
-    }
-}

@@ -10,7 +10,6 @@
 mod accept;
 mod access;
 mod admission;
-mod age;
 mod call;
 mod cascade;
 mod certificate;
@@ -31,7 +30,6 @@ mod service;
 mod store;
 mod strategic;
 mod table;
-mod table_pod;
 mod verbs;
 
 pub use access::Access;

@@ -64,7 +64,14 @@ pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Res
         Accept::Table => {
             let columns = table::columns(&call.resource);
             let rows = [table::row(&columns, object, include(call))];
-            json(code, &table::table(Some(&columns), &rows, &object.revision().to_string(), None, None))
+            json(
+                code,
+                &table::table(
+                    Some(&columns),
+                    &rows,
+                    &json!({"resourceVersion": object.revision().to_string()}),
+                ),
+            )
         }
     }
 }
@@ -79,6 +86,19 @@ pub(super) struct Page {
     pub(super) remaining: Option<usize>,
 }
 
+impl Page {
+    fn metadata(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.revision.to_string()});
+        if let Some(next) = &self.next {
+            metadata["continue"] = json!(next);
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        metadata
+    }
+}
+
 /// An answer with a list of objects.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
     match call.accept {
@@ -86,9 +106,7 @@ pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Respons
             let columns = table::columns(&call.resource);
             let include = include(call);
             let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, include)).collect();
-            let revision = page.revision.to_string();
-            let next = page.next.as_deref();
-            json(StatusCode::OK, &table::table(Some(&columns), &rows, &revision, next, page.remaining))
+            json(StatusCode::OK, &table::table(Some(&columns), &rows, &page.metadata()))
         }
         Accept::Metadata => {
             let items = objects.iter().map(|object| Bytes::from(partial(object).to_string()));
@@ -108,14 +126,7 @@ fn assemble(
     page: &Page,
     items: impl Iterator<Item = Bytes>,
 ) -> Response<Body> {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if let Some(next) = &page.next {
-        metadata["continue"] = json!(next);
-    }
-    if let Some(remaining) = page.remaining {
-        metadata["remainingItemCount"] = json!(remaining);
-    }
-    let (kind, version) = (json!(kind), json!(api_version));
+    let (kind, version, metadata) = (json!(kind), json!(api_version), page.metadata());
     let head = format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{metadata},"items":["#);
     let mut out = BytesMut::from(head.as_str());
     for (i, item) in items.enumerate() {

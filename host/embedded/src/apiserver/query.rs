@@ -49,20 +49,3 @@ impl Query {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Query;
-
-    #[test]
-    fn reads_texts_flags_and_numbers() {
-        let query = Query::parse(Some("watch&limit=5&labelSelector=a%3Db%2Cc&x=&bad=y&off=false"));
-        assert!(query.flag("watch") && !query.flag("off") && !query.flag("missing"));
-        assert_eq!(query.value::<u64>("limit").unwrap(), Some(5));
-        assert_eq!(query.text("labelSelector"), Some("a=b,c"));
-        assert_eq!(query.text("x"), None);
-        assert!(query.value::<u64>("bad").is_err());
-        assert!(!query.dry_run().unwrap());
-        assert!(Query::parse(Some("dryRun=Some")).dry_run().is_err());
-    }
-}

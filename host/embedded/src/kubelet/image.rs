@@ -1,6 +1,6 @@
 //! Images as local commands.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use k8s_openapi::api::core::v1::Container;
 
@@ -24,6 +24,15 @@ pub struct ImageCommand {
     pub working_dir: Option<PathBuf>,
     /// What becomes of the pod's own command and arguments.
     pub pod_command: PodCommand,
+}
+
+/// Whether the node has an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ImageState {
+    Present,
+    Pulls { after: Duration },
+    Unavailable { after: Duration, message: String },
+    Invalid,
 }
 
 /// What becomes of the command and arguments in the pod.

@@ -9,7 +9,7 @@ use super::{
     node::{Node, NodeRuntime},
     pod_index::PodIndex,
     process::{Ended, LogPart, open_log},
-    status::ContainerState,
+    status,
 };
 use crate::apiserver::{LogError, LogRequest, LogStream, PodLogs};
 
@@ -36,38 +36,33 @@ impl KubeletLogs {
             ))
         };
         let known = self.known.find(namespace, pod).ok_or_else(|| waiting("PodScheduling"))?;
-        let record = known.record.borrow().container(container).cloned();
-        let record = record.ok_or_else(|| {
+        let state = status::container(&known.status.borrow(), container).cloned();
+        let state = state.ok_or_else(|| {
             LogError::NotFound(format!("container {container:?} is not valid for pod {pod:?}"))
         })?;
-        let NodeRuntime::Process { state, .. } = &self.node.runtime else {
+        let NodeRuntime::Process { state: directory, .. } = &self.node.runtime else {
             return Ok(
                 stream::iter([Ok(Bytes::from_static(b"A simulated container writes no log.\n"))]).boxed()
             );
         };
-        let directory = state.pod(&known.uid).container(container);
-        let number = if request.previous {
-            record.restarts.checked_sub(1).ok_or_else(|| {
-                LogError::NotFound(format!(
-                    "previous terminated container {container:?} in pod {pod:?} not found"
-                ))
-            })?
-        } else {
-            record.restarts
-        };
+        let directory = directory.pod(&known.uid).container(container);
+        let number = if request.previous { state.restart_count - 1 } else { state.restart_count };
+        let file = u32::try_from(number).map_err(|_| {
+            LogError::NotFound(format!(
+                "previous terminated container {container:?} in pod {pod:?} not found"
+            ))
+        })?;
         let part = LogPart { follow: request.follow && !request.previous, tail_lines: request.tail_lines };
-        let ended = Ended { record: known.record, container: container.clone(), restarts: number };
-        let opened = open_log(directory.log(number), part, ended).await;
-        match (opened, &record.state) {
-            (Ok(stream), _) => Ok(stream),
-            (Err(error), ContainerState::Waiting { reason, .. })
-                if error.kind() == io::ErrorKind::NotFound =>
-            {
-                Err(waiting(reason))
+        let ended = Ended { status: known.status, container: container.clone(), restarts: number };
+        match open_log(directory.log(file), part, ended).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match state.state.and_then(|state| state.waiting) {
+                    Some(state) => Err(waiting(state.reason.as_deref().unwrap_or_default())),
+                    // A container that could not be started has written nothing.
+                    None => Ok(stream::empty().boxed()),
+                }
             }
-            // A container that could not be started has written nothing.
-            (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(stream::empty().boxed()),
-            (Err(error), _) => Err(error.into()),
+            opened => Ok(opened?),
         }
     }
 }

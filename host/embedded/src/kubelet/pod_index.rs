@@ -5,26 +5,24 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use tokio::sync::watch;
-
-use super::status::PodRecord;
 
 /// Pods by namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct PodIndex(Mutex<HashMap<(String, String), IndexedPod>>);
 
-/// A pod's uid and state.
+/// A pod's uid and its status as it is now.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexedPod {
     pub(crate) uid: String,
-    pub(crate) record: watch::Receiver<PodRecord>,
+    pub(crate) status: watch::Receiver<PodStatus>,
 }
 
 impl PodIndex {
-    pub(crate) fn add(&self, pod: &Pod, record: watch::Receiver<PodRecord>) {
+    pub(crate) fn add(&self, pod: &Pod, status: watch::Receiver<PodStatus>) {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
-        self.pods().insert(key(pod), IndexedPod { uid, record });
+        self.pods().insert(key(pod), IndexedPod { uid, status });
     }
 
     /// Forgets this very pod, not a later one of the same name.

@@ -109,33 +109,3 @@ fn fold_string_data(resource: &Resource, object: &mut Document) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::prepare_create;
-    use crate::apiserver::resource::built_in;
-    use serde_json::json;
-
-    #[test]
-    fn strings_of_a_secret_become_data() {
-        let secret = json!({"metadata": {"name": "s"}, "data": {"a": "YQ=="}, "stringData": {"b": "b"}});
-        let mut secret = secret.as_object().unwrap().clone();
-        prepare_create(&built_in("", "secrets").unwrap(), &mut secret);
-        assert_eq!(secret["data"], json!({"a": "YQ==", "b": "Yg=="}));
-        assert_eq!(secret["type"], "Opaque");
-        assert!(!secret.contains_key("stringData"));
-    }
-
-    #[test]
-    fn creators_do_not_say_what_only_the_server_knows() {
-        let pod = json!({
-            "metadata": {"name": "p", "uid": "mine", "generation": 7, "resourceVersion": ""},
-            "spec": {"containers": [{"name": "c", "image": "i"}]}, "status": {"phase": "Running"},
-        });
-        let mut pod = pod.as_object().unwrap().clone();
-        prepare_create(&built_in("", "pods").unwrap(), &mut pod);
-        assert_eq!(pod["status"]["phase"], "Pending");
-        assert_eq!(pod["metadata"]["generation"], 1);
-        assert_ne!(pod["metadata"]["uid"], "mine");
-    }
-}

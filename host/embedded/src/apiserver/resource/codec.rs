@@ -93,39 +93,3 @@ fn keep_given(given: Value, typed: Value, path: &str, unknown: &mut Vec<String>)
         (_, typed) => typed,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Codec;
-    use k8s_openapi::api::core::v1::Pod;
-    use serde_json::{Value, json};
-
-    fn decode(value: Value) -> (Value, Vec<String>) {
-        let Value::Object(document) = value else { panic!("object") };
-        let decoded = Codec::typed::<Pod>().decode(document).unwrap();
-        (Value::Object(decoded.document), decoded.unknown)
-    }
-
-    #[test]
-    fn nothing_is_invented_and_unknown_fields_are_told() {
-        let (document, unknown) = decode(json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"x": "y"}, "creationTimestamp": null},
-            "spec": {"nodeName": "n", "nope": 1, "containers": [{"image": "i", "resources": {"limits": {"cpu": 2}}, "bad": {}}]},
-        }));
-        assert_eq!(
-            document["spec"],
-            json!({"nodeName": "n", "containers": [{"image": "i", "resources": {"limits": {"cpu": "2"}}}]})
-        );
-        assert_eq!(document["metadata"], json!({"name": "a", "labels": {"x": "y"}}));
-        assert_eq!(unknown, ["spec.containers[0].bad", "spec.nope"]);
-        let (partial, _) = decode(json!({"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "n"}}));
-        assert_eq!(partial["spec"], json!({"nodeName": "n"}), "no empty list of containers");
-    }
-
-    #[test]
-    fn a_field_of_the_wrong_type_is_refused() {
-        let document = json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": "none"}});
-        let error = Codec::typed::<Pod>().decode(document.as_object().unwrap().clone()).unwrap_err();
-        assert!(error.to_string().contains("invalid type"), "{error}");
-    }
-}

@@ -1,6 +1,7 @@
 //! The objects of one kind and the window of their latest changes.
 
 use super::{Key, Object};
+use crate::apiserver::failure::Failure;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -44,6 +45,15 @@ pub(in crate::apiserver) enum Outdated {
     Compacted { asked: u64, oldest: u64 },
     /// Not reached yet.
     Future { asked: u64, current: u64 },
+}
+
+impl From<Outdated> for Failure {
+    fn from(outdated: Outdated) -> Self {
+        match outdated {
+            Outdated::Compacted { asked, oldest } => Self::expired(asked, oldest),
+            Outdated::Future { asked, current } => Self::too_large_revision(asked, current),
+        }
+    }
 }
 
 /// The objects of one kind.

@@ -9,11 +9,11 @@ pub(super) mod disk;
 mod object;
 mod transaction;
 
-pub(super) use collection::{Change, ChangeKind, Listing, Outdated};
+pub(super) use collection::{Change, ChangeKind};
 pub(super) use object::{Key, Object};
 pub(super) use transaction::Transaction;
 
-use collection::Collection;
+use collection::{Collection, Listing, Outdated};
 use disk::{Disk, Durable};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};

@@ -58,11 +58,7 @@ pub(in crate::apiserver) async fn delete_collection(call: &Call) -> Result<Respo
     if call.resource.is_core("namespaces") || (call.resource.namespaced && call.namespace.is_none()) {
         return Err(Failure::method_not_allowed());
     }
-    let listing = call
-        .server
-        .store
-        .list(&call.resource.collection, call.namespace.as_deref(), None, None)
-        .map_err(|_| Failure::internal("the present cannot be listed"))?;
+    let listing = call.server.store.list(&call.resource.collection, call.namespace.as_deref(), None, None)?;
     let mut deleted: Vec<Arc<Object>> = Vec::new();
     for object in listing.objects.iter().filter(|object| selector.matches(object.document())) {
         match delete_object(call, &object.key(), &options).await {

@@ -6,7 +6,7 @@ use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata;
 use crate::apiserver::present::{self, Body};
 use crate::apiserver::selector::Selector;
-use crate::apiserver::store::{Change, ChangeKind, Object, Outdated};
+use crate::apiserver::store::{Change, ChangeKind, Object};
 use crate::apiserver::table::{self, Columns, Include};
 use crate::apiserver::{Server, resource::Resource};
 use bytes::{Bytes, BytesMut};
@@ -134,15 +134,13 @@ impl Watch {
         };
         let rows = [table::row(columns, object, *include)];
         let stated = first.then_some(columns);
-        let table = table::table(stated, &rows, &object.revision().to_string(), None, None);
+        let table = table::table(stated, &rows, &json!({"resourceVersion": object.revision().to_string()}));
         present::event(kind, table.to_string().as_bytes())
     }
 
     fn check_start(&self) -> Result<(), Failure> {
-        match self.server.store.changes(&self.resource.collection, self.cursor) {
-            Ok(_) => Ok(()),
-            Err(outdated) => Err(too_old(outdated)),
-        }
+        self.server.store.changes(&self.resource.collection, self.cursor)?;
+        Ok(())
     }
 
     /// Tells all objects there are now as added.
@@ -224,7 +222,7 @@ impl Watch {
                 self.cursor = self.cursor.max(revision);
             }
             Err(outdated) => {
-                let status = too_old(outdated).to_status().to_string();
+                let status = Failure::from(outdated).to_status().to_string();
                 self.ready.push_back(present::event("ERROR", status.as_bytes()));
                 self.ended = true;
             }
@@ -245,15 +243,8 @@ impl Watch {
         let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
         if self.accept == Accept::Table {
             let row = json!({"cells": [], "object": object});
-            object = table::table(None, &[row], &self.cursor.to_string(), None, None);
+            object = table::table(None, &[row], &json!({"resourceVersion": self.cursor.to_string()}));
         }
         present::event("BOOKMARK", object.to_string().as_bytes())
-    }
-}
-
-fn too_old(outdated: Outdated) -> Failure {
-    match outdated {
-        Outdated::Compacted { asked, oldest } => Failure::expired(asked, oldest),
-        Outdated::Future { asked, current } => Failure::too_large_revision(asked, current),
     }
 }

@@ -7,9 +7,9 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{Observed, Worker, end::is_deleting};
+use super::{Observed, Worker, is_deleting};
 use crate::kubelet::{
-    event::{EventDraft, Reporter},
+    event::EventDraft,
     failure::{is_conflict, is_gone},
     status::unscheduled,
 };
@@ -26,7 +26,7 @@ pub(super) enum Scheduled {
 }
 
 impl Worker {
-    /// Until the pod has this node.
+    /// Waits until the pod has this node.
     pub(super) async fn schedule(&mut self) -> Scheduled {
         let mut written = None;
         loop {
@@ -41,14 +41,6 @@ impl Worker {
             }
             if is_deleting(&pod) {
                 return Scheduled::DeletedBefore;
-            }
-            if pod
-                .spec
-                .as_ref()
-                .is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()))
-            {
-                self.next_observed().await;
-                continue;
             }
             let mut claims = self.node.claims.subscribe();
             let reason = tokio::select! {
@@ -67,10 +59,7 @@ impl Worker {
                     }
                 }
                 Some(reason) => {
-                    let message = format!(
-                        "0/1 nodes are available: {reason}. preemption: 0/1 nodes are available: 1 Preemption is not \
-                         helpful for scheduling."
-                    );
+                    let message = format!("0/1 nodes are available: {reason}.");
                     self.refuse(&message, &mut written).await;
                     tokio::select! {
                         () = self.next_observed() => {}
@@ -121,13 +110,13 @@ impl Worker {
             Ok(_) => {
                 let (namespace, name, node) = (self.namespace(), self.name(), &self.node.name);
                 let message = format!("Successfully assigned {namespace}/{name} to {node}");
-                self.journal.write(EventDraft::normal("Scheduled", message).by(Reporter::Scheduler));
+                self.report(EventDraft::normal("Scheduled", message).by_scheduler());
                 Some(Scheduled::Here)
             }
             Err(error) if is_gone(&error) => Some(Scheduled::Gone),
             Err(error) => {
                 if !is_conflict(&error) {
-                    tracing::warn!(pod = self.name(), namespace = self.namespace(), %error, "a pod was not bound");
+                    tracing::warn!(pod = self.name(), %error, "a pod was not bound");
                 }
                 tokio::select! {
                     () = self.next_observed() => {}
@@ -138,9 +127,9 @@ impl Worker {
         }
     }
 
-    /// Says why no node fits, as event each time and in the status once.
+    /// Writes why no node fits: an event each time, and the status once.
     async fn refuse(&self, message: &str, written: &mut Option<String>) {
-        self.journal.write(EventDraft::warning("FailedScheduling", message).by(Reporter::Scheduler));
+        self.report(EventDraft::warning("FailedScheduling", message).by_scheduler());
         if written.as_deref() == Some(message) {
             return;
         }

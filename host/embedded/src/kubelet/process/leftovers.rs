@@ -19,13 +19,13 @@ pub(crate) enum Adopted {
     Running {
         run: ProcessRun,
         since: Timestamp,
-        restarts: u32,
+        restarts: i32,
     },
     Exited {
         code: i32,
         started_at: Timestamp,
         finished_at: Timestamp,
-        restarts: u32,
+        restarts: i32,
     },
     /// Was never started here.
     Unknown,
@@ -40,7 +40,8 @@ pub(crate) fn adopt(directory: &ContainerDirectory, mark: &str, now: Timestamp) 
         kill_marked(mark);
         return Adopted::Unknown;
     };
-    let (since, restarts) = (record.started_at, record.restarts);
+    let since = record.started_at;
+    let restarts = i32::try_from(record.restarts).unwrap_or_default();
     let running = record.alive().and_then(|leader| ProcessRun::adopted(leader, &record, directory.clone()));
     if let Some(run) = running {
         return Adopted::Running { run, since, restarts };

@@ -10,7 +10,7 @@ use super::{
     group::{kill_marked, signal_group},
     record::ProcessRecord,
 };
-use crate::kubelet::runtime::Exit;
+use crate::kubelet::exit::Exit;
 
 /// The exit code of a process whose end nobody has seen.
 const UNKNOWN: i32 = 255;
