@@ -4,13 +4,12 @@
 //! Kubernetes has controllers that get there in time; here it happens inside the transaction that deletes, and as far
 //! as finalizers and grace periods let it. Each later removal takes it further.
 
-use super::Server;
-use super::admission;
 use super::deletion::DeleteOptions;
 use super::failure::Failure;
 use super::metadata::{self, Document};
 use super::resource::{Resource, collection_of};
 use super::store::{CollectionName, Key, Object, Transaction};
+use super::{Server, admission};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

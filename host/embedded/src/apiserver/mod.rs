@@ -7,8 +7,6 @@
 //! versions of custom kinds, owners of fields, protobuf, `exec`, `attach` and `port-forward`. It has no controllers but
 //! those that it cannot be itself without: garbage collection by owner references, and the end of namespaces.
 
-mod accept;
-mod access;
 mod admission;
 mod call;
 mod cascade;
@@ -22,7 +20,6 @@ mod logs;
 mod metadata;
 mod patch;
 mod present;
-mod query;
 mod resource;
 mod route;
 mod selector;
@@ -32,8 +29,8 @@ mod strategic;
 mod table;
 mod verbs;
 
-pub use access::Access;
 pub use certificate::{Certificate, CertificateError, kubeconfig};
+pub use listen::Access;
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
 pub use present::Body;
 

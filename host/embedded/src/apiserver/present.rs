@@ -1,7 +1,6 @@
 //! Objects and lists as clients want them.
 
-use super::accept::Accept;
-use super::call::Call;
+use super::call::{Accept, Call};
 use super::failure::Failure;
 use super::metadata::Document;
 use super::resource::Resource;

@@ -2,9 +2,9 @@
 //!
 //! `kube::core::Selector` matches labels too, but cannot be read from a query.
 
+use super::call::Query;
 use super::failure::Failure;
 use super::metadata::{self, Document, at};
-use super::query::Query;
 use super::resource::Resource;
 use serde_json::Value;
 

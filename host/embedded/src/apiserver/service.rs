@@ -1,13 +1,11 @@
 //! From an HTTP request to its answer.
 
-use super::accept::Accept;
-use super::call::Call;
+use super::call::{Accept, Call, Query};
 use super::failure::Failure;
-use super::present::Body;
-use super::query::Query;
-use super::route::{Route, Target};
-use super::verbs::Part;
-use super::{ApiServer, discovery, input, present, verbs};
+use super::present::{self, Body};
+use super::route::Target;
+use super::verbs::{self, Part};
+use super::{ApiServer, discovery, input};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -65,9 +63,8 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
-        let target = match Route::parse(head.uri.path()) {
-            Route::Objects(target) => target,
-            route => return discovery::answer(self, &route, &head.method),
+        let Some(target) = Target::parse(head.uri.path()) else {
+            return discovery::answer(self, head.uri.path(), &head.method);
         };
         let call = Call {
             resource: self

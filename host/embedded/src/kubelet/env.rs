@@ -1,12 +1,12 @@
 //! The environment of a container: `env`, `envFrom`, `valueFrom` and `$(VAR)`.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
-use k8s_openapi::{
-    ByteString,
-    api::core::v1::{ConfigMap, Container, EnvFromSource, EnvVarSource, Pod, Secret},
-};
-use kube::{Api, Client, api::ListParams};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvFromSource, EnvVarSource, Pod, Secret};
+use kube::api::ListParams;
+use kube::{Api, Client};
 use thiserror::Error;
 
 use super::status::spec;
@@ -207,39 +207,7 @@ pub(crate) fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn references_are_resolved_or_named() {
-        let map = json!({"metadata": {"name": "map"}, "data": {"A": "a"}});
-        let secret = json!({"metadata": {"name": "hidden"}, "data": {"TOKEN": "c2VjcmV0", "BINARY": "/w=="}});
-        let map = serde_json::from_value(map).unwrap();
-        let references = References::of(vec![map], vec![serde_json::from_value(secret).unwrap()]);
-        let key = |name: &str, key: &str, optional: bool| {
-            let source = json!({"secretKeyRef": {"name": name, "key": key, "optional": optional}});
-            match serde_json::from_value(source).unwrap() {
-                EnvVarSource { secret_key_ref: Some(secret), .. } => {
-                    let entries = references.entries(Kind::Secret, &secret.name, secret.optional);
-                    entries.map(|entries| entries.and_then(|entries| entries.get(&secret.key)).is_some())
-                }
-                _ => unreachable!("a secretKeyRef"),
-            }
-        };
-        assert_eq!(key("hidden", "TOKEN", false), Ok(true));
-        assert_eq!(key("none", "TOKEN", true), Ok(false));
-        assert_eq!(key("none", "TOKEN", false).unwrap_err().to_string(), "secret \"none\" not found");
-        let all = json!({"prefix": "P_", "configMapRef": {"name": "map"}});
-        let all = from_all(&serde_json::from_value(all).unwrap(), &references);
-        assert_eq!(all, Ok(vec![("P_A".to_owned(), "a".to_owned())]));
-        assert!(
-            from_all(&serde_json::from_value(json!({"secretRef": {"name": "hidden"}})).unwrap(), &references)
-                .unwrap_err()
-                .to_string()
-                .contains("invalid UTF-8 in key BINARY")
-        );
-    }
+    use super::expand;
 
     #[test]
     fn references_in_texts_are_expanded_as_in_kubernetes() {

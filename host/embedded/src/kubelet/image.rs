@@ -1,6 +1,8 @@
 //! Images as local commands.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container;
 
@@ -140,19 +142,6 @@ mod tests {
         ] {
             assert_eq!(glob(pattern, image), expect, "{pattern} {image}");
         }
-    }
-
-    #[test]
-    fn the_first_match_wins() {
-        let mapping = |pattern: &str, command: &str| ImageCommand {
-            pattern: pattern.to_owned(),
-            command: vec![command.to_owned()],
-            ..ImageCommand::default()
-        };
-        let mappings = [mapping("lab:special", "special"), mapping("lab:*", "lab")];
-        assert_eq!(find(&mappings, "lab:special").unwrap().command, ["special"]);
-        assert_eq!(find(&mappings, "lab:2").unwrap().command, ["lab"]);
-        assert!(find(&mappings, "other").is_none());
     }
 
     #[test]

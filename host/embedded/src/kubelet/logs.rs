@@ -1,16 +1,16 @@
 //! `kubectl logs` of this node's pods.
 
-use std::{io, sync::Arc};
+use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 
-use super::{
-    node::{Node, NodeRuntime},
-    pod_index::PodIndex,
-    process::{Ended, LogPart, open_log},
-    status,
-};
+use super::node::{Node, NodeRuntime};
+use super::pod_index::PodIndex;
+use super::process::{Ended, LogPart, open_log};
+use super::status;
 use crate::apiserver::{LogError, LogRequest, LogStream, PodLogs};
 
 /// The logs of a [`Kubelet`](super::Kubelet)'s pods. Lines have no times, so there is neither `sinceSeconds`

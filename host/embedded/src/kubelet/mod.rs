@@ -31,7 +31,9 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::{io, sync::Arc, time::Duration};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use thiserror::Error;
@@ -83,7 +85,6 @@ impl Kubelet {
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::join!(
             node::keep_registered(self.node.clone(), shutdown.clone()),
-            claims::provision(self.node.client.clone(), self.node.claims.clone(), shutdown.clone()),
             watch::watch_pods(self.node.clone(), self.known.clone(), shutdown.clone()),
             cut_logs(self.node.clone(), shutdown),
         );

@@ -2,10 +2,8 @@
 //!
 //! There is no mount namespace: a volume is a directory of the machine, and the environment of a process says where.
 
-use std::{
-    collections::BTreeMap,
-    path::{Component, Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Container;
 

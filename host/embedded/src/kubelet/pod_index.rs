@@ -1,9 +1,7 @@
 //! The pods of this node by name, for requests for their logs.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use tokio::sync::watch;

@@ -1,17 +1,14 @@
 //! Readiness probes: what they ask, and what their answers add up to.
 
-use std::{
-    io::ErrorKind,
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
-use k8s_openapi::{api::core::v1::Container, apimachinery::pkg::util::intstr::IntOrString};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::TcpStream,
-    time::timeout,
-};
+use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// An HTTP probe with the defaults of the API.
 #[derive(Debug, Clone, PartialEq)]

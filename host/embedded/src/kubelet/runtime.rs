@@ -1,19 +1,18 @@
 //! What runs the containers of a pod: local processes, or nothing at all.
 
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
-use super::{
-    env::PodContext,
-    exit::Exit,
-    image::ImageState,
-    node::{Node, NodeRuntime},
-    process::{Launch, PodProcess, ProcessRun},
-    simulated::{SimulatedPod, SimulatedRun},
-    status::running_since,
-};
+use super::env::PodContext;
+use super::exit::Exit;
+use super::image::ImageState;
+use super::node::{Node, NodeRuntime};
+use super::process::{Launch, PodProcess, ProcessRun};
+use super::simulated::{SimulatedPod, SimulatedRun};
+use super::status::running_since;
 
 /// A container that runs.
 #[derive(Debug)]

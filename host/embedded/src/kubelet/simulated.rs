@@ -1,11 +1,9 @@
 //! The simulated runtime: nothing runs, but everything looks as if it did. The annotations of a pod say how long its
 //! stages take, and what goes wrong.
 
-use std::{
-    net::IpAddr,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Container, Pod};
@@ -13,7 +11,11 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{SimulatedOptions, exit::Exit, image::ImageState, probe::first_port, status::spec};
+use super::SimulatedOptions;
+use super::exit::Exit;
+use super::image::ImageState;
+use super::probe::first_port;
+use super::status::spec;
 
 const PREFIX: &str = "simulated.kubelet/";
 

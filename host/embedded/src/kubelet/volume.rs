@@ -1,11 +1,9 @@
 //! What a volume becomes on disk.
 
-use std::{
-    fs::{self, OpenOptions, Permissions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::{Component, Path, PathBuf},
-};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{KeyToPath, Volume};
 use thiserror::Error;

@@ -1,24 +1,23 @@
 //! One watch for all pods: it starts a task for each of ours and tells it what is seen.
 
-use std::{collections::HashMap, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    runtime::{WatchStreamExt, watcher},
-};
-use tokio::{sync::watch, task::JoinSet};
+use kube::Api;
+use kube::runtime::{WatchStreamExt, watcher};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    OnShutdown,
-    node::{HOST_IP, Node, NodeRuntime},
-    pod::{Observed, live},
-    pod_index::PodIndex,
-    process::kill_pod,
-    status, volume,
-};
+use super::node::{HOST_IP, Node, NodeRuntime};
+use super::pod::{Observed, live};
+use super::pod_index::PodIndex;
+use super::process::kill_pod;
+use super::{OnShutdown, status, volume};
 
 /// How long pods may take to end when the kubelet does: their grace, and the requests after it.
 const SHUTDOWN: Duration = Duration::from_secs(15);

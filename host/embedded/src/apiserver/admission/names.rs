@@ -9,7 +9,7 @@ const SUFFIX: usize = 5;
 const PREFIX: usize = 63 - SUFFIX;
 
 /// A name with a random end.
-pub(in crate::apiserver) fn generated_name(prefix: &str) -> String {
+pub(crate) fn generated_name(prefix: &str) -> String {
     let random = Uuid::new_v4();
     let suffix = random.as_bytes().iter().take(SUFFIX);
     let suffix = suffix.map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));

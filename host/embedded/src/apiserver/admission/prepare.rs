@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Gives a new object its identity, the state it begins in, and defaults.
-pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Document) {
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     let metadata = metadata_mut(object);
     for field in
         ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"]
@@ -40,7 +40,7 @@ pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Doc
 }
 
 /// Keeps in an object what only the server may change, and sets defaults.
-pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
+pub(crate) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
     if resource.is_core("namespaces") {
         new.insert("spec".to_owned(), old.get("spec").cloned().unwrap_or_else(|| json!({})));
         name_label(new);

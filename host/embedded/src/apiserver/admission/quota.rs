@@ -35,7 +35,7 @@ pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State)
 }
 
 /// Writes into the quotas of a namespace how much is used.
-pub(in crate::apiserver) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
+pub(crate) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
     let state = transaction.state();
     let mut changed = Vec::new();
     for quota in state.in_namespace("resourcequotas", namespace) {

@@ -15,18 +15,14 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const DATA_LIMIT: usize = 1024 * 1024;
 
 /// 422 when a new object breaks a rule of its kind, 400 when a value of it cannot be read.
-pub(in crate::apiserver) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
+pub(crate) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, object, &mut findings);
     findings.refuse(resource, object)
 }
 
 /// 422 when a change breaks a rule of the kind.
-pub(in crate::apiserver) fn validate_update(
-    resource: &Resource,
-    new: &Document,
-    old: &Document,
-) -> Result<(), Failure> {
+pub(crate) fn validate_update(resource: &Resource, new: &Document, old: &Document) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, new, &mut findings);
     let before: Vec<_> = metadata::finalizers(old).collect();

@@ -1,6 +1,7 @@
 //! The kinds of Kubernetes that are served.
 
-use super::{Resource, codec::Codec};
+use super::Resource;
+use super::codec::Codec;
 use crate::apiserver::failure::qualified;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Event, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota, Secret,
@@ -36,7 +37,7 @@ pub(super) fn all() -> Vec<Resource> {
 
 /// One of them.
 #[cfg(test)]
-pub(in crate::apiserver) fn built_in(group: &str, plural: &str) -> Option<std::sync::Arc<Resource>> {
+pub(crate) fn built_in(group: &str, plural: &str) -> Option<std::sync::Arc<Resource>> {
     all().into_iter().find(|r| r.group == group && r.plural == plural).map(std::sync::Arc::new)
 }
 

@@ -16,19 +16,6 @@ pub(super) enum Codec {
     Custom(CustomSchema),
 }
 
-/// An object in its kind's form.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::apiserver) struct Decoded {
-    pub(in crate::apiserver) document: Document,
-    /// Fields that the kind does not have; they are dropped.
-    pub(in crate::apiserver) unknown: Vec<String>,
-}
-
-/// A field of the wrong type.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(in crate::apiserver) struct Rejected(String);
-
 impl Codec {
     /// A kind with a type of its own.
     pub(super) fn typed<T: DeserializeOwned + Serialize>() -> Self {
@@ -38,20 +25,21 @@ impl Codec {
         })
     }
 
-    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
+    /// The object in its kind's form, and the fields that the kind does not have: they are dropped. The error names a
+    /// field of the wrong type.
+    pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
         let mut unknown = Vec::new();
         match self {
             Self::Typed(decode) => {
-                let typed = decode(&document).map_err(|error| Rejected(error.to_string()))?;
-                let given = Value::Object(document);
-                match keep_given(given, typed, "", &mut unknown) {
-                    Value::Object(document) => Ok(Decoded { document, unknown }),
-                    _ => Err(Rejected("an object is needed".to_owned())),
+                let typed = decode(&document).map_err(|error| error.to_string())?;
+                match keep_given(Value::Object(document), typed, "", &mut unknown) {
+                    Value::Object(document) => Ok((document, unknown)),
+                    _ => Err("an object is needed".to_owned()),
                 }
             }
             Self::Custom(schema) => {
-                let document = schema.prune(document, &mut unknown).map_err(Rejected)?;
-                Ok(Decoded { document, unknown })
+                let document = schema.prune(document, &mut unknown)?;
+                Ok((document, unknown))
             }
         }
     }

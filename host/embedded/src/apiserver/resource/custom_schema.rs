@@ -1,11 +1,9 @@
 //! The schema of a custom kind: what it knows of an object, and what it demands.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
 use crate::apiserver::failure::{Cause, invalid, required, unsupported};
 use crate::apiserver::metadata::Document;
+use serde_json::Value;
+use std::sync::Arc;
 
 /// The `openAPIV3Schema` of a custom kind.
 #[derive(Clone, Debug)]

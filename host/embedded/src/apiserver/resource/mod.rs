@@ -8,7 +8,6 @@ mod registry;
 
 #[cfg(test)]
 pub(super) use built_in::built_in;
-pub(super) use codec::{Decoded, Rejected};
 pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
 
@@ -73,7 +72,7 @@ impl Resource {
     }
 
     /// Checks the types of an object's fields and brings it into the kind's form.
-    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
+    pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
         self.codec.decode(document)
     }
 

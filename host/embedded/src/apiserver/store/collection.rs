@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::apiserver) enum ChangeKind {
+pub(crate) enum ChangeKind {
     Added,
     Modified,
     Deleted,
@@ -17,30 +17,30 @@ pub(in crate::apiserver) enum ChangeKind {
 
 /// One change. A deletion carries the object's last state under the revision of the deletion.
 #[derive(Debug)]
-pub(in crate::apiserver) struct Change {
-    pub(in crate::apiserver) kind: ChangeKind,
-    pub(in crate::apiserver) object: Arc<Object>,
+pub(crate) struct Change {
+    pub(crate) kind: ChangeKind,
+    pub(crate) object: Arc<Object>,
     /// The object before, for watchers whose selector it matched only then.
-    pub(in crate::apiserver) previous: Option<Arc<Object>>,
+    pub(crate) previous: Option<Arc<Object>>,
 }
 
 impl Change {
     /// The revision that made the change.
-    pub(in crate::apiserver) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.object.revision()
     }
 }
 
 /// Objects at one revision.
 #[derive(Debug)]
-pub(in crate::apiserver) struct Listing {
-    pub(in crate::apiserver) revision: u64,
-    pub(in crate::apiserver) objects: Vec<Arc<Object>>,
+pub(crate) struct Listing {
+    pub(crate) revision: u64,
+    pub(crate) objects: Vec<Arc<Object>>,
 }
 
 /// A revision that cannot be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::apiserver) enum Outdated {
+pub(crate) enum Outdated {
     /// Older than the window of changes.
     Compacted { asked: u64, oldest: u64 },
     /// Not reached yet.

@@ -27,7 +27,7 @@ const GAP: u64 = 100_000;
 
 /// Why the state cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::apiserver) enum DiskError {
+pub(crate) enum DiskError {
     #[error(transparent)]
     Database(Box<redb::Error>),
     #[error("entry {key:?} is not an object")]
@@ -43,7 +43,7 @@ impl<E: Into<redb::Error>> From<E> for DiskError {
 }
 
 /// What was on disk.
-pub(in crate::apiserver) struct Found {
+pub(crate) struct Found {
     /// The revision to go on from.
     pub(super) revision: u64,
     pub(super) objects: Vec<(CollectionName, Object)>,
@@ -56,14 +56,14 @@ struct Batch {
 }
 
 /// The writer thread. Dropping it waits until everything queued is on disk.
-pub(in crate::apiserver) struct Disk {
+pub(crate) struct Disk {
     queue: Option<mpsc::Sender<Batch>>,
     writer: Option<thread::JoinHandle<()>>,
 }
 
 impl Disk {
     /// Opens or creates the file.
-    pub(in crate::apiserver) fn open(path: &Path) -> Result<(Self, Found), DiskError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Found), DiskError> {
         let database = Database::create(path)?;
         let found = load(&database)?;
         let (queue, batches) = mpsc::channel();
@@ -96,7 +96,7 @@ impl Drop for Disk {
 
 /// The moment from which a change survives a crash.
 #[must_use = "an answer has to wait until the change is on disk"]
-pub(in crate::apiserver) struct Durable(Option<oneshot::Receiver<()>>);
+pub(crate) struct Durable(Option<oneshot::Receiver<()>>);
 
 impl Durable {
     /// Nothing to wait for.
@@ -105,7 +105,7 @@ impl Durable {
     }
 
     /// Waits for it.
-    pub(in crate::apiserver) async fn reached(self) -> Result<(), Failure> {
+    pub(crate) async fn reached(self) -> Result<(), Failure> {
         match self.0 {
             None => Ok(()),
             Some(written) => written

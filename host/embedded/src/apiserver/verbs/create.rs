@@ -1,14 +1,13 @@
 //! `POST`: a new object.
 
-use crate::apiserver::admission;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
 use crate::apiserver::deletion::DeleteOptions;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document};
-use crate::apiserver::present::Body;
+use crate::apiserver::present::{self, Body};
 use crate::apiserver::store::{Key, Object, Transaction};
-use crate::apiserver::{input, present};
+use crate::apiserver::{admission, input};
 use http::{Response, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
@@ -16,17 +15,14 @@ use std::sync::Arc;
 /// How often another name is tried for `generateName`, as Kubernetes does.
 const NAME_ATTEMPTS: usize = 8;
 
-pub(in crate::apiserver) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
     let document = input::accept(call, input::parse_object(&call.body)?, None)?;
     let object = create_object(call, document).await?;
     Ok(present::object(call, StatusCode::CREATED, &object))
 }
 
 /// Creates the object, under a generated name when it only has a prefix.
-pub(in crate::apiserver) async fn create_object(
-    call: &Call,
-    document: Document,
-) -> Result<Arc<Object>, Failure> {
+pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc<Object>, Failure> {
     if !metadata::text(&document, "resourceVersion").is_empty() {
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
     }

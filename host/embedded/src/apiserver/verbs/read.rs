@@ -9,13 +9,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{Response, StatusCode};
 
-pub(in crate::apiserver) fn get(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) fn get(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
     let object = call.server.store.get(&call.resource.collection, &call.key(name));
     let object = object.ok_or_else(|| call.resource.not_found(name))?;
     Ok(present::object(call, StatusCode::OK, &object))
 }
 
-pub(in crate::apiserver) fn list(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) fn list(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
     let limit = call.query.value::<usize>("limit")?.filter(|limit| *limit > 0);
     let token = call.query.text("continue").map(Token::decode).transpose()?;

@@ -1,14 +1,13 @@
 //! `GET ?watch`: changes as they happen.
 
-use crate::apiserver::accept::Accept;
-use crate::apiserver::call::Call;
+use crate::apiserver::call::{Accept, Call};
 use crate::apiserver::failure::Failure;
-use crate::apiserver::metadata;
 use crate::apiserver::present::{self, Body};
+use crate::apiserver::resource::Resource;
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Change, ChangeKind, Object};
 use crate::apiserver::table::{self, Columns, Include};
-use crate::apiserver::{Server, resource::Resource};
+use crate::apiserver::{Server, metadata};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use http::Response;
@@ -26,13 +25,13 @@ const LONGEST: Duration = Duration::from_mins(45);
 /// How often clients that want bookmarks get to know that they are up to date.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
-pub(in crate::apiserver) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
     start(call, selector, None)
 }
 
 /// Watches a single object by its path.
-pub(in crate::apiserver) async fn watch_one(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn watch_one(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
     start(call, Selector::default(), Some(name.to_owned()))
 }
 

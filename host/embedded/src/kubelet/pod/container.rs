@@ -1,18 +1,19 @@
 //! One container: it is started, watched until it ends, and started again.
 
-use std::{convert::Infallible, net::SocketAddr, time::Duration};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
 
-use super::{Worker, stop::Stop};
-use crate::kubelet::{
-    event::EventDraft,
-    exit::Exit,
-    probe::{self, Probe},
-    restart::{Backoff, RestartPolicy},
-    runtime::Run,
-    status::{self, end_of, running_since},
-};
+use super::Worker;
+use super::stop::Stop;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::exit::Exit;
+use crate::kubelet::probe::{self, Probe};
+use crate::kubelet::restart::{Backoff, RestartPolicy};
+use crate::kubelet::runtime::Run;
+use crate::kubelet::status::{self, end_of, running_since};
 
 /// How often a port is tried that stands for a readiness probe. A connection on loopback costs little.
 const PORT_PERIOD: Duration = Duration::from_millis(200);

@@ -5,7 +5,9 @@ use std::time::Duration;
 use kube::api::{DeleteParams, Preconditions};
 
 use super::{Worker, is_deleting};
-use crate::kubelet::{failure::is_gone, node::Node, runtime::any_runs};
+use crate::kubelet::failure::is_gone;
+use crate::kubelet::node::Node;
+use crate::kubelet::runtime::any_runs;
 
 /// What a process gets at most to end when the kubelet does.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);

@@ -1,22 +1,24 @@
 //! From the moment when a pod is seen first to its removal.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::PodStatus;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Observed, Worker, end::Interruption, publish::publish, schedule::Scheduled, state::PodState, stop::Stop,
-};
-use crate::kubelet::{
-    OnShutdown,
-    event::{EventDraft, reference, write_events},
-    node::Node,
-    runtime::{PodRuntime, Run},
-    status,
-};
+use super::end::Interruption;
+use super::publish::publish;
+use super::schedule::Scheduled;
+use super::state::PodState;
+use super::stop::Stop;
+use super::{Observed, Worker};
+use crate::kubelet::event::{EventDraft, reference, write_events};
+use crate::kubelet::node::Node;
+use crate::kubelet::runtime::{PodRuntime, Run};
+use crate::kubelet::{OnShutdown, status};
 
 /// Takes one pod through its life. `known` is where others see its status.
 pub(crate) async fn live(

@@ -3,18 +3,14 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::Observed;
-use crate::kubelet::{
-    failure::{is_gone, is_refused},
-    node::Node,
-};
+use crate::kubelet::failure::{is_gone, is_refused};
+use crate::kubelet::node::Node;
 
 /// Writes each status until the sender is dropped, and then the last one.
 pub(super) async fn publish(

@@ -1,18 +1,15 @@
 //! The scheduler's part: the pod is bound to this node, or its status says why not.
 
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
-use kube::{
-    api::{ObjectMeta, Patch, PatchParams, PostParams},
-    core::Status,
-};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::Status;
 use serde_json::json;
 
 use super::{Observed, Worker, is_deleting};
-use crate::kubelet::{
-    event::EventDraft,
-    failure::{is_conflict, is_gone},
-    status::unscheduled,
-};
+use crate::kubelet::claims;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::failure::{is_conflict, is_gone};
+use crate::kubelet::status::unscheduled;
 
 /// How scheduling went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +39,6 @@ impl Worker {
             if is_deleting(&pod) {
                 return Scheduled::DeletedBefore;
             }
-            let mut claims = self.node.claims.subscribe();
             let reason = tokio::select! {
                 reason = self.reason_against() => reason,
                 () = self.next_observed() => continue,
@@ -63,7 +59,6 @@ impl Worker {
                     self.refuse(&message, &mut written).await;
                     tokio::select! {
                         () = self.next_observed() => {}
-                        Ok(()) = claims.changed() => {}
                         () = tokio::time::sleep(self.node.retry) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
                     }
@@ -80,10 +75,11 @@ impl Worker {
         }
         let volumes = self.spec().volumes.iter().flatten();
         for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
-            let missing =
-                self.node.claims.missing(&self.node.client, self.namespace(), &claim.claim_name).await;
-            if missing.is_some() {
-                return missing;
+            let name = &claim.claim_name;
+            match claims::bind(&self.node.client, self.namespace(), name).await {
+                Ok(true) => {}
+                Ok(false) => return Some(format!("persistentvolumeclaim {name:?} not found")),
+                Err(error) => return Some(format!("persistentvolumeclaim {name:?} not bound: {error}")),
             }
         }
         None

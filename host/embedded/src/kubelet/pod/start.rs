@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container;
 
-use super::{Worker, stop::Stop};
-use crate::kubelet::{
-    event::EventDraft,
-    exit::Exit,
-    image::ImageState,
-    process::Launch,
-    restart::{Backoff, BackoffOptions},
-    runtime::Run,
-    status,
-};
+use super::Worker;
+use super::stop::Stop;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::exit::Exit;
+use crate::kubelet::image::ImageState;
+use crate::kubelet::process::Launch;
+use crate::kubelet::restart::{Backoff, BackoffOptions};
+use crate::kubelet::runtime::Run;
+use crate::kubelet::status;
 
 /// How long `ErrImagePull` is shown before it becomes `ImagePullBackOff`.
 const ERROR_SHOWN: Duration = Duration::from_secs(2);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use tokio::sync::watch;
 
-use crate::kubelet::{clock::Clock, status};
+use crate::kubelet::clock::Clock;
+use crate::kubelet::status;
 
 /// A pod's status and its watchers.
 pub(super) struct PodState {

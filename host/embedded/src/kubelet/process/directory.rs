@@ -7,12 +7,10 @@
 //! claims/<namespace>/<claim>/           persistent volume claims; never deleted
 //! ```
 
-use std::{
-    fs::{self, DirBuilder, Permissions},
-    io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt, lchown},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
 
 /// The kubelet's state directory.
 #[derive(Debug, Clone)]

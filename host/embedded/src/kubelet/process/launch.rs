@@ -1,33 +1,27 @@
 //! Prepares and starts a process.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use rustix::process::Pid;
 use tokio::process::Command;
 
-use super::{
-    directory::{ContainerDirectory, create_private},
-    group::MARK,
-    record::{ProcessRecord, start_ticks},
-    run::ProcessRun,
-};
-use crate::kubelet::{
-    ProcessOptions,
-    env::PodContext,
-    image::{self, ImageCommand},
-    mounts::Mounts,
-    probe::first_port,
-    volume::MountError,
-};
+use super::directory::{ContainerDirectory, create_private};
+use super::group::MARK;
+use super::record::{ProcessRecord, start_ticks};
+use super::run::ProcessRun;
+use crate::kubelet::ProcessOptions;
+use crate::kubelet::env::PodContext;
+use crate::kubelet::image::{self, ImageCommand};
+use crate::kubelet::mounts::Mounts;
+use crate::kubelet::probe::first_port;
+use crate::kubelet::volume::MountError;
 
 /// Runs the program as a child, so that its exit code can be written down for whoever adopts the process: a signal to
 /// the group must end the program, not this shell, which keeps its own remarks ("Terminated") out of the log.

@@ -1,17 +1,16 @@
 //! What an earlier life of this program has left running: adopted, or ended.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
+use std::{fs, io};
 
 use jiff::Timestamp;
 use rustix::process::Signal;
 use thiserror::Error;
 
-use super::{
-    directory::{ContainerDirectory, PodDirectory, StateDirectory},
-    group::{kill_marked, signal_group},
-    record::ProcessRecord,
-    run::{ProcessRun, exit_code},
-};
+use super::directory::{ContainerDirectory, PodDirectory, StateDirectory};
+use super::group::{kill_marked, signal_group};
+use super::record::ProcessRecord;
+use super::run::{ProcessRun, exit_code};
 
 /// A container as it is found.
 #[derive(Debug)]

@@ -1,19 +1,15 @@
 //! Logs of containers: files that processes write to themselves, so that they go on while this program is away.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, SeekFrom},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs::{self, OpenOptions};
+use std::io::{self, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, try_unfold};
 use k8s_openapi::api::core::v1::PodStatus;
-use tokio::{
-    io::{AsyncReadExt, AsyncSeekExt},
-    sync::watch,
-};
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::sync::watch;
 
 use super::directory::StateDirectory;
 use crate::kubelet::status::{container, running_since};

@@ -1,32 +1,24 @@
 //! The process side of one pod: its volumes, and how its containers are prepared, started and found again.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::core::v1::{Container, ContainerStatus, Pod},
-    apimachinery::pkg::apis::meta::v1::Time,
-};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{
-    directory::{PodDirectory, StateDirectory, create_private, give, let_pass},
-    launch::{Launch, prepare, start},
-    leftovers::{Adopted, adopt},
-    run::ProcessRun,
-};
-use crate::kubelet::{
-    ProcessOptions,
-    env::{PodContext, References, resolve},
-    exit::Exit,
-    image::{self, ImageState},
-    status::{self, end_of, running_since, spec},
-    volume::{Materialisation, MountError, plan, write_files},
-};
+use super::directory::{PodDirectory, StateDirectory, create_private, give, let_pass};
+use super::launch::{Launch, prepare, start};
+use super::leftovers::{Adopted, adopt};
+use super::run::ProcessRun;
+use crate::kubelet::ProcessOptions;
+use crate::kubelet::env::{PodContext, References, resolve};
+use crate::kubelet::exit::Exit;
+use crate::kubelet::image::{self, ImageState};
+use crate::kubelet::status::{self, end_of, running_since, spec};
+use crate::kubelet::volume::{Materialisation, MountError, plan, write_files};
 
 /// One pod of processes.
 #[derive(Debug)]

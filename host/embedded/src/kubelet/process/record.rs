@@ -1,6 +1,7 @@
 //! The record of a started process, by which it is found again after a restart of this program.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
+use std::{fs, io};
 
 use jiff::Timestamp;
 use rustix::process::Pid;

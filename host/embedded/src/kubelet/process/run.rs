@@ -1,15 +1,17 @@
 //! A running process: noticed when it ends, whoever started it.
 
-use std::{fs, os::fd::OwnedFd, os::unix::process::ExitStatusExt, process::ExitStatus};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
-use tokio::{io::unix::AsyncFd, process::Child};
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
 
-use super::{
-    directory::ContainerDirectory,
-    group::{kill_marked, signal_group},
-    record::ProcessRecord,
-};
+use super::directory::ContainerDirectory;
+use super::group::{kill_marked, signal_group};
+use super::record::ProcessRecord;
 use crate::kubelet::exit::Exit;
 
 /// The exit code of a process whose end nobody has seen.

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{ResourceExt, api::DeleteParams};
+use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::cluster::*;

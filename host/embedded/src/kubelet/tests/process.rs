@@ -1,6 +1,7 @@
 //! Real processes.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
@@ -8,10 +9,8 @@ use kube::api::LogParams;
 use serde_json::{Value, json};
 
 use super::cluster::*;
-use crate::{
-    apiserver::{LogRequest, PodLogs},
-    kubelet::{OnShutdown, Runtime, kill_leftovers},
-};
+use crate::apiserver::{LogRequest, PodLogs};
+use crate::kubelet::{OnShutdown, Runtime, kill_leftovers};
 
 /// A container that runs a shell script.
 fn script(text: &str) -> Value {
