@@ -66,7 +66,7 @@ fn write_quantities(object: &mut Document) {
         match value {
             Value::Object(amounts) if AMOUNTS.contains(&field.as_str()) => {
                 for amount in amounts.values_mut() {
-                    if let Some(text) = amount.as_str().and_then(quantity::canonical) {
+                    if let Some(text) = amount.as_str().and_then(quantity::stored) {
                         *amount = json!(text);
                     }
                 }

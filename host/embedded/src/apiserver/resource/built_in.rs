@@ -35,12 +35,6 @@ pub(super) fn all() -> Vec<Resource> {
     ]
 }
 
-/// One of them.
-#[cfg(test)]
-pub(crate) fn built_in(group: &str, plural: &str) -> Option<std::sync::Arc<Resource>> {
-    all().into_iter().find(|r| r.group == group && r.plural == plural).map(std::sync::Arc::new)
-}
-
 fn cluster<T>(plural: &str, short_names: &[&str]) -> Resource
 where
     T: k8s_openapi::Resource + DeserializeOwned + Serialize,

@@ -6,8 +6,6 @@ mod custom;
 mod custom_schema;
 mod registry;
 
-#[cfg(test)]
-pub(super) use built_in::built_in;
 pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
 
