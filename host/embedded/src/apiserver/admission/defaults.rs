@@ -2,18 +2,16 @@
 
 use crate::apiserver::metadata::{Document, member};
 use crate::apiserver::resource::Resource;
+use crate::apiserver::schema;
 use crate::quantity;
 use serde_json::{Value, json};
 
 /// Sets the defaults of the object's kind, and writes its quantities as Kubernetes does.
 pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
+    schema::set_defaults(object, &resource.schema);
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pod(member(object, "spec")),
-        ("", "secrets") => fill(object, &json!({"type": "Opaque"})),
-        ("", "persistentvolumeclaims") => {
-            fill(object, &json!({"spec": {"volumeMode": "Filesystem"}}));
-            write_quantities(member(object, "spec"));
-        }
+        ("", "persistentvolumeclaims") => write_quantities(member(object, "spec")),
         ("", "limitranges") => {
             write_quantities(member(object, "spec"));
             each(member(object, "spec"), "limits", limits);
@@ -27,28 +25,6 @@ pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
         }
         ("networking.k8s.io", "networkpolicies") => network_policy(member(object, "spec")),
         _ => {}
-    }
-}
-
-/// Sets what the template has and the object has not. Objects and lists in the template are about those in the object:
-/// they are not made, unless they are empty. The one item of a list is about every item.
-fn fill(object: &mut Document, template: &Value) {
-    for (field, default) in template.as_object().into_iter().flatten() {
-        match (object.get_mut(field), default) {
-            (Some(Value::Object(inner)), default) => fill(inner, default),
-            (Some(Value::Array(items)), Value::Array(default)) => {
-                for (item, default) in
-                    items.iter_mut().filter_map(Value::as_object_mut).zip(default.iter().cycle())
-                {
-                    fill(item, default);
-                }
-            }
-            (Some(_), _) | (None, Value::Array(_)) => {}
-            (None, Value::Object(default)) if !default.is_empty() => {}
-            (None, default) => {
-                object.insert(field.clone(), default.clone());
-            }
-        }
     }
 }
 
@@ -92,8 +68,6 @@ fn network_policy(spec: &mut Document) {
     spec.retain(|_, rules| !rules.as_array().is_some_and(Vec::is_empty));
     let types = if spec.contains_key("egress") { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
     spec.entry("policyTypes").or_insert(types);
-    let rules = json!([{"ports": [{"protocol": "TCP"}]}]);
-    fill(spec, &json!({"ingress": rules, "egress": rules}));
 }
 
 /// What is not stated of containers is the most they may have.
@@ -108,30 +82,8 @@ fn limits(limit: &mut Document) {
 fn pod(spec: &mut Document) {
     let account = spec.get("serviceAccountName").or_else(|| spec.get("serviceAccount"));
     let account = account.cloned().unwrap_or_else(|| json!("default"));
-    let probe = json!({
-        "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
-        "httpGet": {"scheme": "HTTP", "path": "/"},
-    });
-    let container = json!({
-        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
-        "resources": {}, "ports": [{"protocol": "TCP"}],
-        "env": [{"valueFrom": {"fieldRef": {"apiVersion": "v1"}, "resourceFieldRef": {"divisor": "0"}}}],
-        "livenessProbe": probe, "readinessProbe": probe, "startupProbe": probe,
-    });
-    let volume = json!({
-        "configMap": {"defaultMode": 0o644}, "secret": {"defaultMode": 0o644}, "hostPath": {"type": ""},
-    });
-    fill(
-        spec,
-        &json!({
-            "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler",
-            "terminationGracePeriodSeconds": 30, "enableServiceLinks": true, "securityContext": {},
-            "serviceAccountName": account, "serviceAccount": account,
-            // Set by the admission plugin `Priority`; there are no priority classes here.
-            "priority": 0, "preemptionPolicy": "PreemptLowerPriority",
-            "containers": [container], "initContainers": [container], "volumes": [volume],
-        }),
-    );
+    spec.entry("serviceAccountName").or_insert_with(|| account.clone());
+    spec.entry("serviceAccount").or_insert(account);
     for list in ["containers", "initContainers"] {
         each(spec, list, |container| {
             let image = container.get("image").and_then(Value::as_str).unwrap_or_default();

@@ -2,13 +2,10 @@
 
 mod defaults;
 mod limits;
-mod names;
 mod prepare;
 mod quota;
-mod rules;
 mod validate;
 
-pub(super) use names::generated_name;
 pub(super) use prepare::{prepare_create, prepare_update};
 pub(super) use quota::refresh_quotas;
 pub(super) use validate::{validate_create, validate_update};

@@ -1,10 +1,10 @@
 //! Holding objects and changes of them to the rules of their kind.
 
-use super::names::Form;
-use super::rules::{CLAIM, CONTAINER, Findings, LIMIT_RANGE, NETWORK_POLICY, POD, QUOTA, items, text};
 use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required, too_long};
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::names::Form;
 use crate::apiserver::resource::Resource;
+use crate::apiserver::schema::Findings;
 use crate::quantity;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ const DATA_LIMIT: usize = 1024 * 1024;
 pub(crate) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, object, &mut findings);
-    findings.refuse(resource, object)
+    refuse(findings, resource, object)
 }
 
 /// 422 when a change breaks a rule of the kind.
@@ -46,7 +46,26 @@ pub(crate) fn validate_update(resource: &Resource, new: &Document, old: &Documen
         _ => None,
     };
     findings.causes.extend(fixed);
-    findings.refuse(resource, new)
+    refuse(findings, resource, new)
+}
+
+fn refuse(findings: Findings, resource: &Resource, object: &Document) -> Result<(), Failure> {
+    if let Some(what) = findings.unreadable {
+        let kind = &resource.kind;
+        return Err(Failure::bad_request(format!("the object cannot be handled as a {kind}: {what}")));
+    }
+    if findings.causes.is_empty() {
+        return Ok(());
+    }
+    Err(resource.invalid(metadata::name(object), findings.causes))
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The rules of `metadata`, which are the same for all kinds, and those of the kind.
@@ -75,13 +94,13 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
     {
         findings.causes.push(invalid("metadata.finalizers", finalizer, Form::QualifiedName.rule()));
     }
+    findings.check(object, &resource.schema);
     let nothing = Value::Object(Map::new());
     let spec = object.get("spec").unwrap_or(&nothing);
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => of_pod(spec, findings),
         ("", "configmaps" | "secrets") => of_data(resource, object, findings),
         ("", "persistentvolumeclaims") => {
-            findings.check(CLAIM, spec, "spec");
             let storage = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
             match storage.map(|storage| (storage, quantity::milli(storage))) {
                 None => findings.causes.push(required("spec.resources[storage]")),
@@ -92,9 +111,6 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
                 Some(_) => {}
             }
         }
-        ("", "resourcequotas") => findings.check(QUOTA, spec, "spec"),
-        ("", "limitranges") => findings.check(LIMIT_RANGE, spec, "spec"),
-        ("networking.k8s.io", "networkpolicies") => findings.check(NETWORK_POLICY, spec, "spec"),
         ("", "events") => {
             // Events live in the namespace of what they are about; those about cluster-wide objects in `default`.
             let about = object.get("involvedObject").map(|o| text(o, "namespace")).unwrap_or_default();
@@ -104,18 +120,16 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
                 findings.causes.push(invalid("involvedObject.namespace", about, rule));
             }
         }
-        _ => findings.causes.extend(resource.schema_causes(object)),
+        _ => {}
     }
 }
 
 fn of_pod(spec: &Value, findings: &mut Findings) {
-    findings.check(POD, spec, "spec");
     let volumes: HashSet<&str> = items(spec.get("volumes")).map(|volume| text(volume, "name")).collect();
     let mut names = HashSet::new();
     for list in ["containers", "initContainers"] {
         for (i, container) in items(spec.get(list)).enumerate() {
             let at = format!("spec.{list}[{i}]");
-            findings.check(CONTAINER, container, &at);
             let name = text(container, "name");
             if !name.is_empty() && !names.insert(name) {
                 findings.causes.push(duplicate(format!("{at}.name"), name));

@@ -2,6 +2,7 @@
 
 use super::Resource;
 use super::codec::Codec;
+use super::rules;
 use crate::apiserver::failure::qualified;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Event, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota, Secret,
@@ -52,6 +53,7 @@ where
         counts_generations: false,
         columns: Vec::new(),
         collection: qualified(T::GROUP, plural).into(),
+        schema: rules::schema(T::GROUP, plural),
         codec: Codec::typed::<T>(),
     }
 }

@@ -1,19 +1,18 @@
 //! Bringing an object into its kind's form: types checked, unknown fields found.
 
-use super::custom_schema::CustomSchema;
-use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;
+use crate::apiserver::schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How a kind is read.
-#[derive(Clone, Debug)]
+/// How the fields of a kind are known.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Codec {
-    /// Through its type in `k8s-openapi`.
+    /// By its type in `k8s-openapi`.
     Typed(fn(&Document) -> Result<Value, serde_json::Error>),
-    /// Through the schema of its `CustomResourceDefinition`.
-    Custom(CustomSchema),
+    /// By the schema of its `CustomResourceDefinition`.
+    Schema,
 }
 
 impl Codec {
@@ -27,7 +26,11 @@ impl Codec {
 
     /// The object in its kind's form, and the fields that the kind does not have: they are dropped. The error names a
     /// field of the wrong type.
-    pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
+    pub(super) fn decode(
+        self,
+        mut document: Document,
+        schema: &Value,
+    ) -> Result<(Document, Vec<String>), String> {
         let mut unknown = Vec::new();
         match self {
             Self::Typed(decode) => {
@@ -37,17 +40,10 @@ impl Codec {
                     _ => Err("an object is needed".to_owned()),
                 }
             }
-            Self::Custom(schema) => {
-                let document = schema.prune(document, &mut unknown)?;
+            Self::Schema => {
+                schema::prune(&mut document, schema, &mut unknown);
                 Ok((document, unknown))
             }
-        }
-    }
-
-    pub(super) fn causes(&self, document: &Document) -> Vec<Cause> {
-        match self {
-            Self::Typed(_) => Vec::new(),
-            Self::Custom(schema) => schema.causes(document),
         }
     }
 }

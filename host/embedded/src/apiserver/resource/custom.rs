@@ -4,7 +4,6 @@
 //! differ in name only: there is no conversion, objects are stored as they were written.
 
 use super::codec::Codec;
-use super::custom_schema::CustomSchema;
 use super::{CustomColumn, Resource};
 use crate::apiserver::failure::qualified;
 use crate::apiserver::metadata::Document;
@@ -14,7 +13,6 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Where objects of a definition are stored.
 pub(crate) fn collection_of(definition: &Document) -> Option<CollectionName> {
@@ -50,9 +48,8 @@ pub(crate) fn from_definition(definition: &Document) -> Result<Vec<Resource>, se
                 })
                 .collect(),
             collection: qualified(&group, &names.plural).into(),
-            codec: Codec::Custom(CustomSchema(Arc::new(
-                schema.map_or(Value::Bool(true), |schema| json!(schema)),
-            ))),
+            schema: schema.map_or(Value::Bool(true), |schema| json!(schema)),
+            codec: Codec::Schema,
         }
     };
     Ok(spec.versions.into_iter().filter(|version| version.served).map(resource).collect())

@@ -3,8 +3,8 @@
 mod built_in;
 mod codec;
 mod custom;
-mod custom_schema;
 mod registry;
+mod rules;
 
 pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
@@ -13,6 +13,7 @@ use super::failure::{Cause, Failure, qualified};
 use super::metadata::Document;
 use super::store::{CollectionName, Key};
 use codec::Codec;
+use serde_json::Value;
 
 /// A kind at one API version.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Resource {
     pub(super) columns: Vec<CustomColumn>,
     /// Where its objects are stored.
     pub(super) collection: CollectionName,
+    /// Rules and defaults of its fields.
+    pub(super) schema: Value,
     codec: Codec,
 }
 
@@ -61,7 +64,7 @@ impl Resource {
 
     /// Whether it was made known by a `CustomResourceDefinition`.
     pub(super) fn is_custom(&self) -> bool {
-        matches!(self.codec, Codec::Custom(_))
+        matches!(self.codec, Codec::Schema)
     }
 
     /// Whether it has its status apart from the rest.
@@ -71,12 +74,7 @@ impl Resource {
 
     /// Checks the types of an object's fields and brings it into the kind's form.
     pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
-        self.codec.decode(document)
-    }
-
-    /// Rules that the kind's own schema states (custom kinds).
-    pub(super) fn schema_causes(&self, document: &Document) -> Vec<Cause> {
-        self.codec.causes(document)
+        self.codec.decode(document, &self.schema)
     }
 
     /// 404 for an object of this kind.

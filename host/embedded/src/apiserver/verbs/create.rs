@@ -7,7 +7,7 @@ use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document};
 use crate::apiserver::present::{self, Body};
 use crate::apiserver::store::{Key, Object, Transaction};
-use crate::apiserver::{admission, input};
+use crate::apiserver::{admission, input, names};
 use http::{Response, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc
     loop {
         attempt += 1;
         let mut document = document.clone();
-        let name = json!(admission::generated_name(&prefix));
+        let name = json!(names::generated_name(&prefix));
         metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
         match create_named(call, document).await {
             Err(failure) if failure.is_already_exists() && attempt < NAME_ATTEMPTS => {}

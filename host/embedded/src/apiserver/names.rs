@@ -1,5 +1,6 @@
 //! The forms of names.
 
+use serde::Deserialize;
 use uuid::Uuid;
 
 /// Letters and digits that make no words and are not mistaken for each other.
@@ -17,7 +18,8 @@ pub(crate) fn generated_name(prefix: &str) -> String {
 }
 
 /// What a text has to look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Form {
     /// A DNS label (RFC 1123).
     Label,
@@ -122,7 +124,7 @@ mod tests {
     /// The table that all packages with names are tested with.
     #[test]
     fn names_are_those_of_kubernetes() {
-        let table = include_str!("../../../../../tests/tables/names.json");
+        let table = include_str!("../../../../tests/tables/names.json");
         let table: serde_json::Value = serde_json::from_str(table).unwrap();
         for (name, form) in [
             ("label", Form::Label),
