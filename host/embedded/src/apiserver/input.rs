@@ -35,7 +35,6 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
     }
 }
 
-/// Reads an object.
 pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
     match parse(body)? {
         Value::Object(document) => Ok(document),

@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long nobody is accepted after that failed.
+/// How long to wait after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long answers under way may take to end after a shutdown.
 const LINGER: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ impl ApiServer {
     }
 }
 
-/// The bearer token that lets a caller in. There is no authorization: whoever has it may do everything.
+/// The bearer token that lets a caller in. There is no authorization: its holder may do everything.
 #[derive(Clone)]
 pub struct Access {
     /// The token's digest, so that neither a dump of memory nor the time of a comparison gives the token away.

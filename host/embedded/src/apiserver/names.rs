@@ -67,25 +67,17 @@ impl Form {
     /// The form in words.
     pub(super) fn rule(self) -> &'static str {
         match self {
-            Self::Label => "a DNS label is 1 to 63 of a-z, 0-9 and '-', with a letter or digit at both ends",
-            Self::Subdomain => {
-                "a DNS subdomain is at most 253 of a-z, 0-9, '-' and '.', with a letter or digit at both ends of each part"
-            }
+            Self::Label => "must be a DNS label (a-z, 0-9, '-'; at most 63)",
+            Self::Subdomain => "must be a DNS subdomain (a-z, 0-9, '-', '.'; at most 253)",
             Self::QualifiedName => {
-                "a name is 1 to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends, after an \
-                 optional DNS subdomain and '/'"
+                "must be a name of at most 63 letters, digits, '-', '_', '.', after an optional 'domain/'"
             }
             Self::LabelValue => {
-                "a label's value is empty, or at most 63 letters, digits, '-', '_' and '.', with a letter or digit at \
-                 both ends"
+                "must be at most 63 letters, digits, '-', '_', '.', and begin and end with a letter or digit"
             }
-            Self::DataKey => {
-                "a key is 1 to 253 letters, digits, '-', '_' and '.', and does not begin with '..'"
-            }
-            Self::PortName => {
-                "a port's name is a DNS label of at most 15 characters with a letter and without '--'"
-            }
-            Self::EnvName => "a variable's name is printable ASCII without '='",
+            Self::DataKey => "must be 1 to 253 letters, digits, '-', '_', '.', and not begin with '..'",
+            Self::PortName => "must be a DNS label of at most 15 characters with a letter and without '--'",
+            Self::EnvName => "must be printable ASCII without '='",
         }
     }
 }

@@ -27,7 +27,6 @@ pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<B
     response
 }
 
-/// An answer with these bytes.
 pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
     let body = Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);
@@ -45,17 +44,15 @@ pub(super) fn stream(
     response
 }
 
-/// An answer with this value.
 pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {
     json_bytes(code, value.to_string())
 }
 
-/// An answer that tells a failure.
+/// The answer to a request that failed.
 pub(super) fn failure(failure: &Failure) -> Response<Body> {
     json(failure.code(), &failure.to_status())
 }
 
-/// An answer with one object.
 pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
     match call.accept {
         Accept::Json => json_bytes(code, object.json()),
@@ -156,7 +153,7 @@ pub(super) fn include(call: &Call) -> Include {
     }
 }
 
-/// A `Status` that tells a success.
+/// A `Status` of a request that succeeded.
 pub(super) fn success(resource: &Resource, name: &str, object: &Document) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success",

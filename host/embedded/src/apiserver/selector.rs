@@ -1,17 +1,18 @@
 //! Which objects a list or watch is about.
-//!
-//! `kube::core::Selector` matches labels too, but cannot be read from a query.
 
 use super::call::Query;
 use super::failure::Failure;
 use super::metadata::{self, Document, at};
 use super::resource::Resource;
+use kube::core::{Expression, SelectorExt};
+use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Label and field selector of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
-    labels: LabelSelector,
+    labels: Vec<Expression>,
     fields: FieldSelector,
 }
 
@@ -19,87 +20,58 @@ impl Selector {
     /// Reads `labelSelector` and `fieldSelector`.
     pub(super) fn parse(query: &Query, resource: &Resource) -> Result<Self, Failure> {
         Ok(Self {
-            labels: LabelSelector::parse(query.text("labelSelector").unwrap_or_default())?,
+            labels: parse_labels(query.text("labelSelector").unwrap_or_default())?,
             fields: FieldSelector::parse(query.text("fieldSelector").unwrap_or_default(), resource)?,
         })
     }
 
     /// Whether it selects the object.
     pub(super) fn matches(&self, object: &Document) -> bool {
-        self.labels.matches(object) && self.fields.matches(object)
+        labels_match(&self.labels, object) && self.fields.matches(object)
     }
 }
 
-// Label selectors, as queries carry them: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
-
-/// All of its requirements have to hold.
-#[derive(Clone, Debug, Default)]
-struct LabelSelector(Vec<LabelRequirement>);
-
-#[derive(Clone, Debug)]
-struct LabelRequirement {
-    key: String,
-    rule: Rule,
+/// Reads a label selector: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+fn parse_labels(text: &str) -> Result<Vec<Expression>, Failure> {
+    let parts = split_outside_parentheses(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
+    let requirements = parts.map(|part| {
+        parse_requirement(part)
+            .ok_or_else(|| Failure::bad_request(format!("unable to parse requirement {part:?} of {text:?}")))
+    });
+    requirements.collect()
 }
 
-#[derive(Clone, Debug)]
-enum Rule {
-    Exists,
-    Missing,
-    In(Vec<String>),
-    /// Holds also when there is no such label.
-    NotIn(Vec<String>),
-}
-
-impl LabelSelector {
-    fn parse(text: &str) -> Result<Self, Failure> {
-        let parts =
-            split_outside_parentheses(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
-        let requirements = parts.map(|part| {
-            LabelRequirement::parse(part).ok_or_else(|| {
-                Failure::bad_request(format!("unable to parse requirement {part:?} of {text:?}"))
-            })
-        });
-        requirements.collect::<Result<_, _>>().map(Self)
-    }
-
-    fn matches(&self, object: &Document) -> bool {
-        let labels = metadata::field(object, "labels");
-        self.0.iter().all(|requirement| {
-            let value = labels.and_then(|l| l.get(&requirement.key)).and_then(|v| v.as_str());
-            match &requirement.rule {
-                Rule::Exists => value.is_some(),
-                Rule::Missing => value.is_none(),
-                Rule::In(values) => value.is_some_and(|v| values.iter().any(|x| x == v)),
-                Rule::NotIn(values) => value.is_none_or(|v| values.iter().all(|x| x != v)),
-            }
-        })
-    }
-}
-
-impl LabelRequirement {
-    fn parse(text: &str) -> Option<Self> {
-        let one = |value: &str| vec![value.trim().to_owned()];
-        let (key, rule) = if let Some(key) = text.strip_prefix('!') {
-            (key, Rule::Missing)
-        } else if let Some((key, value)) = text.split_once("!=") {
-            (key, Rule::NotIn(one(value)))
-        } else if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            (key, Rule::In(one(value)))
-        } else if let Some((head, values)) = text.split_once('(') {
-            let values = values.strip_suffix(')')?.split(',').map(|v| v.trim().to_owned()).collect();
-            match head.trim().rsplit_once(char::is_whitespace)? {
-                (key, "in") => (key, Rule::In(values)),
-                (key, "notin") => (key, Rule::NotIn(values)),
-                _ => return None,
-            }
-        } else {
-            (text, Rule::Exists)
-        };
+fn parse_requirement(text: &str) -> Option<Expression> {
+    let key = |key: &str| {
         let key = key.trim();
         let plain = !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || "()!=,".contains(c));
-        plain.then(|| Self { key: key.to_owned(), rule })
+        plain.then(|| key.to_owned())
+    };
+    Some(if let Some(name) = text.strip_prefix('!') {
+        Expression::DoesNotExist(key(name)?)
+    } else if let Some((name, value)) = text.split_once("!=") {
+        Expression::NotEqual(key(name)?, value.trim().to_owned())
+    } else if let Some((name, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
+        Expression::Equal(key(name)?, value.trim().to_owned())
+    } else if let Some((head, values)) = text.split_once('(') {
+        let values = values.strip_suffix(')')?.split(',').map(|value| value.trim().to_owned()).collect();
+        match head.trim().rsplit_once(char::is_whitespace)? {
+            (name, "in") => Expression::In(key(name)?, values),
+            (name, "notin") => Expression::NotIn(key(name)?, values),
+            _ => return None,
+        }
+    } else {
+        Expression::Exists(key(text)?)
+    })
+}
+
+fn labels_match(requirements: &[Expression], object: &Document) -> bool {
+    if requirements.is_empty() {
+        return true;
     }
+    let labels = metadata::field(object, "labels");
+    let labels = labels.and_then(|labels| BTreeMap::deserialize(labels).ok()).unwrap_or_default();
+    requirements.iter().all(|requirement| requirement.matches(&labels))
 }
 
 fn split_outside_parentheses(text: &str) -> Vec<&str> {
@@ -185,7 +157,7 @@ fn read<'a>(object: &'a Document, path: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::LabelSelector;
+    use super::{labels_match, parse_labels};
     use serde_json::json;
 
     #[test]
@@ -200,11 +172,11 @@ mod tests {
             ("nosuch notin (a)", true),
             ("empty=", true),
         ] {
-            let parsed = LabelSelector::parse(selector).unwrap();
-            assert_eq!(parsed.matches(object.as_object().unwrap()), expected, "{selector:?}");
+            let parsed = parse_labels(selector).unwrap();
+            assert_eq!(labels_match(&parsed, object.as_object().unwrap()), expected, "{selector:?}");
         }
         for text in ["a b", "=x", "a in", "a in (b", "a of (b)", "!", "a,b c"] {
-            assert!(LabelSelector::parse(text).is_err(), "{text:?}");
+            assert!(parse_labels(text).is_err(), "{text:?}");
         }
     }
 }

@@ -89,11 +89,10 @@ impl ApiServer {
 
 async fn dispatch(call: &Call, method: &Method, target: &Target<'_>) -> Result<Response<Body>, Failure> {
     match (method.as_str(), target.name, target.subresource) {
-        ("GET", None, _) if call.query.flag("watch") => verbs::watch(call).await,
+        ("GET", None, _) if call.query.flag("watch") => verbs::watch(call),
         ("GET", None, _) => verbs::list(call),
         ("POST", None, _) => verbs::create(call).await,
         ("DELETE", None, _) => verbs::delete_collection(call).await,
-        ("GET", Some(name), None) if call.query.flag("watch") => verbs::watch_one(call, name).await,
         ("GET", Some(name), None) => verbs::get(call, name),
         ("PUT", Some(name), None) => verbs::replace(call, name, Part::Main).await,
         ("PATCH", Some(name), None) => verbs::patch(call, name, Part::Main).await,

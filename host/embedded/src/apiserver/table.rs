@@ -17,7 +17,6 @@ pub(super) enum Include {
     Object,
 }
 
-/// The metadata of an object.
 pub(super) fn partial(object: &Object) -> Value {
     json!({
         "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
@@ -34,7 +33,6 @@ pub(super) fn table(columns: Option<&Columns>, rows: &[Value], metadata: &Value)
     })
 }
 
-/// The row of an object.
 pub(super) fn row(columns: &Columns, object: &Arc<Object>, include: Include) -> Value {
     let cells: Vec<_> = columns.0.iter().map(|column| column.cell(object.document())).collect();
     let mut row = json!({"cells": cells});
@@ -46,7 +44,6 @@ pub(super) fn row(columns: &Columns, object: &Arc<Object>, include: Include) -> 
     row
 }
 
-/// The columns of a kind.
 pub(super) struct Columns(Vec<Column>);
 
 struct Column {

@@ -14,7 +14,6 @@ use super::process::{Launch, PodProcess, ProcessRun};
 use super::simulated::{SimulatedPod, SimulatedRun};
 use super::status::running_since;
 
-/// A container that runs.
 #[derive(Debug)]
 pub(crate) enum Run {
     Process(ProcessRun),
@@ -22,7 +21,6 @@ pub(crate) enum Run {
 }
 
 impl Run {
-    /// Waits until it ends.
     pub(crate) async fn wait(&mut self) -> Exit {
         match self {
             Self::Process(run) => run.wait().await,

@@ -1,4 +1,4 @@
-//! One watch for all pods: it starts a task for each of ours and tells it what is seen.
+//! One watch for all pods. It starts a task for each pod of this node and passes changes on to it.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

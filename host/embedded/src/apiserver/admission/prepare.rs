@@ -21,7 +21,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     if resource.counts_generations {
         metadata.insert("generation".to_owned(), json!(1));
     }
-    // Nodes report themselves with their status; everybody else's status is not the creator's to say.
+    // Nodes are created with their status; clients cannot set that of other kinds.
     if resource.has_status() && !resource.is_core("nodes") {
         object.remove("status");
     }

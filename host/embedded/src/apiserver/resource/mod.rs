@@ -77,17 +77,15 @@ impl Resource {
         self.codec.decode(document, &self.schema)
     }
 
-    /// 404 for an object of this kind.
     pub(super) fn not_found(&self, name: &str) -> Failure {
         Failure::not_found(&self.group, &self.plural, name)
     }
 
-    /// 409 for an object of this kind.
     pub(super) fn conflict(&self, name: &str, why: &str) -> Failure {
         Failure::conflict(&self.group, &self.plural, name, why)
     }
 
-    /// 409: somebody else was faster.
+    /// 409: the object has changed meanwhile.
     pub(super) fn modified(&self, name: &str) -> Failure {
         self.conflict(
             name,
@@ -95,17 +93,14 @@ impl Resource {
         )
     }
 
-    /// 422 for an object of this kind.
     pub(super) fn invalid(&self, name: &str, causes: Vec<Cause>) -> Failure {
         Failure::invalid(&self.group, &self.kind, name, causes)
     }
 
-    /// 403 for an object of this kind.
     pub(super) fn forbidden(&self, name: &str, why: &str) -> Failure {
         Failure::forbidden(&self.group, &self.plural, name, why)
     }
 
-    /// `plural` or `plural.group`.
     pub(super) fn qualified(&self) -> String {
         qualified(&self.group, &self.plural)
     }

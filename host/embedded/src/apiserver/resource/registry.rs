@@ -12,7 +12,6 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// The built-in kinds.
     pub(crate) fn new() -> Self {
         Self {
             built_in: built_in::all().into_iter().map(Arc::new).collect(),

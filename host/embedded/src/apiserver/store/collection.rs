@@ -31,7 +31,6 @@ impl Change {
     }
 }
 
-/// Objects at one revision.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub(crate) revision: u64,

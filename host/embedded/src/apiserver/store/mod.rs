@@ -22,7 +22,6 @@ use tokio::sync::watch;
 /// Names a kind in the store: `plural.group`, independent of the API version.
 pub(super) type CollectionName = Arc<str>;
 
-/// Everything that is stored.
 pub(super) struct State {
     revision: u64,
     /// The revision at the start; nothing is remembered of what was before.
@@ -34,12 +33,10 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The latest revision.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The object at `key`.
     pub(super) fn get(&self, collection: &str, key: &Key) -> Option<&Arc<Object>> {
         self.collections.get(collection)?.get(key)
     }
@@ -69,7 +66,6 @@ impl State {
     }
 }
 
-/// A shared store.
 pub(super) struct Store {
     state: RwLock<State>,
     disk: Option<Disk>,
@@ -91,12 +87,11 @@ impl Store {
         Self { state: RwLock::new(state), disk }
     }
 
-    /// A look at one moment of the store. Held briefly, never over an await.
+    /// A lock on the store for reading. Held briefly, never over an await.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object at `key`.
     pub(super) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
         self.read().get(collection, key).cloned()
     }

@@ -28,12 +28,11 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// An object as it is at `revision`, which is what `metadata.resourceVersion` tells too.
+    /// An object as it is at `revision`, which is its `metadata.resourceVersion`.
     pub(crate) fn new(document: Document, revision: u64) -> Self {
         Self { revision, document, json: OnceLock::new() }
     }
 
-    /// Its members.
     pub(crate) fn document(&self) -> &Document {
         &self.document
     }
@@ -43,12 +42,10 @@ impl Object {
         self.revision
     }
 
-    /// Where it lives.
     pub(crate) fn key(&self) -> Key {
         Key::new(metadata::namespace(&self.document), metadata::name(&self.document))
     }
 
-    /// Its JSON.
     pub(crate) fn json(&self) -> Bytes {
         self.json.get_or_init(|| Bytes::from(serde_json::to_vec(&self.document).unwrap_or_default())).clone()
     }

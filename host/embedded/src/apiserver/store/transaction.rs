@@ -14,7 +14,6 @@ pub(super) struct Write {
     pub(super) object: Option<Arc<Object>>,
 }
 
-/// The store, held by one writer.
 pub(crate) struct Transaction<'a> {
     state: &'a mut State,
     writes: Vec<Write>,
@@ -35,7 +34,6 @@ impl<'a> Transaction<'a> {
         self.state
     }
 
-    /// The object at `key`.
     pub(crate) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
         self.state.get(collection, key).cloned()
     }
@@ -56,7 +54,7 @@ impl<'a> Transaction<'a> {
         object
     }
 
-    /// Removes the object; `None` when it is not there. What is returned tells the revision of the removal.
+    /// Removes the object; `None` when it is not there. Its last state has the revision of the removal.
     pub(crate) fn remove(&mut self, collection: &CollectionName, key: &Key) -> Option<Arc<Object>> {
         let previous = self.state.get(collection, key).cloned()?;
         let last = self.revise(previous.document().clone());

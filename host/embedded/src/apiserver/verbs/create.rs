@@ -71,7 +71,7 @@ async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>
     Ok(object)
 }
 
-/// Nothing is made in a namespace that is not there, or on its way out.
+/// Fails if the namespace does not exist or is being deleted.
 fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) -> Result<(), Failure> {
     let namespace = metadata::namespace(document);
     if namespace.is_empty() {

@@ -14,7 +14,7 @@ pub(super) use delete::{delete, delete_collection};
 pub(super) use log::log;
 pub(super) use read::{get, list};
 pub(super) use update::{Part, patch, replace};
-pub(super) use watch::{watch, watch_one};
+pub(super) use watch::watch;
 
 use crate::apiserver::metadata::{self, Document};
 use crate::apiserver::resource::from_definition;

@@ -46,7 +46,7 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
         if part != Part::Status && call.server.store.get(&call.resource.collection, &call.key(name)).is_none()
         {
             match create_object(call, input::accept(call, config.clone(), Some(name))?).await {
-                // Somebody else has just made it: apply to that one.
+                // It has just been created by another request: apply to that object.
                 Err(failure) if failure.is_already_exists() => {}
                 created => return Ok(present::object(call, StatusCode::CREATED, &created?)),
             }
@@ -58,7 +58,7 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
 
 /// Changes an object to what `change` makes of it: the whole but its status, or only its status.
 ///
-/// Computed outside of the store's lock and stored only if nobody else was faster; then computed again, unless the
+/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed again, unless the
 /// client names the version that it wants to change.
 pub(crate) async fn update(
     call: &Call,

@@ -25,17 +25,8 @@ const LONGEST: Duration = Duration::from_mins(45);
 /// How often clients that want bookmarks get to know that they are up to date.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
-pub(crate) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
-    start(call, selector, None)
-}
-
-/// Watches a single object by its path.
-pub(crate) async fn watch_one(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
-    start(call, Selector::default(), Some(name.to_owned()))
-}
-
-fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Response<Body>, Failure> {
     let query = &call.query;
     let bookmarks = query.flag("allowWatchBookmarks");
     let initial = query.flag("sendInitialEvents");
@@ -47,7 +38,7 @@ fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Respon
     // Subscribed before anything is read, so that no change falls between.
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
-        scope: Scope { namespace: call.namespace.clone(), name, selector },
+        scope: Scope { namespace: call.namespace.clone(), selector },
         accept: call.accept,
         columns: (call.accept == Accept::Table)
             .then(|| (table::columns(&call.resource), present::include(call))),
@@ -85,7 +76,7 @@ struct Watch {
     tip: Receiver<u64>,
     /// Changes up to this revision have been sent.
     cursor: u64,
-    /// Told next.
+    /// Events to send next.
     ready: VecDeque<Bytes>,
     bookmark_every: Option<Duration>,
     deadline: Instant,
@@ -96,7 +87,6 @@ struct Watch {
 /// Which objects a watch is about.
 struct Scope {
     namespace: Option<String>,
-    name: Option<String>,
     selector: Selector,
 }
 
@@ -104,7 +94,6 @@ impl Scope {
     fn contains(&self, object: &Object) -> bool {
         let document = object.document();
         self.namespace.as_deref().is_none_or(|n| n == metadata::namespace(document))
-            && self.name.as_deref().is_none_or(|n| n == metadata::name(document))
             && self.selector.matches(document)
     }
 

@@ -18,7 +18,6 @@ use super::process::{StateDirectory, create_private};
 use super::restart::Backoff;
 use super::{BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
 
-/// The node's address, `status.hostIP` of its pods.
 pub(crate) const HOST_IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// CPU in thousandths, memory in bytes.
@@ -30,7 +29,6 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// The machine's.
     fn of_machine() -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -49,7 +47,6 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }
 
-/// The one node.
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) name: String,

@@ -162,7 +162,7 @@ impl Worker {
                 tokio::time::sleep(probe.period).await;
             }
         } else if let Some(port) = probe::first_port(container) {
-            // A kubelet would call the container ready at once; only the port tells when a lab answers.
+            // A kubelet would call the container ready at once; only the port shows when a lab answers.
             while !probe::port_answers(SocketAddr::new(address, port)).await {
                 tokio::time::sleep(PORT_PERIOD).await;
             }

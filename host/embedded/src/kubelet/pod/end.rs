@@ -19,7 +19,7 @@ const SHUTDOWN: &str = "Pod was terminated in response to imminent node shutdown
 /// What ends a pod that would have gone on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interruption {
-    /// Somebody has asked for its deletion.
+    /// A client has asked for its deletion.
     Deletion,
     /// Its object has vanished.
     Gone,
@@ -81,7 +81,7 @@ impl Worker {
         });
     }
 
-    /// Waits until somebody asks for the object's deletion, and then finishes it.
+    /// Waits until a client asks for the object's deletion, and then finishes it.
     pub(super) async fn wait_for_deletion(&self) {
         let mut observed = self.observed.clone();
         tokio::select! {

@@ -96,7 +96,7 @@ impl Worker {
             (None, None) => Some(("OutOfpods", "no pod address is free".to_owned())),
             (None, Some(_)) => None,
         };
-        // The time at which the pod was scheduled is the API server's to say.
+        // The API server has set the time at which the pod was scheduled.
         let scheduled =
             self.observed.borrow().pod.status.as_ref().and_then(|status| status.conditions.clone());
         let mut running = HashMap::new();

@@ -89,7 +89,7 @@ impl Worker {
     }
 }
 
-/// Whether somebody has asked for the pod's deletion.
+/// Whether a client has asked for the pod's deletion.
 fn is_deleting(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }

@@ -16,9 +16,9 @@ use crate::kubelet::status::unscheduled;
 pub(super) enum Scheduled {
     /// The pod is this node's.
     Here,
-    /// Its object is no more, or is somebody else's to care for.
+    /// Its object is gone, or another node has it.
     Gone,
-    /// Somebody asked for its deletion before it had a node.
+    /// Its deletion was asked for before it had a node.
     DeletedBefore,
 }
 

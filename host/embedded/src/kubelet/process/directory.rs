@@ -49,7 +49,6 @@ impl StateDirectory {
     }
 }
 
-/// One pod's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct PodDirectory(PathBuf);
 
@@ -76,7 +75,6 @@ impl PodDirectory {
     }
 }
 
-/// One container's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerDirectory(PathBuf);
 

@@ -23,7 +23,7 @@ use crate::kubelet::mounts::Mounts;
 use crate::kubelet::probe::first_port;
 use crate::kubelet::volume::MountError;
 
-/// Runs the program as a child, so that its exit code can be written down for whoever adopts the process: a signal to
+/// Runs the program as a child, so that its exit code can be written down for a later run that adopts the process: a signal to
 /// the group must end the program, not this shell, which keeps its own remarks ("Terminated") out of the log.
 /// Arguments: the file for the code, then the program.
 const LAUNCHER: &str = r#"trap : TERM INT HUP QUIT; exec 3>&2 2>/dev/null; exit_file=$1; shift; "$@" 2>&3 3>&-; code=$?; echo $code >"$exit_file"; exit $code"#;
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
 ) -> Result<Launch, MountError> {
     let mounts = Mounts::of(container, volumes)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    // A home that is mounted is the mount; any other would be somebody else's directory on this machine.
+    // A home that is mounted is the mount; any other would be another directory of this machine.
     let home =
         env.get("HOME").and_then(|home| mounts.translate(Path::new(home))).unwrap_or_else(|| home.to_owned());
     let placeholder = |name: &str| match name {

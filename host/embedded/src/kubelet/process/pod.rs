@@ -1,18 +1,19 @@
 //! The process side of one pod: its volumes, and how its containers are prepared, started and found again.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::{fs, io};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::directory::{PodDirectory, StateDirectory, create_private, give, let_pass};
+use super::group::kill_marked;
 use super::launch::{Launch, prepare, start};
-use super::leftovers::{Adopted, adopt};
-use super::run::ProcessRun;
+use super::record::ProcessRecord;
+use super::run::{ProcessRun, exit_code};
 use crate::kubelet::ProcessOptions;
 use crate::kubelet::env::{PodContext, References, resolve};
 use crate::kubelet::exit::Exit;
@@ -66,25 +67,31 @@ impl PodProcess {
         if !directory.path().exists() && was_running.is_none() {
             return None;
         }
+        let record = ProcessRecord::read(&directory);
+        let adopted = record.as_ref().and_then(|record| ProcessRun::adopted(record, directory.clone()));
+        if let (Some(run), Some(record)) = (adopted, &record) {
+            known.restart_count = record.restart_count();
+            known.state = Some(status::running(record.started_at));
+            return Some(run);
+        }
+        // A process that was started just before this program died may have no record.
+        kill_marked(&format!("{uid}/{}/", known.name));
         let id = known.container_id.clone();
-        let end = match adopt(&directory, &format!("{uid}/{}/", known.name), now) {
-            Adopted::Running { run, since, restarts } => {
-                known.restart_count = restarts;
-                if was_running.is_none() {
-                    known.state = Some(status::running(since));
-                }
-                return Some(run);
-            }
-            Adopted::Exited { restarts, .. }
-                if restarts == known.restart_count && end_of(known).is_some() =>
-            {
+        let end = match record {
+            Some(record) if record.restart_count() == known.restart_count && end_of(known).is_some() => {
                 return None;
             }
-            Adopted::Exited { code, started_at, finished_at, restarts } => {
-                known.restart_count = restarts;
-                Exit::of_code(code).terminated(Some(Time(started_at)), finished_at, id)
+            Some(record) => {
+                known.restart_count = record.restart_count();
+                let written = fs::metadata(directory.exit()).and_then(|metadata| metadata.modified()).ok();
+                let finished = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(now);
+                Exit::of_code(exit_code(&directory, None)).terminated(
+                    Some(Time(record.started_at)),
+                    finished,
+                    id,
+                )
             }
-            Adopted::Unknown => Exit::unknown().terminated(Some(was_running?), now, id),
+            None => Exit::unknown().terminated(Some(was_running?), now, id),
         };
         known.state = Some(status::terminated(end));
         known.ready = false;

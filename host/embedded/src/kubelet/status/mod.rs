@@ -66,12 +66,10 @@ pub(crate) fn containers(status: &PodStatus) -> impl Iterator<Item = &ContainerS
     status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten())
 }
 
-/// The container of this name.
 pub(crate) fn container<'a>(status: &'a PodStatus, name: &str) -> Option<&'a ContainerStatus> {
     containers(status).find(|container| container.name == name)
 }
 
-/// The container of this name.
 pub(crate) fn container_mut<'a>(status: &'a mut PodStatus, name: &str) -> Option<&'a mut ContainerStatus> {
     let init = status.init_container_statuses.iter_mut().flatten();
     init.chain(status.container_statuses.iter_mut().flatten()).find(|container| container.name == name)
