@@ -120,6 +120,6 @@ impl ApiServer {
 fn open_disk(directory: &Path) -> Result<(Disk, store::disk::Found), OpenError> {
     let path = directory.join("apiserver.redb");
     let made = fs::create_dir_all(directory).map_err(Into::into);
-    let opened = made.and_then(|()| Disk::open(&path).map_err(Into::into));
+    let opened = made.and_then(|()| Disk::open(&path));
     opened.map_err(|source| OpenError { path, source })
 }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::metadata::Document;
 use super::resource::Resource;
 use super::store::Object;
-use super::table::{self, Include, partial};
+use super::table::{self, Columns, Include, partial};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{Stream, TryStreamExt};
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -53,23 +53,45 @@ pub(super) fn failure(failure: &Failure) -> Response<Body> {
     json(failure.code(), &failure.to_status())
 }
 
-pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
-    match call.accept {
-        Accept::Json => json_bytes(code, object.json()),
-        Accept::Metadata => json(code, &partial(object)),
-        Accept::Table => {
-            let columns = table::columns(&call.resource);
-            let rows = [table::row(&columns, object, include(call))];
-            json(
-                code,
-                &table::table(
-                    Some(&columns),
-                    &rows,
-                    &json!({"resourceVersion": object.revision().to_string()}),
-                ),
-            )
+/// The form in which a client wants objects.
+pub(super) enum Form {
+    Json,
+    Metadata,
+    Table(Columns, Include),
+}
+
+impl Form {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.accept {
+            Accept::Json => Self::Json,
+            Accept::Metadata => Self::Metadata,
+            Accept::Table => {
+                let include = match call.query.text("includeObject") {
+                    Some("None") => Include::Nothing,
+                    Some("Object") => Include::Object,
+                    _ => Include::Metadata,
+                };
+                Self::Table(table::columns(&call.resource), include)
+            }
         }
     }
+
+    /// One object. As a table it has its columns `with_columns`.
+    pub(super) fn one(&self, object: &Arc<Object>, with_columns: bool) -> Bytes {
+        match self {
+            Self::Json => object.json(),
+            Self::Metadata => partial(object).to_string().into(),
+            Self::Table(columns, include) => {
+                let metadata = json!({"resourceVersion": object.revision().to_string()});
+                let rows = [table::row(columns, object, *include)];
+                table::table(with_columns.then_some(columns), &rows, &metadata).to_string().into()
+            }
+        }
+    }
+}
+
+pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
+    json_bytes(code, Form::of(call).one(object, true))
 }
 
 /// Where a list stands.
@@ -97,18 +119,16 @@ impl Page {
 
 /// An answer with a list of objects.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
-    match call.accept {
-        Accept::Table => {
-            let columns = table::columns(&call.resource);
-            let include = include(call);
+    match Form::of(call) {
+        Form::Table(columns, include) => {
             let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, include)).collect();
             json(StatusCode::OK, &table::table(Some(&columns), &rows, &page.metadata()))
         }
-        Accept::Metadata => {
-            let items = objects.iter().map(|object| Bytes::from(partial(object).to_string()));
+        form @ Form::Metadata => {
+            let items = objects.iter().map(|object| form.one(object, false));
             assemble("PartialObjectMetadataList", "meta.k8s.io/v1", page, items)
         }
-        Accept::Json => {
+        Form::Json => {
             let kind = format!("{}List", call.resource.kind);
             assemble(&kind, &call.resource.api_version(), page, objects.iter().map(|object| object.json()))
         }
@@ -142,15 +162,6 @@ pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     out.put(json);
     out.put_slice(b"}\n");
     out.freeze()
-}
-
-/// What the client wants the rows of a table to carry.
-pub(super) fn include(call: &Call) -> Include {
-    match call.query.text("includeObject") {
-        Some("None") => Include::Nothing,
-        Some("Object") => Include::Object,
-        _ => Include::Metadata,
-    }
 }
 
 /// A `Status` of a request that succeeded.

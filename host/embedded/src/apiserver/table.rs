@@ -163,8 +163,8 @@ fn age(time: &str) -> String {
     let seconds = Timestamp::now().as_second().saturating_sub(since.as_second()).max(0);
     match seconds {
         ..120 => format!("{seconds}s"),
-        ..7200 => format!("{}m", seconds / 60),
-        ..172_800 => format!("{}h", seconds / 3600),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
         _ => format!("{}d", seconds / 86_400),
     }
 }

@@ -1,14 +1,16 @@
 //! `kubectl logs` of this node's pods.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use tokio::sync::watch;
 
 use super::node::{Node, NodeRuntime};
-use super::pod_index::PodIndex;
 use super::process::{Ended, LogPart, open_log};
 use super::status;
 use crate::apiserver::{LogError, LogRequest, LogStream, PodLogs};
@@ -65,4 +67,42 @@ impl KubeletLogs {
             opened => Ok(opened?),
         }
     }
+}
+
+/// Pods by namespace and name.
+#[derive(Debug, Default)]
+pub(crate) struct PodIndex(Mutex<HashMap<(String, String), IndexedPod>>);
+
+/// A pod's uid and its status as it is now.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexedPod {
+    pub(crate) uid: String,
+    pub(crate) status: watch::Receiver<PodStatus>,
+}
+
+impl PodIndex {
+    pub(crate) fn add(&self, pod: &Pod, status: watch::Receiver<PodStatus>) {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        self.pods().insert(key(pod), IndexedPod { uid, status });
+    }
+
+    /// Forgets this very pod, not a later one of the same name.
+    pub(crate) fn remove(&self, pod: &Pod) {
+        let mut pods = self.pods();
+        if pods.get(&key(pod)).is_some_and(|known| pod.metadata.uid.as_ref() == Some(&known.uid)) {
+            pods.remove(&key(pod));
+        }
+    }
+
+    pub(crate) fn find(&self, namespace: &str, name: &str) -> Option<IndexedPod> {
+        self.pods().get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    fn pods(&self) -> MutexGuard<'_, HashMap<(String, String), IndexedPod>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(pod: &Pod) -> (String, String) {
+    (pod.metadata.namespace.clone().unwrap_or_default(), pod.metadata.name.clone().unwrap_or_default())
 }

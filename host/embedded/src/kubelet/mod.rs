@@ -18,7 +18,6 @@ mod mounts;
 mod node;
 mod options;
 mod pod;
-mod pod_index;
 mod probe;
 mod process;
 mod restart;
@@ -46,8 +45,8 @@ pub use options::{KubeletOptions, OnShutdown, ProcessOptions, Runtime, Simulated
 pub use process::{LeftoverError, kill_leftovers};
 pub use restart::BackoffOptions;
 
+use logs::PodIndex;
 use node::{Node, NodeRuntime};
-use pod_index::PodIndex;
 
 /// How often logs are looked at for their size.
 const LOG_PERIOD: Duration = Duration::from_secs(30);

@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn mounts(mounts: serde_json::Value) -> Result<Mounts, MountError> {
+    fn mounts(mounts: &serde_json::Value) -> Result<Mounts, MountError> {
         let container = serde_json::from_value(json!({"name": "n", "volumeMounts": mounts})).unwrap();
         let volumes = [("home", "/s/home"), ("shared-data", "/s/data")];
         Mounts::of(&container, &volumes.map(|(name, path)| (name.to_owned(), PathBuf::from(path))).into())
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_deepest_mount_wins() {
-        let mounts = mounts(json!([
+        let mounts = mounts(&json!([
             {"name": "home", "mountPath": "/home/alice/"},
             {"name": "shared-data", "mountPath": "/home/alice/shared", "subPath": "pub"},
             {"name": "unknown", "mountPath": "/x"},
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_sub_path_stays_inside() {
-        let escaping = mounts(json!([{"name": "home", "mountPath": "/x", "subPath": "../other"}]));
+        let escaping = mounts(&json!([{"name": "home", "mountPath": "/x", "subPath": "../other"}]));
         assert!(escaping.unwrap_err().to_string().contains("../other"));
     }
 }

@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::logs::PodIndex;
 use super::node::{HOST_IP, Node, NodeRuntime};
 use super::pod::{Observed, live};
-use super::pod_index::PodIndex;
 use super::process::kill_pod;
 use super::{OnShutdown, status, volume};
 
@@ -113,7 +113,7 @@ impl Pods {
         self.seen.insert(uid.clone(), sender);
         let (node, known, shutdown) = (self.node.clone(), self.known.clone(), self.shutdown.clone());
         self.tasks.spawn(async move {
-            live(node.clone(), observed.clone(), status, shutdown.clone()).await;
+            Box::pin(live(node.clone(), observed.clone(), status, shutdown.clone())).await;
             let observed = observed.borrow().clone();
             if !shutdown.is_cancelled() || observed.gone {
                 known.remove(&observed.pod);

@@ -31,29 +31,8 @@ impl Change {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Listing {
-    pub(crate) revision: u64,
-    pub(crate) objects: Vec<Arc<Object>>,
-}
-
-/// A revision that cannot be served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outdated {
-    /// Older than the window of changes.
-    Compacted { asked: u64, oldest: u64 },
-    /// Not reached yet.
-    Future { asked: u64, current: u64 },
-}
-
-impl From<Outdated> for Failure {
-    fn from(outdated: Outdated) -> Self {
-        match outdated {
-            Outdated::Compacted { asked, oldest } => Self::expired(asked, oldest),
-            Outdated::Future { asked, current } => Self::too_large_revision(asked, current),
-        }
-    }
-}
+/// A revision, and the objects that there were then.
+pub(crate) type Listing = (u64, Vec<Arc<Object>>);
 
 /// The objects of one kind.
 pub(super) struct Collection {
@@ -117,10 +96,10 @@ impl Collection {
         namespace: Option<&str>,
         from: Option<&Key>,
         at: u64,
-    ) -> Result<Listing, Outdated> {
+    ) -> Result<Listing, Failure> {
         let later = self.changes_after(at)?;
         if later.is_empty() {
-            return Ok(Listing { revision: at, objects: self.range(namespace, from).cloned().collect() });
+            return Ok((at, self.range(namespace, from).cloned().collect()));
         }
         let mut then: BTreeMap<Key, Arc<Object>> =
             self.range(namespace, from).map(|object| (object.key(), object.clone())).collect();
@@ -134,13 +113,13 @@ impl Collection {
                 None => then.remove(&key),
             };
         }
-        Ok(Listing { revision: at, objects: then.into_values().collect() })
+        Ok((at, then.into_values().collect()))
     }
 
     /// The changes after `revision`, oldest first.
-    pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Outdated> {
+    pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Failure> {
         if revision < self.compacted {
-            return Err(Outdated::Compacted { asked: revision, oldest: self.compacted });
+            return Err(Failure::expired(revision, self.compacted));
         }
         let start = self.history.partition_point(|change| change.revision() <= revision);
         Ok(self.history.range(start..).cloned().collect())

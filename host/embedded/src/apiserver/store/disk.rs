@@ -26,21 +26,7 @@ const REVISION: &str = "revision";
 const GAP: u64 = 100_000;
 
 /// Why the state cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DiskError {
-    #[error(transparent)]
-    Database(Box<redb::Error>),
-    #[error("entry {key:?} is not an object")]
-    Entry { key: String, source: serde_json::Error },
-    #[error("cannot start the writer thread")]
-    Thread(#[source] std::io::Error),
-}
-
-impl<E: Into<redb::Error>> From<E> for DiskError {
-    fn from(error: E) -> Self {
-        Self::Database(Box::new(error.into()))
-    }
-}
+pub(crate) type DiskError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What was on disk.
 pub(crate) struct Found {
@@ -69,8 +55,7 @@ impl Disk {
         let (queue, batches) = mpsc::channel();
         let writer = thread::Builder::new()
             .name("apiserver-disk".to_owned())
-            .spawn(move || write_all(&database, &batches))
-            .map_err(DiskError::Thread)?;
+            .spawn(move || write_all(&database, &batches))?;
         Ok((Self { queue: Some(queue), writer: Some(writer) }, found))
     }
 
@@ -131,7 +116,7 @@ fn load(database: &Database) -> Result<Found, DiskError> {
     for entry in database.begin_read()?.open_table(OBJECTS)?.iter()? {
         let (key, json) = entry?;
         let document: Document = serde_json::from_slice(json.value())
-            .map_err(|source| DiskError::Entry { key: key.value().to_owned(), source })?;
+            .map_err(|error| format!("entry {:?} is not an object: {error}", key.value()))?;
         let collection = key.value().split('\0').next().unwrap_or_default();
         let revision = metadata::text(&document, "resourceVersion").parse().unwrap_or(0);
         objects.push((CollectionName::from(collection), Object::new(document, revision)));

@@ -13,7 +13,8 @@ pub(super) use collection::{Change, ChangeKind};
 pub(super) use object::{Key, Object};
 pub(super) use transaction::Transaction;
 
-use collection::{Collection, Listing, Outdated};
+use super::failure::Failure;
+use collection::{Collection, Listing};
 use disk::{Disk, Durable};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -103,14 +104,14 @@ impl Store {
         namespace: Option<&str>,
         from: Option<&Key>,
         at: Option<u64>,
-    ) -> Result<Listing, Outdated> {
+    ) -> Result<Listing, Failure> {
         let state = self.read();
         let revision = state.revision;
         if let Some(asked) = at.filter(|at| *at > revision) {
-            return Err(Outdated::Future { asked, current: revision });
+            return Err(Failure::too_large_revision(asked, revision));
         }
         match state.collections.get(collection) {
-            None => Ok(Listing { revision, objects: Vec::new() }),
+            None => Ok((revision, Vec::new())),
             Some(c) => c.list(namespace, from, at.unwrap_or(revision)),
         }
     }
@@ -126,7 +127,7 @@ impl Store {
         &self,
         collection: &CollectionName,
         revision: u64,
-    ) -> Result<(u64, Vec<Arc<Change>>), Outdated> {
+    ) -> Result<(u64, Vec<Arc<Change>>), Failure> {
         let state = self.read();
         let changes = match state.collections.get(collection) {
             None => Vec::new(),

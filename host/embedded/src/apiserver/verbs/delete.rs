@@ -58,9 +58,10 @@ pub(crate) async fn delete_collection(call: &Call) -> Result<Response<Body>, Fai
     if call.resource.is_core("namespaces") || (call.resource.namespaced && call.namespace.is_none()) {
         return Err(Failure::method_not_allowed());
     }
-    let listing = call.server.store.list(&call.resource.collection, call.namespace.as_deref(), None, None)?;
+    let (_, objects) =
+        call.server.store.list(&call.resource.collection, call.namespace.as_deref(), None, None)?;
     let mut deleted: Vec<Arc<Object>> = Vec::new();
-    for object in listing.objects.iter().filter(|object| selector.matches(object.document())) {
+    for object in objects.iter().filter(|object| selector.matches(object.document())) {
         match delete_object(call, &object.key(), &options).await {
             Ok(outcome) => deleted.push(outcome.object().clone()),
             Err(failure) if failure.code() == StatusCode::NOT_FOUND => {}

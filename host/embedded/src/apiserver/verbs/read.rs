@@ -23,10 +23,10 @@ pub(crate) fn list(call: &Call) -> Result<Response<Body>, Failure> {
         Some(token) => (Some(&token.after), Some(token.revision)),
         None => (None, exact_revision(call)?),
     };
-    let listing = call.server.store.list(&call.resource.collection, call.namespace.as_deref(), from, at)?;
-    let mut objects = listing.objects;
+    let (revision, mut objects) =
+        call.server.store.list(&call.resource.collection, call.namespace.as_deref(), from, at)?;
     objects.retain(|object| selector.matches(object.document()));
-    let mut page = Page { revision: listing.revision, ..Page::default() };
+    let mut page = Page { revision, ..Page::default() };
     if let Some(limit) = limit
         && objects.len() > limit
     {

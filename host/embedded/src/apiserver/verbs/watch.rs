@@ -1,12 +1,12 @@
 //! `GET ?watch`: changes as they happen.
 
-use crate::apiserver::call::{Accept, Call};
+use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
-use crate::apiserver::present::{self, Body};
+use crate::apiserver::present::{self, Body, Form};
 use crate::apiserver::resource::Resource;
 use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Change, ChangeKind, Object};
-use crate::apiserver::table::{self, Columns, Include};
+use crate::apiserver::table;
 use crate::apiserver::{Server, metadata};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
@@ -39,9 +39,7 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
         scope: Scope { namespace: call.namespace.clone(), selector },
-        accept: call.accept,
-        columns: (call.accept == Accept::Table)
-            .then(|| (table::columns(&call.resource), present::include(call))),
+        form: Form::of(call),
         columns_stated: false,
         server: call.server.clone(),
         resource: call.resource.clone(),
@@ -69,9 +67,8 @@ struct Watch {
     server: Arc<Server>,
     resource: Arc<Resource>,
     scope: Scope,
-    accept: Accept,
-    /// The columns of a table and what its rows carry, when the client wants tables.
-    columns: Option<(Columns, Include)>,
+    form: Form,
+    /// Only the first table of a watch has columns.
     columns_stated: bool,
     tip: Receiver<u64>,
     /// Changes up to this revision have been sent.
@@ -111,19 +108,9 @@ impl Scope {
 }
 
 impl Watch {
-    /// An event about an object. In the form of a table the first event of a watch states the columns.
     fn event(&mut self, kind: &str, object: &Arc<Object>) -> Bytes {
         let first = !std::mem::replace(&mut self.columns_stated, true);
-        let Some((columns, include)) = &self.columns else {
-            return match self.accept {
-                Accept::Metadata => present::event(kind, table::partial(object).to_string().as_bytes()),
-                _ => present::event(kind, &object.json()),
-            };
-        };
-        let rows = [table::row(columns, object, *include)];
-        let stated = first.then_some(columns);
-        let table = table::table(stated, &rows, &json!({"resourceVersion": object.revision().to_string()}));
-        present::event(kind, table.to_string().as_bytes())
+        present::event(kind, &self.form.one(object, first))
     }
 
     fn check_start(&self) -> Result<(), Failure> {
@@ -135,9 +122,9 @@ impl Watch {
     fn begin_with_present(&mut self, mark_end: bool) {
         let listing =
             self.server.store.list(&self.resource.collection, self.scope.namespace.as_deref(), None, None);
-        let Ok(listing) = listing else { return };
-        self.cursor = listing.revision;
-        for object in &listing.objects {
+        let Ok((revision, objects)) = listing else { return };
+        self.cursor = revision;
+        for object in &objects {
             if self.scope.contains(object) {
                 let event = self.event("ADDED", object);
                 self.ready.push_back(event);
@@ -209,8 +196,8 @@ impl Watch {
                 }
                 self.cursor = self.cursor.max(revision);
             }
-            Err(outdated) => {
-                let status = Failure::from(outdated).to_status().to_string();
+            Err(failure) => {
+                let status = failure.to_status().to_string();
                 self.ready.push_back(present::event("ERROR", status.as_bytes()));
                 self.ended = true;
             }
@@ -223,13 +210,12 @@ impl Watch {
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let partial = ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata");
-        let (version, kind) = match self.accept {
-            Accept::Json => (self.resource.api_version(), self.resource.kind.as_str()),
-            Accept::Metadata | Accept::Table => partial,
+        let (version, kind) = match self.form {
+            Form::Json => (self.resource.api_version(), self.resource.kind.as_str()),
+            Form::Metadata | Form::Table(..) => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata"),
         };
         let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
-        if self.accept == Accept::Table {
+        if let Form::Table(..) = self.form {
             let row = json!({"cells": [], "object": object});
             object = table::table(None, &[row], &json!({"resourceVersion": self.cursor.to_string()}));
         }

@@ -22,10 +22,10 @@ fn ended(code: i32) -> ContainerState {
 }
 
 /// The status of a pod with these states of containers, by name.
-fn status(spec: &Value, states: &[(&str, ContainerState)]) -> PodStatus {
+fn status(spec: &Value, given: &[(&str, ContainerState)]) -> PodStatus {
     let pod = pod(spec);
     let mut status = initial(&pod, "127.0.0.1".to_owned());
-    for (name, state) in states {
+    for (name, state) in given {
         container_mut(&mut status, name).unwrap().state = Some(state.clone());
     }
     update(&pod, &mut status, at(9));
