@@ -1,7 +1,10 @@
 //! Addresses of pods out of 127.0.0.0/8, all of which Linux answers on the loopback interface.
 
 use std::collections::{HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The address of the node, `status.hostIP` of its pods.
+pub(crate) const HOST_IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A range such as `127.101.0.0/16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -173,7 +173,7 @@ fn pod_field(context: &PodContext<'_>, path: &str) -> Result<String, ConfigError
         "spec.nodeName" => context.node_name.to_owned(),
         "spec.serviceAccountName" => text(&spec(context.pod).service_account_name),
         "status.podIP" | "status.podIPs" => context.pod_ip.to_string(),
-        "status.hostIP" | "status.hostIPs" => super::node::HOST_IP.to_string(),
+        "status.hostIP" | "status.hostIPs" => super::addresses::HOST_IP.to_string(),
         _ => match (keyed("metadata.labels"), keyed("metadata.annotations")) {
             (Some(key), _) => entry(&metadata.labels, key),
             (None, Some(key)) => entry(&metadata.annotations, key),

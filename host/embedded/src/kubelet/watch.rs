@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::addresses::HOST_IP;
 use super::logs::PodIndex;
-use super::node::{HOST_IP, Node, NodeRuntime};
+use super::node::{Node, NodeRuntime};
 use super::pod::{Observed, live};
 use super::process::kill_pod;
 use super::{OnShutdown, status, volume};

@@ -3,7 +3,6 @@
 mod register;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -17,8 +16,6 @@ use super::clock::Clock;
 use super::process::{StateDirectory, create_private};
 use super::restart::Backoff;
 use super::{BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
-
-pub(crate) const HOST_IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// CPU in thousandths, memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

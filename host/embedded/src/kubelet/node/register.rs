@@ -11,7 +11,8 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{HOST_IP, Node, NodeRuntime};
+use super::{Node, NodeRuntime};
+use crate::kubelet::addresses::HOST_IP;
 use crate::kubelet::failure::is_gone;
 
 /// How often the node reports that it is alive.

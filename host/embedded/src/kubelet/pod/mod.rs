@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use life::live;
 
+use super::addresses::HOST_IP;
 use super::env::PodContext;
 use super::event::EventDraft;
-use super::node::{HOST_IP, Node};
+use super::node::Node;
 use super::runtime::PodRuntime;
 use super::status;
 use state::PodState;
