@@ -1,19 +1,20 @@
-//! Readiness probes: what they ask, and what their answers add up to.
+//! Startup and readiness probes: what they ask, and what their answers add up to.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{self as api, Container};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// An HTTP probe with the defaults of the API.
+/// A probe with the defaults of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Probe {
-    path: String,
+    /// What to ask for over HTTP; nothing if it is enough that the port answers.
+    path: Option<String>,
     port: u16,
     timeout: Duration,
     success_threshold: i32,
@@ -23,16 +24,21 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// The readiness probe of a container. None if it has none, or one whose port does not exist.
-    pub(crate) fn of(container: &Container) -> Option<Self> {
-        let probe = container.readiness_probe.as_ref()?;
-        let request = probe.http_get.as_ref()?;
+    /// A probe of a container. None if it has none, or one whose port does not exist.
+    pub(crate) fn of(container: &Container, probe: Option<&api::Probe>) -> Option<Self> {
+        let probe = probe?;
+        let (path, named) = match (&probe.http_get, &probe.tcp_socket) {
+            (Some(get), _) if get.scheme.as_deref() == Some("HTTPS") => (None, &get.port),
+            (Some(get), _) => (Some(get.path.clone().unwrap_or_else(|| "/".to_owned())), &get.port),
+            (None, Some(socket)) => (None, &socket.port),
+            (None, None) => return None,
+        };
         let seconds = |value: Option<i32>, default: u64, least: u64| {
             Duration::from_secs(value.and_then(|v| u64::try_from(v).ok()).unwrap_or(default).max(least))
         };
         Some(Self {
-            path: request.path.clone().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned()),
-            port: port(container, &request.port)?,
+            path,
+            port: port(container, named)?,
             timeout: seconds(probe.timeout_seconds, 1, 1),
             success_threshold: probe.success_threshold.unwrap_or(1),
             failure_threshold: probe.failure_threshold.unwrap_or(3),
@@ -44,14 +50,18 @@ impl Probe {
     /// Asks once. The error is what an `Unhealthy` event says after "probe failed: ".
     pub(crate) async fn ask(&self, address: IpAddr) -> Result<(), String> {
         let address = SocketAddr::new(address, self.port);
-        let failed = |reason: String| format!("Get \"http://{address}{}\": {reason}", self.path);
-        match timeout(self.timeout, status_line(address, &self.path)).await {
+        let failed = |reason: String| match &self.path {
+            Some(path) => format!("Get \"http://{address}{path}\": {reason}"),
+            None => reason,
+        };
+        match timeout(self.timeout, status_line(address, self.path.as_deref())).await {
             Err(_) => Err(failed("context deadline exceeded".to_owned())),
             Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
                 Err(failed(format!("dial tcp {address}: connect: connection refused")))
             }
             Ok(Err(error)) => Err(failed(error.to_string())),
-            Ok(Ok(line)) => match status_code(&line) {
+            Ok(Ok(None)) => Ok(()),
+            Ok(Ok(Some(line))) => match status_code(&line) {
                 Some(200..=399) => Ok(()),
                 Some(code) => Err(format!("HTTP probe failed with statuscode: {code}")),
                 None => Err(failed("malformed HTTP response".to_owned())),
@@ -85,16 +95,17 @@ impl Streak {
     }
 }
 
-/// Sends the request by hand: nothing but the first line of the answer is of interest.
-async fn status_line(address: SocketAddr, path: &str) -> std::io::Result<String> {
+/// Connects, and sends the request by hand if there is a path: nothing but the first line of the answer is of interest.
+async fn status_line(address: SocketAddr, path: Option<&str>) -> std::io::Result<Option<String>> {
     let mut stream = TcpStream::connect(address).await?;
+    let Some(path) = path else { return Ok(None) };
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: kube-probe/1.36\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await?;
     let mut line = String::new();
     BufReader::new(stream).take(4096).read_line(&mut line).await?;
-    Ok(line)
+    Ok(Some(line))
 }
 
 fn status_code(line: &str) -> Option<u16> {
@@ -134,7 +145,8 @@ mod tests {
     fn probe(port: u16) -> Probe {
         let container = json!({"name": "n", "ports": [{"name": "notebook", "containerPort": port}],
             "readinessProbe": {"httpGet": {"port": "notebook", "path": "/api"}, "successThreshold": 2}});
-        Probe::of(&serde_json::from_value(container).unwrap()).unwrap()
+        let container: Container = serde_json::from_value(container).unwrap();
+        Probe::of(&container, container.readiness_probe.as_ref()).unwrap()
     }
 
     #[tokio::test]

@@ -125,7 +125,10 @@ impl SimulatedPod {
         if self.happens(Fault::InvalidImage, container) {
             ImageState::Invalid
         } else if self.happens(Fault::PullFailure, container) {
-            let message = format!("failed to pull and unpack image {image:?}: {image}: not found");
+            let message = format!(
+                "rpc error: code = NotFound desc = failed to pull and unpack image {image:?}: failed to resolve \
+                 reference {image:?}: {image}: not found"
+            );
             ImageState::Unavailable { after: self.plan.delays.pull, message }
         } else if self.plan.delays.pull.is_zero() {
             ImageState::Present

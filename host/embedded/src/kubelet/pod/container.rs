@@ -136,39 +136,59 @@ impl Worker {
         if init {
             return std::future::pending().await;
         }
-        self.state.change_container(&container.name, |container| container.started = Some(true));
-        let ready = |ready| self.state.change_container(&container.name, |container| container.ready = ready);
-        let unhealthy = |complaint: String| {
-            let event = EventDraft::warning("Unhealthy", format!("Readiness probe failed: {complaint}"));
-            self.report(event.of_container(&container.name, false));
+        let started = || {
+            self.state.change_container(&container.name, |container| container.started = Some(true));
         };
-        let address = self.pod_ip();
+        let ready = |ready| self.state.change_container(&container.name, |container| container.ready = ready);
         if let Some(delay) = self.runtime.ready_after() {
+            started();
             self.sleep(delay).await;
-            while let Some(complaint) = self.runtime.unready(container, address) {
-                unhealthy(complaint);
+            while let Some(complaint) = self.runtime.unready(container, self.pod_ip()) {
+                self.report_unhealthy(container, "Readiness", &complaint);
                 tokio::time::sleep(COMPLAINT_PERIOD).await;
             }
-        } else if let Some(probe) = Probe::of(container) {
-            tokio::time::sleep(probe.initial_delay).await;
-            let mut streak = probe.streak();
-            loop {
-                let answer = probe.ask(address).await;
-                let healthy = answer.is_ok();
-                answer.unwrap_or_else(unhealthy);
-                if let Some(verdict) = streak.add(healthy) {
-                    ready(verdict);
-                }
-                tokio::time::sleep(probe.period).await;
-            }
+            ready(true);
+            return std::future::pending().await;
+        }
+        if let Some(probe) = Probe::of(container, container.startup_probe.as_ref()) {
+            self.ask(container, "Startup", &probe, |healthy| healthy).await;
+        }
+        started();
+        if let Some(probe) = Probe::of(container, container.readiness_probe.as_ref()) {
+            let keep_asking = |healthy| {
+                ready(healthy);
+                false
+            };
+            self.ask(container, "Readiness", &probe, keep_asking).await;
         } else if let Some(port) = probe::first_port(container) {
             // A kubelet would call the container ready at once; only the port shows when a lab answers.
-            while !probe::port_answers(SocketAddr::new(address, port)).await {
+            while !probe::port_answers(SocketAddr::new(self.pod_ip(), port)).await {
                 tokio::time::sleep(PORT_PERIOD).await;
             }
         }
         ready(true);
         std::future::pending().await
+    }
+
+    /// Asks again and again, until a verdict is enough. A startup probe that fails too often does not end the container.
+    async fn ask(&self, container: &Container, kind: &str, probe: &Probe, enough: impl Fn(bool) -> bool) {
+        let mut streak = probe.streak();
+        tokio::time::sleep(probe.initial_delay).await;
+        loop {
+            let answer = probe.ask(self.pod_ip()).await;
+            if let Err(complaint) = &answer {
+                self.report_unhealthy(container, kind, complaint);
+            }
+            if streak.add(answer.is_ok()).is_some_and(&enough) {
+                return;
+            }
+            tokio::time::sleep(probe.period).await;
+        }
+    }
+
+    fn report_unhealthy(&self, container: &Container, kind: &str, complaint: &str) {
+        let event = EventDraft::warning("Unhealthy", format!("{kind} probe failed: {complaint}"));
+        self.report(event.of_container(&container.name, false));
     }
 
     /// Sleeps, but does not even yield when there is nothing to wait for: what follows becomes visible together with

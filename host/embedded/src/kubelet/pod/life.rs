@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::PodStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +103,7 @@ impl Worker {
         let mut running = HashMap::new();
         self.state.change(|current| {
             current.conditions = scheduled;
-            current.start_time.get_or_insert(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
+            current.start_time.get_or_insert(Time(now));
             if let Some((reason, message)) = &refusal {
                 current.reason = Some((*reason).to_owned());
                 current.message = Some(message.clone());

@@ -108,7 +108,8 @@ impl Worker {
                 ImageState::Pulls { after } => {
                     normal("Pulling", format!("Pulling image {image:?}"));
                     self.sleep(after).await;
-                    return normal("Pulled", format!("Successfully pulled image {image:?} in {after:?}"));
+                    let took = format!("{after:?} ({after:?} including waiting)");
+                    return normal("Pulled", format!("Successfully pulled image {image:?} in {took}"));
                 }
                 ImageState::Unavailable { after, message } => {
                     normal("Pulling", format!("Pulling image {image:?}"));

@@ -43,11 +43,11 @@ impl PodProcess {
         let init = spec.init_containers.iter().flatten();
         let found = init.chain(&spec.containers).find_map(|container| {
             let mounts = || container.volume_mounts.iter().flatten();
-            let readiness = container.readiness_probe.as_ref();
+            let mut probes = container.startup_probe.iter().chain(&container.readiness_probe);
+            let strange = probes.any(|probe| probe.http_get.is_none() && probe.tcp_socket.is_none());
             let fields = [
                 ("livenessProbe", container.liveness_probe.is_some()),
-                ("startupProbe", container.startup_probe.is_some()),
-                ("readinessProbe without httpGet", readiness.is_some_and(|p| p.http_get.is_none())),
+                ("a probe other than httpGet or tcpSocket", strange),
                 ("lifecycle", container.lifecycle.is_some()),
                 ("restartPolicy", container.restart_policy.is_some()),
                 ("volumeMounts[].subPathExpr", mounts().any(|mount| mount.sub_path_expr.is_some())),

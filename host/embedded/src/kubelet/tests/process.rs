@@ -31,6 +31,7 @@ async fn a_server_answers_on_its_pods_address() {
     let cluster = Cluster::processes(state.path()).await;
     let python = || {
         json!({"containers": [{"name": "notebook", "image": "python", "ports": [{"containerPort": 8888}],
+            "startupProbe": {"tcpSocket": {"port": 8888}, "periodSeconds": 1, "failureThreshold": 60},
             "readinessProbe": {"httpGet": {"path": "/", "port": 8888}, "periodSeconds": 1}}]})
     };
     cluster.lab(&[], python()).await;
