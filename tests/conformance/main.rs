@@ -16,6 +16,7 @@ mod lists;
 mod objects;
 mod patches;
 mod rules;
+mod tables;
 mod watches;
 
 /// One test a case and a kind of cluster.
@@ -97,6 +98,9 @@ cases! {
     defaults:
         fields_have_their_defaults,
         broken_rules_are_causes_of_their_field;
+    tables:
+        quantities_are_those_of_the_table,
+        names_are_those_of_the_table;
     custom:
         a_definition_makes_a_kind,
         custom_objects_are_held_to_their_schema;

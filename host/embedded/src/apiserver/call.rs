@@ -1,12 +1,11 @@
 //! One request about objects, with everything that its answer depends on.
 
 use super::Server;
-use super::accept::Accept;
 use super::failure::Failure;
-use super::query::Query;
 use super::resource::Resource;
 use super::store::Key;
 use bytes::Bytes;
+use std::str::FromStr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +36,91 @@ impl Call {
                 Err(Failure::bad_request("an empty namespace may not be set during creation or update"))
             }
             (namespace, _) => Ok(namespace.as_deref()),
+        }
+    }
+}
+
+/// A form of an answer about objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Accept {
+    /// The objects themselves.
+    Json,
+    /// A `Table` of `meta.k8s.io/v1` for humans, as `kubectl get` asks for.
+    Table,
+    /// Only the metadata: `PartialObjectMetadata` of `meta.k8s.io/v1`.
+    Metadata,
+}
+
+impl Accept {
+    /// The first form in the client's list that is served here. No header means JSON.
+    pub(super) fn negotiate(header: Option<&str>) -> Result<Self, Failure> {
+        let Some(header) = header else { return Ok(Self::Json) };
+        header.split(',').find_map(Self::read).ok_or_else(Failure::not_acceptable)
+    }
+
+    fn read(range: &str) -> Option<Self> {
+        let mut parts = range.split(';').map(str::trim);
+        if !matches!(parts.next()?, "application/json" | "application/*" | "*/*" | "") {
+            return None;
+        }
+        let parameters: Vec<(&str, &str)> = parts.filter_map(|p| p.split_once('=')).collect();
+        let get = |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        match (get("as"), get("g"), get("v")) {
+            (None, ..) => Some(Self::Json),
+            (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Some(Self::Table),
+            (
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                Some("meta.k8s.io"),
+                Some("v1"),
+            ) => Some(Self::Metadata),
+            _ => None,
+        }
+    }
+}
+
+/// The decoded pairs of a query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads the part of a URI after `?`.
+    pub(super) fn parse(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Self(pairs.map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+    }
+
+    /// The value of `name`, unless it is missing or empty.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `name` is switched on. As with Kubernetes, `?watch` alone and `?watch=1` do.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .is_some_and(|(_, value)| !matches!(value.as_str(), "false" | "0" | "False"))
+    }
+
+    /// The value of `name` as a number or another type that has a textual form.
+    pub(super) fn value<T: FromStr>(&self, name: &str) -> Result<Option<T>, Failure> {
+        self.text(name)
+            .map(|text| {
+                text.parse().map_err(|_| {
+                    Failure::bad_request(format!("query parameter {name}: cannot read {text:?}"))
+                })
+            })
+            .transpose()
+    }
+
+    /// Whether nothing may be stored (`dryRun=All`).
+    pub(super) fn dry_run(&self) -> Result<bool, Failure> {
+        match self.text("dryRun") {
+            None => Ok(false),
+            Some("All") => Ok(true),
+            Some(other) => {
+                Err(Failure::bad_request(format!("dryRun: {other:?} is not supported, use \"All\"")))
+            }
         }
     }
 }

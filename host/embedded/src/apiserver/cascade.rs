@@ -4,13 +4,12 @@
 //! Kubernetes has controllers that get there in time; here it happens inside the transaction that deletes, and as far
 //! as finalizers and grace periods let it. Each later removal takes it further.
 
-use super::Server;
-use super::admission;
 use super::deletion::DeleteOptions;
 use super::failure::Failure;
 use super::metadata::{self, Document};
 use super::resource::{Resource, collection_of};
 use super::store::{CollectionName, Key, Object, Transaction};
+use super::{Server, admission};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use std::sync::Arc;
 pub(super) enum Deleted {
     /// It is gone; this was its last state.
     Removed(Arc<Object>),
-    /// It goes once its finalizers and its grace period let it.
+    /// It is removed when it has no finalizers left and its grace period is over.
     Marked(Arc<Object>),
 }
 
@@ -37,7 +36,7 @@ pub(super) struct Cascade<'a, 't> {
     server: &'a Server,
     transaction: &'a mut Transaction<'t>,
     removed: VecDeque<(Arc<Resource>, Arc<Object>)>,
-    /// Namespaces on their way out, in which something has changed.
+    /// Namespaces that are being deleted and in which something has changed.
     namespaces: BTreeSet<String>,
 }
 
@@ -166,7 +165,7 @@ impl<'a, 't> Cascade<'a, 't> {
         self.server.registry.forget(metadata::name(definition));
     }
 
-    /// Deletes what is in a namespace on its way out: pods first, then the rest, then the namespace itself.
+    /// Deletes the content of a namespace that is being deleted: pods first, then the rest, then the namespace itself.
     fn drain(&mut self, name: &str) {
         let namespaces: CollectionName = "namespaces".into();
         let key = Key::new("", name);

@@ -1,9 +1,9 @@
 //! Deleting: what a client may say about it, and what becomes of the object itself.
 
+use super::call::Query;
 use super::failure::Failure;
 use super::input;
 use super::metadata::{self, Document};
-use super::query::Query;
 use super::resource::Resource;
 use bytes::Bytes;
 use serde_json::Value;

@@ -4,47 +4,36 @@ use super::ApiServer;
 use super::failure::Failure;
 use super::present::{self, Body};
 use super::resource::Resource;
-use super::route::Route;
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Answers what is not about objects.
-pub(super) fn answer(
-    server: &ApiServer,
-    route: &Route<'_>,
-    method: &Method,
-) -> Result<Response<Body>, Failure> {
-    if *route != Route::Unknown && method != Method::GET {
-        return Err(Failure::method_not_allowed());
-    }
-    let kinds = server.0.registry.all();
-    let value = match *route {
-        Route::Health => return Ok(present::text("text/plain; charset=utf-8", "ok")),
-        // The oldest version whose API this is, for clients that compare it with their own.
-        Route::Version => json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+embedded"}),
-        Route::CoreVersions => json!({"kind": "APIVersions", "versions": ["v1"]}),
-        Route::Groups => {
-            let groups: Vec<Value> =
-                versions(&kinds).iter().map(|(name, versions)| group(name, versions)).collect();
-            json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
-        }
-        Route::Group(name) => {
-            let groups = versions(&kinds);
-            let found = groups.iter().find(|(group, _)| *group == name);
-            let (name, versions) = found.ok_or_else(Failure::no_route)?;
-            group(name, versions)
-        }
-        Route::Kinds { group, version } => resources(&of_version(&kinds, group, version)?),
-        Route::OpenApiIndex => openapi_index(&kinds),
-        Route::OpenApi { group, version } => openapi(&of_version(&kinds, group, version)?),
-        Route::Objects(_) | Route::Unknown => return Err(Failure::no_route()),
-    };
-    Ok(present::json(StatusCode::OK, &value))
-}
-
 /// What can be done with every kind.
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// Answers requests that are not about objects.
+pub(super) fn answer(server: &ApiServer, path: &str, method: &Method) -> Result<Response<Body>, Failure> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let kinds = server.0.registry.all();
+    let answer = match parts.as_slice() {
+        ["healthz" | "livez" | "readyz", ..] => json!("ok"),
+        // The oldest version whose API this is, for clients that compare it with their own.
+        ["version"] => json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+embedded"}),
+        ["api"] => json!({"kind": "APIVersions", "versions": ["v1"]}),
+        ["apis"] => json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(&kinds)}),
+        ["api", version] => resources(&of_version(&kinds, "", version)?),
+        ["apis", group, version] => resources(&of_version(&kinds, group, version)?),
+        ["openapi", "v3"] => openapi_index(&kinds),
+        ["openapi", "v3", "api", version] => openapi(&of_version(&kinds, "", version)?),
+        ["openapi", "v3", "apis", group, version] => openapi(&of_version(&kinds, group, version)?),
+        _ => return Err(Failure::no_route()),
+    };
+    match answer {
+        _ if method != Method::GET => Err(Failure::method_not_allowed()),
+        Value::String(text) => Ok(present::text("text/plain; charset=utf-8", text)),
+        answer => Ok(present::json(StatusCode::OK, &answer)),
+    }
+}
 
 /// The kinds of a version of a group. 404 when there is none.
 fn of_version<'a>(
@@ -57,8 +46,8 @@ fn of_version<'a>(
     if kinds.is_empty() { Err(Failure::no_route()) } else { Ok(kinds) }
 }
 
-/// The named groups and their versions, in the order of the table.
-fn versions(kinds: &[Arc<Resource>]) -> Vec<(&str, Vec<&str>)> {
+/// The named groups with their versions, each an `APIGroup`.
+fn groups(kinds: &[Arc<Resource>]) -> Vec<Value> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for kind in kinds.iter().filter(|kind| !kind.group.is_empty()) {
         match groups.iter_mut().find(|(group, _)| *group == kind.group) {
@@ -67,17 +56,12 @@ fn versions(kinds: &[Arc<Resource>]) -> Vec<(&str, Vec<&str>)> {
             None => groups.push((&kind.group, vec![&kind.version])),
         }
     }
-    groups
-}
-
-/// `APIGroup`
-fn group(name: &str, versions: &[&str]) -> Value {
-    let entry = |v: &&str| json!({"groupVersion": format!("{name}/{v}"), "version": v});
-    json!({
-        "kind": "APIGroup", "apiVersion": "v1", "name": name,
-        "versions": versions.iter().map(entry).collect::<Vec<_>>(),
-        "preferredVersion": versions.first().map_or(Value::Null, entry),
-    })
+    let group = |(name, versions): (&str, Vec<&str>)| {
+        let entry = |v: &&str| json!({"groupVersion": format!("{name}/{v}"), "version": v});
+        let versions: Vec<_> = versions.iter().map(entry).collect();
+        json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+    };
+    groups.into_iter().map(group).collect()
 }
 
 /// `APIResourceList`
@@ -105,29 +89,23 @@ fn resources(kinds: &[&Resource]) -> Value {
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources})
 }
 
-/// Where to find the `OpenAPI` document of each version.
-fn openapi_index(kinds: &[Arc<Resource>]) -> Value {
-    let paths: Map<String, Value> = kinds
-        .iter()
-        .map(|kind| {
-            let path = path_of(kind);
-            (path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}")}))
-        })
-        .collect();
-    json!({"paths": paths})
-}
-
 fn path_of(kind: &Resource) -> String {
     if kind.group.is_empty() { "api/v1".to_owned() } else { format!("apis/{}", kind.api_version()) }
+}
+
+/// Where to find the `OpenAPI` document of each version.
+fn openapi_index(kinds: &[Arc<Resource>]) -> Value {
+    let entry = |path: String| (path.clone(), json!({"serverRelativeURL": format!("/openapi/v3/{path}")}));
+    let paths: Map<String, Value> = kinds.iter().map(|kind| entry(path_of(kind))).collect();
+    json!({"paths": paths})
 }
 
 /// The `OpenAPI` v3 document of a version: the parameters of each kind's methods, and no schemas. kubectl relies on
 /// `fieldValidation` and `dryRun` only where they are listed.
 fn openapi(kinds: &[&Resource]) -> Value {
-    let parameters: Vec<Value> = ["dryRun", "fieldManager", "fieldValidation", "force"]
-        .iter()
-        .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}}))
-        .collect();
+    let parameter =
+        |name| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameters = ["dryRun", "fieldManager", "fieldValidation", "force"].map(parameter);
     let mut paths = Map::new();
     for kind in kinds {
         let method = json!({

@@ -120,7 +120,7 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).details(group, plural, name, Vec::new())
     }
 
-    /// 403: nothing is created in a namespace on its way out. The cause lets clients tell it from other refusals.
+    /// 403: nothing is created in a namespace that is being deleted. The cause lets clients tell it from other refusals.
     pub(super) fn namespace_terminating(group: &str, plural: &str, name: &str, namespace: &str) -> Self {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -184,7 +184,6 @@ impl Failure {
         Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
     }
 
-    /// The HTTP status of the answer.
     pub(super) fn code(&self) -> StatusCode {
         StatusCode::from_u16(self.0.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
@@ -194,7 +193,6 @@ impl Failure {
         self.0.reason == "AlreadyExists"
     }
 
-    /// The `Status` object.
     pub(super) fn to_status(&self) -> Value {
         let mut status = json!(self.0);
         status["apiVersion"] = json!("v1");

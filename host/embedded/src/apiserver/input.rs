@@ -35,7 +35,6 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
     }
 }
 
-/// Reads an object.
 pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
     match parse(body)? {
         Value::Object(document) => Ok(document),
@@ -53,15 +52,15 @@ pub(super) fn accept(call: &Call, mut document: Document, name: Option<&str>) ->
 
 fn decode(call: &Call, document: Document) -> Result<Document, Failure> {
     let resource = &call.resource;
-    let decoded = resource.decode(document).map_err(|error| {
+    let (document, unknown) = resource.decode(document).map_err(|error| {
         let (kind, version) = (&resource.kind, &resource.version);
         Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
     })?;
-    if call.query.text("fieldValidation") == Some("Strict") && !decoded.unknown.is_empty() {
-        let fields: Vec<_> = decoded.unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
+    if call.query.text("fieldValidation") == Some("Strict") && !unknown.is_empty() {
+        let fields: Vec<_> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
         return Err(Failure::bad_request(format!("strict decoding error: {}", fields.join(", "))));
     }
-    Ok(decoded.document)
+    Ok(document)
 }
 
 fn check_type(resource: &Resource, document: &mut Document) -> Result<(), Failure> {

@@ -1,7 +1,6 @@
 //! The server on the network: HTTP/1.1 on a listener, with or without TLS, and bearer tokens.
 
 use super::ApiServer;
-use super::access::Access;
 use super::certificate::Certificate;
 use super::failure::Failure;
 use super::present::{self, Body};
@@ -11,15 +10,17 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
+use subtle::ConstantTimeEq;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long nobody is accepted after that failed.
+/// How long to wait after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long answers under way may take to end after a shutdown.
 const LINGER: Duration = Duration::from_secs(5);
@@ -42,6 +43,29 @@ impl ApiServer {
         shutdown: CancellationToken,
     ) -> io::Result<()> {
         Listener { server: self, access, tls, shutdown }.accept(listener).await
+    }
+}
+
+/// The bearer token that lets a caller in. There is no authorization: its holder may do everything.
+#[derive(Clone)]
+pub struct Access {
+    /// The token's digest, so that neither a dump of memory nor the time of a comparison gives the token away.
+    digest: [u8; 32],
+}
+
+impl Access {
+    /// Lets in who presents `token`.
+    pub fn token(token: &str) -> Self {
+        Self { digest: Sha256::digest(token.as_bytes()).into() }
+    }
+
+    /// Whether the value of an `Authorization` header lets its sender in.
+    fn admits(&self, authorization: Option<&str>) -> bool {
+        let Some((scheme, token)) = authorization.and_then(|header| header.split_once(' ')) else {
+            return false;
+        };
+        let digest: [u8; 32] = Sha256::digest(token.trim().as_bytes()).into();
+        scheme.eq_ignore_ascii_case("bearer") && bool::from(self.digest.ct_eq(&digest))
     }
 }
 

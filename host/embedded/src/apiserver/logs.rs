@@ -1,4 +1,4 @@
-//! Where the server finds the logs of pods: it has none itself, whoever runs the containers does.
+//! The interface through which the server reads the logs of pods; what runs the containers implements it.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -39,7 +39,7 @@ pub enum LogError {
     Io(#[from] io::Error),
 }
 
-/// Opens logs of containers. Implemented by whoever runs them, see [`set_pod_logs`](super::ApiServer::set_pod_logs).
+/// Opens logs of containers. Implemented by what runs them, see [`set_pod_logs`](super::ApiServer::set_pod_logs).
 pub trait PodLogs: Send + Sync {
     /// Opens the log that `request` names.
     fn open(&self, request: LogRequest) -> BoxFuture<'_, Result<LogStream, LogError>>;

@@ -17,12 +17,10 @@ pub(super) fn member<'a>(parent: &'a mut Document, name: &str) -> &'a mut Docume
     }
 }
 
-/// The object's `metadata`, made when it is missing.
 pub(super) fn metadata_mut(object: &mut Document) -> &mut Document {
     member(object, "metadata")
 }
 
-/// A member of `metadata`.
 pub(super) fn field<'a>(object: &'a Document, name: &str) -> Option<&'a Value> {
     object.get("metadata")?.get(name)
 }
@@ -42,7 +40,6 @@ pub(super) fn namespace(object: &Document) -> &str {
     text(object, "namespace")
 }
 
-/// `metadata.uid`.
 pub(super) fn uid(object: &Document) -> &str {
     text(object, "uid")
 }
@@ -57,7 +54,6 @@ pub(super) fn grace(object: &Document) -> i64 {
     field(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// `metadata.finalizers`.
 pub(super) fn finalizers(object: &Document) -> impl Iterator<Item = &str> {
     field(object, "finalizers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
@@ -76,7 +72,6 @@ pub(super) fn now() -> String {
     stamp(jiff::Timestamp::now())
 }
 
-/// A time as Kubernetes writes it.
 pub(super) fn stamp(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

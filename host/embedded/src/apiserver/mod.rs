@@ -3,14 +3,11 @@
 //! [`ApiServer`] is a `tower::Service`: [`ApiServer::client`] puts it under a [`kube::Client`] in process, and
 //! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
 //!
-//! What it does not do: authorization (whoever is let in may do everything), admission webhooks, conversion between
+//! What it does not do: authorization (every client that is let in may do everything), admission webhooks, conversion between
 //! versions of custom kinds, owners of fields, protobuf, `exec`, `attach` and `port-forward`. It has no controllers but
 //! those that it cannot be itself without: garbage collection by owner references, and the end of namespaces.
 
-mod accept;
-mod access;
 mod admission;
-mod age;
 mod call;
 mod cascade;
 mod certificate;
@@ -21,21 +18,21 @@ mod input;
 mod listen;
 mod logs;
 mod metadata;
+mod names;
 mod patch;
 mod present;
-mod query;
 mod resource;
 mod route;
+mod schema;
 mod selector;
 mod service;
 mod store;
 mod strategic;
 mod table;
-mod table_pod;
 mod verbs;
 
-pub use access::Access;
 pub use certificate::{Certificate, CertificateError, kubeconfig};
+pub use listen::Access;
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
 pub use present::Body;
 
@@ -44,7 +41,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use store::Store;
-use store::disk::{Disk, DiskError};
+use store::disk::Disk;
 
 /// How an API server is set up.
 #[derive(Clone, Debug)]
@@ -68,25 +65,12 @@ impl Options {
     }
 }
 
-/// Why an API server cannot be opened.
+/// The state directory of an API server cannot be used; another process may hold it.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The state directory cannot be made.
-    #[error("cannot make the state directory {}", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What went wrong.
-        source: std::io::Error,
-    },
-    /// What is in the state directory cannot be read; another process may hold it.
-    #[error("cannot open {}; is another process using it?", path.display())]
-    State {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+#[error("cannot open {}; is another process using it?", path.display())]
+pub struct OpenError {
+    path: PathBuf,
+    source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 /// A handle on an API server; clones share it.
@@ -134,8 +118,8 @@ impl ApiServer {
 }
 
 fn open_disk(directory: &Path) -> Result<(Disk, store::disk::Found), OpenError> {
-    fs::create_dir_all(directory)
-        .map_err(|source| OpenError::Directory { path: directory.to_owned(), source })?;
     let path = directory.join("apiserver.redb");
-    Disk::open(&path).map_err(|source: DiskError| OpenError::State { path, source: Box::new(source) })
+    let made = fs::create_dir_all(directory).map_err(Into::into);
+    let opened = made.and_then(|()| Disk::open(&path));
+    opened.map_err(|source| OpenError { path, source })
 }

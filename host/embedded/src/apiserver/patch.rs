@@ -16,8 +16,8 @@ pub(super) enum Patch {
     Merge(Value),
     /// The same, but lists merge as their kind says.
     Strategic(Document),
-    /// What a manager wants to be so, whoever said otherwise (server-side apply with `force`). Who owns a field is not
-    /// noted: what a manager no longer states stays.
+    /// The fields that a manager wants (server-side apply with `force`). Owners of fields are not recorded, so fields that
+    /// the manager no longer states stay.
     Apply(Document),
 }
 

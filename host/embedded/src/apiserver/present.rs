@@ -1,12 +1,11 @@
 //! Objects and lists as clients want them.
 
-use super::accept::Accept;
-use super::call::Call;
+use super::call::{Accept, Call};
 use super::failure::Failure;
 use super::metadata::Document;
 use super::resource::Resource;
 use super::store::Object;
-use super::table::{self, Include, partial};
+use super::table::{self, Columns, Include, partial};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{Stream, TryStreamExt};
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -28,7 +27,6 @@ pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<B
     response
 }
 
-/// An answer with these bytes.
 pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
     let body = Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);
@@ -46,27 +44,54 @@ pub(super) fn stream(
     response
 }
 
-/// An answer with this value.
 pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {
     json_bytes(code, value.to_string())
 }
 
-/// An answer that tells a failure.
+/// The answer to a request that failed.
 pub(super) fn failure(failure: &Failure) -> Response<Body> {
     json(failure.code(), &failure.to_status())
 }
 
-/// An answer with one object.
-pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
-    match call.accept {
-        Accept::Json => json_bytes(code, object.json()),
-        Accept::Metadata => json(code, &partial(object)),
-        Accept::Table => {
-            let columns = table::columns(&call.resource);
-            let rows = [table::row(&columns, object, include(call))];
-            json(code, &table::table(Some(&columns), &rows, &object.revision().to_string(), None, None))
+/// The form in which a client wants objects.
+pub(super) enum Form {
+    Json,
+    Metadata,
+    Table(Columns, Include),
+}
+
+impl Form {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.accept {
+            Accept::Json => Self::Json,
+            Accept::Metadata => Self::Metadata,
+            Accept::Table => {
+                let include = match call.query.text("includeObject") {
+                    Some("None") => Include::Nothing,
+                    Some("Object") => Include::Object,
+                    _ => Include::Metadata,
+                };
+                Self::Table(table::columns(&call.resource), include)
+            }
         }
     }
+
+    /// One object. As a table it has its columns `with_columns`.
+    pub(super) fn one(&self, object: &Arc<Object>, with_columns: bool) -> Bytes {
+        match self {
+            Self::Json => object.json(),
+            Self::Metadata => partial(object).to_string().into(),
+            Self::Table(columns, include) => {
+                let metadata = json!({"resourceVersion": object.revision().to_string()});
+                let rows = [table::row(columns, object, *include)];
+                table::table(with_columns.then_some(columns), &rows, &metadata).to_string().into()
+            }
+        }
+    }
+}
+
+pub(super) fn object(call: &Call, code: StatusCode, object: &Arc<Object>) -> Response<Body> {
+    json_bytes(code, Form::of(call).one(object, true))
 }
 
 /// Where a list stands.
@@ -79,22 +104,31 @@ pub(super) struct Page {
     pub(super) remaining: Option<usize>,
 }
 
+impl Page {
+    fn metadata(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.revision.to_string()});
+        if let Some(next) = &self.next {
+            metadata["continue"] = json!(next);
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        metadata
+    }
+}
+
 /// An answer with a list of objects.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
-    match call.accept {
-        Accept::Table => {
-            let columns = table::columns(&call.resource);
-            let include = include(call);
+    match Form::of(call) {
+        Form::Table(columns, include) => {
             let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, include)).collect();
-            let revision = page.revision.to_string();
-            let next = page.next.as_deref();
-            json(StatusCode::OK, &table::table(Some(&columns), &rows, &revision, next, page.remaining))
+            json(StatusCode::OK, &table::table(Some(&columns), &rows, &page.metadata()))
         }
-        Accept::Metadata => {
-            let items = objects.iter().map(|object| Bytes::from(partial(object).to_string()));
+        form @ Form::Metadata => {
+            let items = objects.iter().map(|object| form.one(object, false));
             assemble("PartialObjectMetadataList", "meta.k8s.io/v1", page, items)
         }
-        Accept::Json => {
+        Form::Json => {
             let kind = format!("{}List", call.resource.kind);
             assemble(&kind, &call.resource.api_version(), page, objects.iter().map(|object| object.json()))
         }
@@ -108,14 +142,7 @@ fn assemble(
     page: &Page,
     items: impl Iterator<Item = Bytes>,
 ) -> Response<Body> {
-    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-    if let Some(next) = &page.next {
-        metadata["continue"] = json!(next);
-    }
-    if let Some(remaining) = page.remaining {
-        metadata["remainingItemCount"] = json!(remaining);
-    }
-    let (kind, version) = (json!(kind), json!(api_version));
+    let (kind, version, metadata) = (json!(kind), json!(api_version), page.metadata());
     let head = format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{metadata},"items":["#);
     let mut out = BytesMut::from(head.as_str());
     for (i, item) in items.enumerate() {
@@ -137,16 +164,7 @@ pub(super) fn event(kind: &str, json: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// What the client wants the rows of a table to carry.
-pub(super) fn include(call: &Call) -> Include {
-    match call.query.text("includeObject") {
-        Some("None") => Include::Nothing,
-        Some("Object") => Include::Object,
-        _ => Include::Metadata,
-    }
-}
-
-/// A `Status` that tells a success.
+/// A `Status` of a request that succeeded.
 pub(super) fn success(resource: &Resource, name: &str, object: &Document) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success",

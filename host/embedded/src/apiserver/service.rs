@@ -1,13 +1,11 @@
 //! From an HTTP request to its answer.
 
-use super::accept::Accept;
-use super::call::Call;
+use super::call::{Accept, Call, Query};
 use super::failure::Failure;
-use super::present::Body;
-use super::query::Query;
-use super::route::{Route, Target};
-use super::verbs::Part;
-use super::{ApiServer, discovery, input, present, verbs};
+use super::present::{self, Body};
+use super::route::Target;
+use super::verbs::{self, Part};
+use super::{ApiServer, discovery, input};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -65,9 +63,8 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
-        let target = match Route::parse(head.uri.path()) {
-            Route::Objects(target) => target,
-            route => return discovery::answer(self, &route, &head.method),
+        let Some(target) = Target::parse(head.uri.path()) else {
+            return discovery::answer(self, head.uri.path(), &head.method);
         };
         let call = Call {
             resource: self
@@ -92,11 +89,10 @@ impl ApiServer {
 
 async fn dispatch(call: &Call, method: &Method, target: &Target<'_>) -> Result<Response<Body>, Failure> {
     match (method.as_str(), target.name, target.subresource) {
-        ("GET", None, _) if call.query.flag("watch") => verbs::watch(call).await,
+        ("GET", None, _) if call.query.flag("watch") => verbs::watch(call),
         ("GET", None, _) => verbs::list(call),
         ("POST", None, _) => verbs::create(call).await,
         ("DELETE", None, _) => verbs::delete_collection(call).await,
-        ("GET", Some(name), None) if call.query.flag("watch") => verbs::watch_one(call, name).await,
         ("GET", Some(name), None) => verbs::get(call, name),
         ("PUT", Some(name), None) => verbs::replace(call, name, Part::Main).await,
         ("PATCH", Some(name), None) => verbs::patch(call, name, Part::Main).await,

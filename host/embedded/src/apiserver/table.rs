@@ -1,11 +1,11 @@
 //! Objects as rows for humans: the `Table` of `meta.k8s.io/v1` that `kubectl get` prints.
 
-use super::age::age;
-use super::metadata::{Document, at};
+use super::metadata::{Document, at, is_deleting};
 use super::resource::{CustomColumn, Resource};
 use super::store::Object;
-use super::table_pod as pod;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStatus, PodSpec, PodStatus};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ pub(super) enum Include {
     Object,
 }
 
-/// The metadata of an object.
 pub(super) fn partial(object: &Object) -> Value {
     json!({
         "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
@@ -25,32 +24,18 @@ pub(super) fn partial(object: &Object) -> Value {
     })
 }
 
-/// A table of rows; the first one of a watch, and every other, states its columns.
-pub(super) fn table(
-    columns: Option<&Columns>,
-    rows: &[Value],
-    revision: &str,
-    next: Option<&str>,
-    remaining: Option<usize>,
-) -> Value {
-    let mut table = json!({
-        "apiVersion": "meta.k8s.io/v1", "kind": "Table",
-        "metadata": {"resourceVersion": revision},
+/// A table of rows. Of a watch only the first table states its columns.
+pub(super) fn table(columns: Option<&Columns>, rows: &[Value], metadata: &Value) -> Value {
+    json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "Table", "metadata": metadata,
         "columnDefinitions": columns.map_or_else(|| json!([]), Columns::definitions),
         "rows": rows,
-    });
-    if let Some(next) = next {
-        table["metadata"]["continue"] = json!(next);
-    }
-    if let Some(remaining) = remaining {
-        table["metadata"]["remainingItemCount"] = json!(remaining);
-    }
-    table
+    })
 }
 
-/// The row of an object.
 pub(super) fn row(columns: &Columns, object: &Arc<Object>, include: Include) -> Value {
-    let mut row = json!({"cells": columns.cells(object.document())});
+    let cells: Vec<_> = columns.0.iter().map(|column| column.cell(object.document())).collect();
+    let mut row = json!({"cells": cells});
     match include {
         Include::Nothing => {}
         Include::Metadata => row["object"] = partial(object),
@@ -59,7 +44,6 @@ pub(super) fn row(columns: &Columns, object: &Arc<Object>, include: Include) -> 
     row
 }
 
-/// The columns of a kind.
 pub(super) struct Columns(Vec<Column>);
 
 struct Column {
@@ -74,7 +58,7 @@ struct Column {
 enum Cell {
     /// The value at a simple JSON path, `.status.phase`.
     Path(String),
-    Of(fn(&Document) -> Value),
+    Of(fn(&Document) -> String),
 }
 
 impl Columns {
@@ -85,22 +69,18 @@ impl Columns {
         };
         self.0.iter().map(definition).collect()
     }
-
-    fn cells(&self, object: &Document) -> Vec<Value> {
-        self.0.iter().map(|column| column.cell(object)).collect()
-    }
 }
 
 impl Column {
     fn cell(&self, object: &Document) -> Value {
         let path = match &self.cell {
-            Cell::Of(cell) => return cell(object),
+            Cell::Of(cell) => return json!(cell(object)),
             Cell::Path(path) => path.replace('.', "/"),
         };
         match (at(object, &path), self.kind.as_str()) {
             (None, "string") => json!("<none>"),
             (None, _) => Value::Null,
-            (Some(value), "date") => json!(age_of(value.as_str().unwrap_or_default())),
+            (Some(value), "date") => json!(age(value.as_str().unwrap_or_default())),
             (Some(value @ Value::String(_)), _) => value.clone(),
             (Some(value), "string") => json!(value.to_string()),
             (Some(value), _) => value.clone(),
@@ -115,18 +95,16 @@ pub(super) fn columns(resource: &Resource) -> Columns {
     let wide = |name: &str, path: &str| Column { priority: 1, ..column(name, "string", path) };
     let mut own = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => vec![
-            computed("Ready", |o| json!(pod::ready(o))),
-            computed("Status", |o| json!(pod::status(o))),
-            computed("Restarts", |o| json!(pod::restarts(o, Timestamp::now()))),
+            computed("Ready", pod_ready),
+            computed("Status", pod_status),
+            computed("Restarts", pod_restarts),
             age(),
             wide("IP", ".status.podIP"),
             wide("Node", ".spec.nodeName"),
             wide("Nominated Node", ".status.nominatedNodeName"),
         ],
-        ("", "namespaces") => vec![text("Status", ".status.phase"), age()],
-        ("", "nodes") => {
-            vec![computed("Status", node_status), age(), text("Version", ".status.nodeInfo.kubeletVersion")]
-        }
+        ("", "namespaces" | "persistentvolumeclaims") => vec![text("Status", ".status.phase"), age()],
+        ("", "nodes") => vec![computed("Status", node_status), age()],
         ("", "events") => vec![
             computed("Last Seen", last_seen),
             text("Type", ".type"),
@@ -134,17 +112,8 @@ pub(super) fn columns(resource: &Resource) -> Columns {
             computed("Object", involved),
             text("Message", ".message"),
         ],
-        ("", "configmaps") => vec![computed("Data", |o| count(o, &["data", "binaryData"])), age()],
-        ("", "secrets") => vec![text("Type", ".type"), computed("Data", |o| count(o, &["data"])), age()],
-        ("", "persistentvolumeclaims") => vec![
-            text("Status", ".status.phase"),
-            text("Volume", ".spec.volumeName"),
-            text("Capacity", ".status.capacity.storage"),
-            age(),
-        ],
-        ("apiextensions.k8s.io", "customresourcedefinitions") => {
-            vec![text("Created At", ".metadata.creationTimestamp")]
-        }
+        ("", "configmaps") => vec![computed("Data", entries), age()],
+        ("", "secrets") => vec![text("Type", ".type"), computed("Data", entries), age()],
         _ if !resource.columns.is_empty() => resource.columns.iter().map(of_definition).collect(),
         _ => vec![age()],
     };
@@ -156,7 +125,7 @@ fn column(name: &str, kind: &str, path: &str) -> Column {
     Column { name: name.to_owned(), kind: kind.to_owned(), priority: 0, cell: Cell::Path(path.to_owned()) }
 }
 
-fn computed(name: &str, cell: fn(&Document) -> Value) -> Column {
+fn computed(name: &str, cell: fn(&Document) -> String) -> Column {
     Column { cell: Cell::Of(cell), ..column(name, "string", "") }
 }
 
@@ -165,37 +134,115 @@ fn of_definition(custom: &CustomColumn) -> Column {
     Column { priority: custom.priority, ..column(&custom.name, kind, &custom.path) }
 }
 
-fn text_at<'a>(object: &'a Document, path: &str) -> &'a str {
-    at(object, path).and_then(Value::as_str).unwrap_or_default()
+/// How many entries a `ConfigMap` or Secret has.
+fn entries(object: &Document) -> String {
+    let maps = ["data", "binaryData"].into_iter().filter_map(|member| object.get(member)?.as_object());
+    maps.map(serde_json::Map::len).sum::<usize>().to_string()
 }
 
-/// How many entries there are in these members together.
-fn count(object: &Document, members: &[&str]) -> Value {
-    let maps = members.iter().filter_map(|member| object.get(*member)?.as_object());
-    json!(maps.map(serde_json::Map::len).sum::<usize>())
-}
-
-fn node_status(node: &Document) -> Value {
+fn node_status(node: &Document) -> String {
     let conditions = at(node, "/status/conditions").and_then(Value::as_array);
     let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
-    json!(match ready {
-        Some(condition) if condition["status"] == "True" => "Ready",
-        Some(_) => "NotReady",
-        None => "Unknown",
-    })
+    let ready = ready.is_some_and(|condition| condition["status"] == "True");
+    if ready { "Ready" } else { "NotReady" }.to_owned()
 }
 
-fn last_seen(event: &Document) -> Value {
+fn last_seen(event: &Document) -> String {
     let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
-    json!(age_of(times.iter().find_map(|path| at(event, path)?.as_str()).unwrap_or_default()))
+    age(times.iter().find_map(|path| at(event, path)?.as_str()).unwrap_or_default())
 }
 
-fn involved(event: &Document) -> Value {
-    let kind = text_at(event, "/involvedObject/kind").to_lowercase();
-    json!(format!("{kind}/{}", text_at(event, "/involvedObject/name")))
+fn involved(event: &Document) -> String {
+    let text = |path| at(event, path).and_then(Value::as_str).unwrap_or_default();
+    format!("{}/{}", text("/involvedObject/kind").to_lowercase(), text("/involvedObject/name"))
 }
 
-/// How long ago the time was, `<unknown>` when there is none.
-fn age_of(time: &str) -> String {
-    time.parse().map_or_else(|_| "<unknown>".to_owned(), |time| age(time, Timestamp::now()))
+/// How long ago the time was: `5s`, `3m`, `7h` or `12d`; `<unknown>` when there is none.
+fn age(time: &str) -> String {
+    let Ok(since) = time.parse::<Timestamp>() else { return "<unknown>".to_owned() };
+    let seconds = Timestamp::now().as_second().saturating_sub(since.as_second()).max(0);
+    match seconds {
+        ..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A part of a pod. Pods are stored in their kind's form, so it can be read.
+fn part<T: DeserializeOwned + Default>(pod: &Document, name: &str) -> T {
+    pod.get(name).and_then(|part| T::deserialize(part).ok()).unwrap_or_default()
+}
+
+/// `1/2`: containers that are ready, and all of them.
+fn pod_ready(pod: &Document) -> String {
+    let status: PodStatus = part(pod, "status");
+    let ready = status.container_statuses.iter().flatten().filter(|container| container.ready).count();
+    format!("{ready}/{}", part::<PodSpec>(pod, "spec").containers.len())
+}
+
+fn pod_restarts(pod: &Document) -> String {
+    let status: PodStatus = part(pod, "status");
+    status.container_statuses.iter().flatten().map(|c| c.restart_count).sum::<i32>().to_string()
+}
+
+/// The one word that says most about the pod's state.
+fn pod_status(pod: &Document) -> String {
+    if is_deleting(pod) {
+        return "Terminating".to_owned();
+    }
+    let status: PodStatus = part(pod, "status");
+    let init = status.init_container_statuses.iter().flatten().enumerate();
+    let total = part::<PodSpec>(pod, "spec").init_containers.unwrap_or_default().len();
+    for (number, container) in init {
+        match reason(container) {
+            Some(reason) if reason == "Completed" => {}
+            Some(reason) if reason != "PodInitializing" => return format!("Init:{reason}"),
+            _ => return format!("Init:{number}/{total}"),
+        }
+    }
+    let of_containers = status.container_statuses.iter().flatten().find_map(reason);
+    of_containers.or(status.reason).or(status.phase).unwrap_or_else(|| "Unknown".to_owned())
+}
+
+/// Why a container waits or how it has ended.
+fn reason(container: &ContainerStatus) -> Option<String> {
+    let state = container.state.as_ref()?;
+    if let Some(waiting) = &state.waiting {
+        return waiting.reason.clone();
+    }
+    let end = state.terminated.as_ref()?;
+    Some(end.reason.clone().unwrap_or_else(|| format!("ExitCode:{}", end.exit_code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{pod_ready, pod_status};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn the_status_is_what_kubectl_shows() {
+        let container = |state: Value| json!({"name": "c", "image": "", "imageID": "", "ready": true, "restartCount": 0, "state": state});
+        let of = |state: Value| json!({"phase": "Running", "containerStatuses": [container(state)]});
+        for (status, expected) in [
+            (json!({"phase": "Pending"}), "Pending"),
+            (json!({"phase": "Failed", "reason": "Evicted"}), "Evicted"),
+            (of(json!({"waiting": {"reason": "ImagePullBackOff"}})), "ImagePullBackOff"),
+            (of(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}})), "OOMKilled"),
+            (of(json!({"running": {}})), "Running"),
+            (
+                json!({"phase": "Pending", "initContainerStatuses": [
+                    container(json!({"terminated": {"exitCode": 0, "reason": "Completed"}})),
+                    container(json!({"running": {}}))]}),
+                "Init:1/2",
+            ),
+        ] {
+            let spec =
+                json!({"containers": [{"name": "c"}], "initContainers": [{"name": "a"}, {"name": "b"}]});
+            let pod = json!({"spec": spec, "status": status});
+            let pod = pod.as_object().unwrap();
+            assert_eq!(pod_status(pod), expected, "{status}");
+            assert!(pod_ready(pod).ends_with("/1"));
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Images as local commands.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container;
 
@@ -24,6 +26,15 @@ pub struct ImageCommand {
     pub working_dir: Option<PathBuf>,
     /// What becomes of the pod's own command and arguments.
     pub pod_command: PodCommand,
+}
+
+/// Whether the node has an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ImageState {
+    Present,
+    Pulls { after: Duration },
+    Unavailable { after: Duration, message: String },
+    Invalid,
 }
 
 /// What becomes of the command and arguments in the pod.
@@ -131,19 +142,6 @@ mod tests {
         ] {
             assert_eq!(glob(pattern, image), expect, "{pattern} {image}");
         }
-    }
-
-    #[test]
-    fn the_first_match_wins() {
-        let mapping = |pattern: &str, command: &str| ImageCommand {
-            pattern: pattern.to_owned(),
-            command: vec![command.to_owned()],
-            ..ImageCommand::default()
-        };
-        let mappings = [mapping("lab:special", "special"), mapping("lab:*", "lab")];
-        assert_eq!(find(&mappings, "lab:special").unwrap().command, ["special"]);
-        assert_eq!(find(&mappings, "lab:2").unwrap().command, ["lab"]);
-        assert!(find(&mappings, "other").is_none());
     }
 
     #[test]

@@ -10,13 +10,14 @@ mod claims;
 mod clock;
 mod env;
 mod event;
+mod exit;
 mod failure;
 mod image;
 mod logs;
+mod mounts;
 mod node;
 mod options;
 mod pod;
-mod pod_index;
 mod probe;
 mod process;
 mod restart;
@@ -29,7 +30,9 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::{io, sync::Arc, time::Duration};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use thiserror::Error;
@@ -42,8 +45,8 @@ pub use options::{KubeletOptions, OnShutdown, ProcessOptions, Runtime, Simulated
 pub use process::{LeftoverError, kill_leftovers};
 pub use restart::BackoffOptions;
 
+use logs::PodIndex;
 use node::{Node, NodeRuntime};
-use pod_index::PodIndex;
 
 /// How often logs are looked at for their size.
 const LOG_PERIOD: Duration = Duration::from_secs(30);
@@ -81,7 +84,6 @@ impl Kubelet {
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::join!(
             node::keep_registered(self.node.clone(), shutdown.clone()),
-            claims::provision(self.node.client.clone(), self.node.claims.clone(), shutdown.clone()),
             watch::watch_pods(self.node.clone(), self.known.clone(), shutdown.clone()),
             cut_logs(self.node.clone(), shutdown),
         );

@@ -1,6 +1,8 @@
 //! The options of a kubelet.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{AddressRange, BackoffOptions, ImageCommand};
 

@@ -102,24 +102,6 @@ mod tests {
     }
 
     #[test]
-    fn restarts_follow_the_policy() {
-        use RestartPolicy::{Always, Never, OnFailure};
-        for (policy, code, expect) in [
-            (Always, 0, true),
-            (Always, 1, true),
-            (OnFailure, 0, false),
-            (OnFailure, 137, true),
-            (Never, 0, false),
-            (Never, 1, false),
-        ] {
-            assert_eq!(policy.restarts(code), expect, "{policy:?} {code}");
-        }
-        assert_eq!(Always.for_init(), OnFailure);
-        assert_eq!(Never.for_init(), Never);
-        assert_eq!(RestartPolicy::parse(None), Always);
-    }
-
-    #[test]
     fn waits_double_up_to_the_maximum() {
         let options = BackoffOptions::default();
         assert_eq!(seconds(&mut Backoff::for_restarts(options), 8), [0, 10, 20, 40, 80, 160, 300, 300]);

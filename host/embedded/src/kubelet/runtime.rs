@@ -1,87 +1,19 @@
-//! The seam between a pod's life and what runs its containers.
+//! What runs the containers of a pod: local processes, or nothing at all.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
-use super::{
-    event::{EventDraft, Journal},
-    node::{Node, NodeRuntime},
-    pod::{PodState, Worker},
-    probe::Target,
-    process::{Launch, PodProcess, ProcessRun},
-    simulated::{SimulatedPod, SimulatedRun},
-    status::{ContainerRecord, ContainerState, Termination},
-};
+use super::env::PodContext;
+use super::exit::Exit;
+use super::image::ImageState;
+use super::node::{Node, NodeRuntime};
+use super::process::{Launch, PodProcess, ProcessRun};
+use super::simulated::{SimulatedPod, SimulatedRun};
+use super::status::running_since;
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Exit {
-    pub(crate) code: i32,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-}
-
-impl Exit {
-    pub(crate) fn of_code(code: i32) -> Self {
-        Self { code, reason: if code == 0 { "Completed" } else { "Error" }, message: String::new() }
-    }
-
-    /// A container that could not be started counts as one that ended at once.
-    pub(crate) fn not_started(message: String) -> Self {
-        Self { code: 128, reason: "StartError", message }
-    }
-}
-
-/// What a container is to its pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    Init,
-    Sidecar,
-    Main,
-}
-
-/// Whether the node has an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ImageState {
-    Present,
-    Pulls { after: Duration },
-    Unavailable { after: Duration, message: String },
-    Invalid,
-}
-
-/// A container that has everything it needs to start.
-#[derive(Debug)]
-pub(crate) enum Prepared {
-    Process(Box<Launch>),
-    Simulated,
-}
-
-/// A container as it is found after a restart of this program.
-#[derive(Debug)]
-pub(crate) enum Adoption {
-    Running {
-        run: Run,
-        since: Timestamp,
-        restarts: u32,
-    },
-    Ended {
-        end: Termination,
-        restarts: u32,
-    },
-    /// Never started.
-    Fresh,
-}
-
-/// How a container's health is found out.
-#[derive(Debug)]
-pub(crate) enum Health {
-    Asked(Target),
-    Simulated { ready_after: Duration },
-}
-
-/// A container that runs.
 #[derive(Debug)]
 pub(crate) enum Run {
     Process(ProcessRun),
@@ -89,7 +21,6 @@ pub(crate) enum Run {
 }
 
 impl Run {
-    /// Until it ends.
     pub(crate) async fn wait(&mut self) -> Exit {
         match self {
             Self::Process(run) => run.wait().await,
@@ -97,7 +28,7 @@ impl Run {
         }
     }
 
-    /// TERM.
+    /// Sends TERM.
     pub(crate) fn terminate(&mut self) {
         match self {
             Self::Process(run) => run.terminate(),
@@ -105,7 +36,7 @@ impl Run {
         }
     }
 
-    /// KILL.
+    /// Sends KILL.
     pub(crate) fn kill(&mut self) {
         match self {
             Self::Process(run) => run.kill(),
@@ -114,7 +45,7 @@ impl Run {
     }
 }
 
-/// What runs the containers of one pod.
+/// The part of the runtime that belongs to one pod.
 #[derive(Debug)]
 pub(crate) enum PodRuntime {
     Process(PodProcess),
@@ -122,17 +53,17 @@ pub(crate) enum PodRuntime {
 }
 
 impl PodRuntime {
-    pub(crate) fn of(node: &Node, pod: &Pod, journal: &Journal) -> Self {
+    /// The runtime for a pod of this node. The error says which annotation makes no sense; the pod then runs without
+    /// faults.
+    pub(crate) fn of(node: &Node, pod: &Pod) -> (Self, Result<(), String>) {
         match &node.runtime {
             NodeRuntime::Process { options, state } => {
                 let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-                Self::Process(PodProcess::new(options.clone(), state.clone(), uid))
+                (Self::Process(PodProcess::new(options.clone(), state.clone(), uid)), Ok(()))
             }
             NodeRuntime::Simulated(options) => {
-                Self::Simulated(SimulatedPod::of(pod, *options).unwrap_or_else(|error| {
-                    journal.write(EventDraft::warning("InvalidSimulation", error.to_string()));
-                    SimulatedPod::plain(*options)
-                }))
+                let (pod, annotations) = SimulatedPod::of(pod, *options);
+                (Self::Simulated(pod), annotations)
             }
         }
     }
@@ -152,22 +83,26 @@ impl PodRuntime {
         }
     }
 
-    pub(crate) fn adopt(&self, uid: &str, known: &ContainerRecord, now: Timestamp) -> Adoption {
+    /// What of a pod's spec cannot be had here.
+    pub(crate) fn unsupported(&self, pod: &Pod) -> Option<String> {
         match self {
-            Self::Process(pod) => pod.adopt(uid, known, now),
-            Self::Simulated(pod) => match known.state {
-                ContainerState::Running { since } => {
-                    Adoption::Running { run: Run::Simulated(pod.resume()), since, restarts: known.restarts }
-                }
-                _ => Adoption::Fresh,
-            },
+            Self::Process(_) => PodProcess::unsupported(pod),
+            Self::Simulated(_) => None,
         }
     }
 
-    /// Creates the pod's volumes. The error is a `FailedMount` event's message.
-    pub(crate) async fn mount(&self, worker: &Worker) -> Result<(), String> {
+    /// Brings the status of a container up to date after a restart of this program. Returns its run, if it still runs.
+    pub(crate) fn adopt(&self, uid: &str, known: &mut ContainerStatus, now: Timestamp) -> Option<Run> {
         match self {
-            Self::Process(pod) => pod.mount(worker).await,
+            Self::Process(pod) => pod.adopt(uid, known, now).map(Run::Process),
+            Self::Simulated(pod) => running_since(known).map(|_| Run::Simulated(pod.resume())),
+        }
+    }
+
+    /// Creates the pod's volumes. The error is the message of a `FailedMount` event.
+    pub(crate) async fn mount(&self, context: &PodContext<'_>) -> Result<(), String> {
+        match self {
+            Self::Process(pod) => pod.mount(context).await,
             Self::Simulated(_) => Ok(()),
         }
     }
@@ -179,59 +114,63 @@ impl PodRuntime {
         }
     }
 
-    /// Everything a container is started with. The error is a `CreateContainerConfigError`'s message.
-    pub(crate) async fn prepare(&self, worker: &Worker, container: &Container) -> Result<Prepared, String> {
+    /// Everything that a process is started with; nothing for a simulated container. The error is the message of a
+    /// `CreateContainerConfigError`.
+    pub(crate) async fn prepare(
+        &self,
+        context: &PodContext<'_>,
+        container: &Container,
+    ) -> Result<Option<Launch>, String> {
         match self {
-            Self::Process(pod) => Ok(Prepared::Process(Box::new(pod.prepare(worker, container).await?))),
-            Self::Simulated(pod) => {
-                pod.config_error(container, &worker.pod).map_or(Ok(Prepared::Simulated), Err)
-            }
+            Self::Process(pod) => pod.prepare(context, container).await.map(Some),
+            Self::Simulated(pod) => pod.configure(container, context.pod).map(|()| None),
         }
     }
 
     pub(crate) fn start(
         &self,
-        uid: &str,
         container: &Container,
-        role: Role,
-        prepared: &Prepared,
+        init: bool,
+        launch: Option<&Launch>,
+        mark: &str,
         restarts: u32,
         now: Timestamp,
     ) -> Result<Run, Exit> {
-        match (self, prepared) {
-            (Self::Process(pod), Prepared::Process(launch)) => {
-                pod.start(uid, &container.name, launch, restarts, now).map(Run::Process)
+        match (self, launch) {
+            (Self::Process(pod), Some(launch)) => {
+                pod.start(&container.name, launch, mark, restarts, now).map(Run::Process)
             }
-            (Self::Simulated(pod), _) => Ok(Run::Simulated(pod.start(container, role))),
-            (Self::Process(_), Prepared::Simulated) => {
-                Err(Exit::not_started("nothing was prepared".to_owned()))
-            }
+            (Self::Process(_), None) => Err(Exit::not_started("nothing was prepared")),
+            (Self::Simulated(pod), _) => Ok(Run::Simulated(pod.start(container, init))),
         }
     }
 
-    pub(crate) async fn health(&self, worker: &Worker, container: &Container) -> Health {
+    /// How long a simulated container takes to become ready; nothing for a process, which is asked.
+    pub(crate) fn ready_after(&self) -> Option<Duration> {
         match self {
-            Self::Process(pod) => Health::Asked(pod.target(worker, container).await),
-            Self::Simulated(pod) => Health::Simulated { ready_after: pod.delays().ready },
+            Self::Process(_) => None,
+            Self::Simulated(pod) => Some(pod.delays().ready),
         }
     }
 
-    /// What a simulated readiness probe complains about now.
-    pub(crate) fn unready(&self, state: &PodState, container: &Container) -> Option<String> {
-        let Self::Simulated(pod) = self else { return None };
-        let pod_ip = state.read(|record| record.pod_ip.clone()).unwrap_or_default();
-        pod.unready(container, &pod_ip)
+    /// What the readiness probe of a simulated container complains about now.
+    pub(crate) fn unready(&self, container: &Container, pod_ip: IpAddr) -> Option<String> {
+        match self {
+            Self::Process(_) => None,
+            Self::Simulated(pod) => pod.unready(container, pod_ip),
+        }
     }
 
-    /// Until the node evicts the pod.
-    pub(crate) async fn evicted(&self, state: &PodState) {
-        let after = match self {
-            Self::Simulated(pod) => pod.evicted_after(),
+    /// How long the pod runs until the node evicts it, if it does.
+    pub(crate) fn evicted_after(&self) -> Option<Duration> {
+        match self {
             Self::Process(_) => None,
-        };
-        let Some(after) = after else { return std::future::pending().await };
-        let running = |container: &ContainerRecord| matches!(container.state, ContainerState::Running { .. });
-        state.until(|record| record.containers.iter().any(running)).await;
-        tokio::time::sleep(after).await;
+            Self::Simulated(pod) => pod.evicted_after(),
+        }
     }
+}
+
+/// Whether any container of the pod runs.
+pub(crate) fn any_runs(status: &PodStatus) -> bool {
+    status.container_statuses.iter().flatten().any(|container| running_since(container).is_some())
 }

@@ -1,28 +1,28 @@
-//! The simulated runtime: nothing runs, but everything looks as if it did.
-//!
-//! What takes how long, and what goes wrong, a pod says by its annotations.
+//! The simulated runtime: nothing runs, but everything looks as if it did. The annotations of a pod say how long its
+//! stages take, and what goes wrong.
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Container, Pod};
-use thiserror::Error;
+use serde::Deserialize;
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::{
-    SimulatedOptions,
-    probe::first_port,
-    runtime::{Exit, ImageState, Role},
-};
+use super::SimulatedOptions;
+use super::exit::Exit;
+use super::image::ImageState;
+use super::probe::first_port;
+use super::status::spec;
 
 const PREFIX: &str = "simulated.kubelet/";
 
-/// A fault of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+/// A fault of a pod, by the value of its annotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Fault {
     PullFailure,
     InvalidImage,
     ConfigError,
@@ -32,18 +32,6 @@ pub(crate) enum Fault {
     NotReady,
     Evicted,
 }
-
-/// Annotation values and the faults they choose.
-const FAULTS: [(&str, Fault); 8] = [
-    ("pull-failure", Fault::PullFailure),
-    ("invalid-image", Fault::InvalidImage),
-    ("config-error", Fault::ConfigError),
-    ("crash-loop", Fault::CrashLoop),
-    ("oom", Fault::Oom),
-    ("exit", Fault::Exit),
-    ("not-ready", Fault::NotReady),
-    ("evicted", Fault::Evicted),
-];
 
 /// What a pod's annotations ask for.
 #[derive(Debug, Clone)]
@@ -56,40 +44,26 @@ struct Plan {
     times: u32,
 }
 
-/// An annotation that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("annotation {PREFIX}{key}: {value:?} is no {expected}")]
-pub(crate) struct AnnotationError {
-    key: String,
-    value: String,
-    expected: String,
-}
-
 impl Plan {
     /// The plan of a pod without annotations.
     fn plain(delays: SimulatedOptions) -> Self {
         Self { delays, fault: None, after: Duration::ZERO, times: u32::MAX }
     }
 
-    fn of(pod: &Pod, delays: SimulatedOptions) -> Result<Self, AnnotationError> {
+    fn of(pod: &Pod, delays: SimulatedOptions) -> Result<Self, String> {
         let mut plan = Self::plain(delays);
-        for (key, value) in pod.metadata.annotations.iter().flatten() {
-            if let Some(key) = key.strip_prefix(PREFIX) {
-                plan.set(key, value)?;
+        for (name, value) in pod.metadata.annotations.iter().flatten() {
+            if let Some(key) = name.strip_prefix(PREFIX) {
+                plan.set(key, value).map_err(|why| format!("annotation {name}: {value:?}: {why}"))?;
             }
         }
         Ok(plan)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), AnnotationError> {
-        let wrong = |expected: &str| AnnotationError {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            expected: expected.to_owned(),
-        };
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let duration = || {
             let parsed = value.parse::<SignedDuration>().ok().and_then(|d| Duration::try_from(d).ok());
-            parsed.ok_or_else(|| wrong("duration such as 500ms, 2s or 1m"))
+            parsed.ok_or("a duration is needed, such as 500ms, 2s or 1m")
         };
         match key {
             "schedule-delay" => self.delays.schedule = duration()?,
@@ -98,13 +72,11 @@ impl Plan {
             "ready-delay" => self.delays.ready = duration()?,
             "stop-delay" => self.delays.stop = duration()?,
             "fault-after" => self.after = duration()?,
-            "fault-times" => self.times = value.parse().map_err(|_| wrong("number of times"))?,
+            "fault-times" => self.times = value.parse().map_err(|_| "a number is needed")?,
             "fault" => {
-                let known = FAULTS.iter().find(|(name, _)| *name == value);
-                let choices = FAULTS.map(|(name, _)| name).join(", ");
-                self.fault = Some(known.ok_or_else(|| wrong(&format!("fault: choose one of {choices}")))?.1);
+                self.fault = serde_json::from_value(json!(value)).map_err(|error| error.to_string())?;
             }
-            _ => return Err(wrong("annotation of the simulated kubelet")),
+            _ => return Err("the simulated kubelet knows no such annotation".to_owned()),
         }
         Ok(())
     }
@@ -121,15 +93,15 @@ pub(crate) struct SimulatedPod {
 }
 
 impl SimulatedPod {
-    pub(crate) fn of(pod: &Pod, options: SimulatedOptions) -> Result<Self, AnnotationError> {
-        let first = pod.spec.as_ref().and_then(|spec| spec.containers.first());
-        let victim = first.map(|container| container.name.clone());
-        Ok(Self { plan: Plan::of(pod, options)?, happened: AtomicU32::new(0), victim })
-    }
-
-    /// Without faults: for a pod whose annotations make no sense.
-    pub(crate) fn plain(options: SimulatedOptions) -> Self {
-        Self { plan: Plan::plain(options), happened: AtomicU32::new(0), victim: None }
+    /// A pod with the faults and delays of its annotations. One with annotations that make no sense has none of them;
+    /// the error says why.
+    pub(crate) fn of(pod: &Pod, options: SimulatedOptions) -> (Self, Result<(), String>) {
+        let victim = spec(pod).containers.first().map(|container| container.name.clone());
+        let (plan, annotations) = match Plan::of(pod, options) {
+            Ok(plan) => (plan, Ok(())),
+            Err(error) => (Plan::plain(options), Err(error)),
+        };
+        (Self { plan, happened: AtomicU32::new(0), victim }, annotations)
     }
 
     pub(crate) fn delays(&self) -> &SimulatedOptions {
@@ -165,15 +137,18 @@ impl SimulatedPod {
         }
     }
 
-    /// The message of a container that cannot be configured.
-    pub(crate) fn config_error(&self, container: &Container, pod: &Pod) -> Option<String> {
+    /// Fails, as for a pod whose secret is missing, when the plan says so.
+    pub(crate) fn configure(&self, container: &Container, pod: &Pod) -> Result<(), String> {
         let secret = pod.metadata.name.as_deref().unwrap_or("missing");
-        self.happens(Fault::ConfigError, container).then(|| format!("secret {secret:?} not found"))
+        if self.happens(Fault::ConfigError, container) {
+            return Err(format!("secret {secret:?} not found"));
+        }
+        Ok(())
     }
 
-    pub(crate) fn start(&self, container: &Container, role: Role) -> SimulatedRun {
+    pub(crate) fn start(&self, container: &Container, init: bool) -> SimulatedRun {
         let after = |delay: Duration, exit| Some((Instant::now() + delay, exit));
-        let end = if role == Role::Init {
+        let end = if init {
             after(self.plan.delays.init, Exit::of_code(0))
         } else if self.happens(Fault::Oom, container) {
             after(self.plan.after, Exit { reason: "OOMKilled", ..Exit::of_code(137) })
@@ -186,14 +161,14 @@ impl SimulatedPod {
     }
 
     /// What a readiness probe complains about now.
-    pub(crate) fn unready(&self, container: &Container, pod_ip: &str) -> Option<String> {
+    pub(crate) fn unready(&self, container: &Container, pod_ip: IpAddr) -> Option<String> {
         let port = first_port(container).unwrap_or(8888);
         self.happens(Fault::NotReady, container).then(|| {
             format!("Get \"http://{pod_ip}:{port}/\": dial tcp {pod_ip}:{port}: connect: connection refused")
         })
     }
 
-    /// A container that ran before the program was restarted goes on.
+    /// The run of a container that ran before the program was restarted.
     pub(crate) fn resume(&self) -> SimulatedRun {
         SimulatedRun { end: None, stop: self.plan.delays.stop, asked: None }
     }
@@ -235,12 +210,11 @@ impl SimulatedRun {
 mod tests {
     use super::*;
 
-    fn plan(annotations: &[(&str, &str)]) -> Result<Plan, AnnotationError> {
+    fn plan(annotations: &[(&str, &str)]) -> Result<Plan, String> {
         let annotations =
-            annotations.iter().map(|(key, value)| (format!("{PREFIX}{key}"), value.to_string()));
+            annotations.iter().map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()));
         let mut pod = Pod::default();
-        pod.metadata.annotations =
-            Some(annotations.chain([("other/key".to_owned(), "x".to_owned())]).collect());
+        pod.metadata.annotations = Some(annotations.collect());
         Plan::of(&pod, SimulatedOptions { pull: Duration::from_secs(2), ..SimulatedOptions::default() })
     }
 
@@ -248,29 +222,23 @@ mod tests {
     fn annotations_override_options() {
         let default = plan(&[]).unwrap();
         assert_eq!((default.delays.pull.as_secs(), default.fault, default.times), (2, None, u32::MAX));
-        let annotations = [
-            ("fault", "crash-loop"),
-            ("fault-after", "1m 30s"),
-            ("fault-times", "2"),
-            ("pull-delay", "500ms"),
-        ];
-        let plan = plan(&annotations).unwrap();
+        let given = [("fault", "crash-loop"), ("fault-after", "1m 30s"), ("fault-times", "2")];
+        let plan = plan(&given).unwrap();
         assert_eq!((plan.fault, plan.after.as_secs(), plan.times), (Some(Fault::CrashLoop), 90, 2));
-        assert_eq!(plan.delays.pull.as_millis(), 500);
     }
 
     #[test]
     fn errors_name_key_value_and_remedy() {
         for (annotation, expect) in [
-            (("fault", "fire"), "fault: \"fire\" is no fault: choose one of pull-failure,"),
-            (("pull-delay", "-1s"), "pull-delay: \"-1s\" is no duration such as 500ms"),
-            (("fault-times", "x"), "is no number of times"),
             (
-                ("typo", "1"),
-                "annotation simulated.kubelet/typo: \"1\" is no annotation of the simulated kubelet",
+                ("fault", "fire"),
+                "simulated.kubelet/fault: \"fire\": unknown variant `fire`, expected one of `pull-f",
             ),
+            (("pull-delay", "-1s"), "pull-delay: \"-1s\": a duration is needed, such as 500ms"),
+            (("fault-times", "x"), "fault-times: \"x\": a number is needed"),
+            (("typo", "1"), "typo: \"1\": the simulated kubelet knows no such annotation"),
         ] {
-            let message = plan(&[annotation]).unwrap_err().to_string();
+            let message = plan(&[annotation]).unwrap_err();
             assert!(message.contains(expect), "{message}");
         }
     }

@@ -1,24 +1,24 @@
-//! One watch for all pods: it starts a task for each of ours and tells it what is seen.
+//! One watch for all pods. It starts a task for each pod of this node and passes changes on to it.
 
-use std::{collections::HashMap, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    runtime::{WatchStreamExt, watcher},
-};
-use tokio::{sync::watch, task::JoinSet};
+use kube::Api;
+use kube::runtime::{WatchStreamExt, watcher};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    OnShutdown,
-    node::{HOST_IP, Node, NodeRuntime},
-    pod::{Observed, live},
-    pod_index::PodIndex,
-    process::kill_pod,
-    status::PodRecord,
-};
+use super::addresses::HOST_IP;
+use super::logs::PodIndex;
+use super::node::{Node, NodeRuntime};
+use super::pod::{Observed, live};
+use super::process::kill_pod;
+use super::{OnShutdown, status, volume};
 
 /// How long pods may take to end when the kubelet does: their grace, and the requests after it.
 const SHUTDOWN: Duration = Duration::from_secs(15);
@@ -108,14 +108,13 @@ impl Pods {
         if !self.is_ours(&pod) {
             return;
         }
-        let record = PodRecord::of(&pod, HOST_IP.to_string());
-        let (record, changes) = watch::channel(record);
+        let (status, changes) = watch::channel(status::initial(&pod, HOST_IP.to_string()));
         self.known.add(&pod, changes);
         let (sender, observed) = watch::channel(Observed { pod: Arc::new(pod), gone: false });
         self.seen.insert(uid.clone(), sender);
         let (node, known, shutdown) = (self.node.clone(), self.known.clone(), self.shutdown.clone());
         self.tasks.spawn(async move {
-            live(node.clone(), observed.clone(), record, shutdown.clone()).await;
+            Box::pin(live(node.clone(), observed.clone(), status, shutdown.clone())).await;
             let observed = observed.borrow().clone();
             if !shutdown.is_cancelled() || observed.gone {
                 known.remove(&observed.pod);
@@ -174,11 +173,8 @@ fn clean_up(node: &Node, uid: &str) {
 }
 
 fn remove(directory: &std::path::Path) {
-    match std::fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(directory = %directory.display(), %error, "a pod's directory was not removed");
-        }
-        _ => {}
+    if let Err(error) = volume::remove(directory) {
+        tracing::warn!(directory = %directory.display(), %error, "a pod's directory was not removed");
     }
 }
 

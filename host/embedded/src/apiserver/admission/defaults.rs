@@ -1,19 +1,23 @@
-//! The values that fields have when nobody says one (Kubernetes API reference).
+//! The values that fields have when a client does not state them (Kubernetes API reference).
 
 use crate::apiserver::metadata::{Document, member};
 use crate::apiserver::resource::Resource;
+use crate::apiserver::schema;
 use crate::quantity;
 use serde_json::{Value, json};
 
-/// Sets the defaults of the object's kind.
+/// Sets the defaults of the object's kind, and writes its quantities as Kubernetes does.
 pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
+    schema::set_defaults(object, &resource.schema);
     match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") => pod(object),
-        ("", "secrets") => default(object, "type", || json!("Opaque")),
-        ("", "persistentvolumeclaims") => claim(member(object, "spec")),
-        ("", "limitranges") => each(member(object, "spec"), "limits", limits),
+        ("", "pods") => pod(member(object, "spec")),
+        ("", "persistentvolumeclaims") => write_quantities(member(object, "spec")),
+        ("", "limitranges") => {
+            write_quantities(member(object, "spec"));
+            each(member(object, "spec"), "limits", limits);
+        }
         ("", "resourcequotas") => {
-            canonical_quantities(member(object, "spec"), "hard");
+            write_quantities(member(object, "spec"));
             let hard = object.get("spec").and_then(|spec| spec.get("hard")).cloned();
             if let Some(hard) = hard {
                 member(object, "status").insert("hard".to_owned(), hard);
@@ -24,93 +28,80 @@ pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
     }
 }
 
-/// Writes the quantities of a map as Kubernetes does.
-fn canonical_quantities(object: &mut Document, field: &str) {
-    for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
-        if let Some(text) = value.as_str().and_then(quantity::canonical) {
-            *value = json!(text);
-        }
-    }
-}
-
-fn default(map: &mut Document, field: &str, value: impl FnOnce() -> Value) {
-    if !map.contains_key(field) {
-        map.insert(field.to_owned(), value());
-    }
-}
-
 fn each(map: &mut Document, list: &str, set: impl Fn(&mut Document)) {
     let items = map.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut).for_each(set);
 }
 
-fn network_policy(spec: &mut Document) {
-    for direction in ["ingress", "egress"] {
-        if spec.get(direction).and_then(Value::as_array).is_some_and(Vec::is_empty) {
-            spec.remove(direction);
+/// The fields whose members are quantities.
+const AMOUNTS: &[&str] = &["hard", "limits", "requests", "max", "min", "default", "defaultRequest"];
+
+/// Brings every quantity below into the form in which Kubernetes writes it.
+fn write_quantities(object: &mut Document) {
+    for (field, value) in object {
+        match value {
+            Value::Object(amounts) if AMOUNTS.contains(&field.as_str()) => {
+                for amount in amounts.values_mut() {
+                    if let Some(text) = amount.as_str().and_then(quantity::stored) {
+                        *amount = json!(text);
+                    }
+                }
+            }
+            Value::Object(inner) => write_quantities(inner),
+            Value::Array(items) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(write_quantities);
+            }
+            _ => {}
         }
     }
-    let mut types = vec!["Ingress"];
-    if spec.contains_key("egress") {
-        types.push("Egress");
+}
+
+/// Sets members of one map where the other has none of that name.
+fn copy_missing(object: &mut Document, from: &str, to: &str) {
+    let values = object.get(from).and_then(Value::as_object).cloned();
+    for (name, value) in values.into_iter().flatten() {
+        member(object, to).entry(name).or_insert(value);
     }
-    default(spec, "policyTypes", || json!(types));
-    for direction in ["ingress", "egress"] {
-        each(spec, direction, |rule| {
-            each(rule, "ports", |port| default(port, "protocol", || json!("TCP")));
+}
+
+fn network_policy(spec: &mut Document) {
+    spec.retain(|_, rules| !rules.as_array().is_some_and(Vec::is_empty));
+    let types = if spec.contains_key("egress") { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    spec.entry("policyTypes").or_insert(types);
+}
+
+/// What is not stated of containers is the most they may have.
+fn limits(limit: &mut Document) {
+    if limit.get("type").and_then(Value::as_str) == Some("Container") {
+        copy_missing(limit, "max", "default");
+        copy_missing(limit, "default", "defaultRequest");
+        copy_missing(limit, "min", "defaultRequest");
+    }
+}
+
+fn pod(spec: &mut Document) {
+    let account = spec.get("serviceAccountName").or_else(|| spec.get("serviceAccount"));
+    let account = account.cloned().unwrap_or_else(|| json!("default"));
+    spec.entry("serviceAccountName").or_insert_with(|| account.clone());
+    spec.entry("serviceAccount").or_insert(account);
+    for list in ["containers", "initContainers"] {
+        each(spec, list, |container| {
+            let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+            let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
+            container.entry("imagePullPolicy").or_insert(json!(policy));
+            copy_missing(member(container, "resources"), "limits", "requests");
         });
     }
-}
-
-fn claim(spec: &mut Document) {
-    default(spec, "volumeMode", || json!("Filesystem"));
-    if let Some(resources) = spec.get_mut("resources").and_then(Value::as_object_mut) {
-        canonical_quantities(resources, "requests");
-    }
-}
-
-/// What is not said of containers is the most they may have.
-fn limits(limit: &mut Document) {
-    let bounds = ["max", "min", "default", "defaultRequest"];
-    for field in bounds {
-        canonical_quantities(limit, field);
-    }
-    if limit.get("type").and_then(Value::as_str) != Some("Container") {
-        return;
-    }
-    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
-        let values = limit.get(from).and_then(Value::as_object).cloned();
-        for (name, value) in values.into_iter().flatten() {
-            default(member(limit, to), &name, || value);
+    each(spec, "volumes", |volume| {
+        if volume.len() == 1 {
+            volume.insert("emptyDir".to_owned(), json!({}));
         }
-    }
-}
-
-fn pod(pod: &mut Document) {
-    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    default(spec, "restartPolicy", || json!("Always"));
-    default(spec, "dnsPolicy", || json!("ClusterFirst"));
-    default(spec, "schedulerName", || json!("default-scheduler"));
-    default(spec, "terminationGracePeriodSeconds", || json!(30));
-    if let Some(..0) = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64) {
-        spec.insert("terminationGracePeriodSeconds".to_owned(), json!(1));
-    }
-    default(spec, "enableServiceLinks", || json!(true));
-    default(spec, "securityContext", || json!({}));
-    let account = spec.get("serviceAccount").cloned().unwrap_or_else(|| json!("default"));
-    default(spec, "serviceAccountName", || account);
-    let account = spec.get("serviceAccountName").cloned().unwrap_or_default();
-    default(spec, "serviceAccount", || account);
-    each(spec, "containers", container);
-    each(spec, "initContainers", container);
-    each(spec, "volumes", volume);
-    // What the admission plugins `Priority` and `ServiceAccount` set; there are no priority classes here.
-    default(spec, "priority", || json!(0));
-    default(spec, "preemptionPolicy", || json!("PreemptLowerPriority"));
+    });
+    write_quantities(spec);
     tolerate_short_failures(spec);
 }
 
-/// Pods stay for five minutes on nodes that are not heard of, unless they say otherwise (admission plugin
+/// Pods stay for five minutes on nodes that do not report, unless they say otherwise (admission plugin
 /// `DefaultTolerationSeconds`).
 fn tolerate_short_failures(spec: &mut Document) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
@@ -128,84 +119,15 @@ fn tolerate_short_failures(spec: &mut Document) {
     }
 }
 
-fn container(container: &mut Document) {
-    default(container, "terminationMessagePath", || json!("/dev/termination-log"));
-    default(container, "terminationMessagePolicy", || json!("File"));
-    default(container, "resources", || json!({}));
-    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-    let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
-    default(container, "imagePullPolicy", || json!(policy));
-    each(container, "ports", |port| default(port, "protocol", || json!("TCP")));
-    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if let Some(probe) = container.get_mut(probe).and_then(Value::as_object_mut) {
-            for (field, value) in [
-                ("timeoutSeconds", 1),
-                ("periodSeconds", 10),
-                ("successThreshold", 1),
-                ("failureThreshold", 3),
-            ] {
-                default(probe, field, || json!(value));
-            }
-            http_get(probe);
-        }
-    }
-    each(container, "env", |variable| {
-        if let Some(from) = variable.get_mut("valueFrom").and_then(Value::as_object_mut) {
-            reference(from);
-        }
-    });
-    if let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) {
-        canonical_quantities(resources, "limits");
-        canonical_quantities(resources, "requests");
-    }
-    let limits = container.get("resources").and_then(|r| r.get("limits")).and_then(Value::as_object).cloned();
-    for (name, limit) in limits.into_iter().flatten() {
-        let requests = member(member(container, "resources"), "requests");
-        default(requests, &name, || limit);
-    }
-}
-
-fn http_get(action: &mut Document) {
-    if let Some(get) = action.get_mut("httpGet").and_then(Value::as_object_mut) {
-        default(get, "scheme", || json!("HTTP"));
-        default(get, "path", || json!("/"));
-    }
-}
-
-/// A value that comes from the pod itself.
-fn reference(from: &mut Document) {
-    if let Some(field) = from.get_mut("fieldRef").and_then(Value::as_object_mut) {
-        default(field, "apiVersion", || json!("v1"));
-    }
-    if let Some(field) = from.get_mut("resourceFieldRef").and_then(Value::as_object_mut) {
-        default(field, "divisor", || json!("0"));
-    }
-}
-
 /// Whether an image names no version, or the one that means "the newest".
 fn is_latest(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     !image.contains('@') && last.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }
 
-fn volume(volume: &mut Document) {
-    if volume.len() == 1 {
-        volume.insert("emptyDir".to_owned(), json!({}));
-    }
-    for source in ["configMap", "secret"] {
-        if let Some(source) = volume.get_mut(source).and_then(Value::as_object_mut) {
-            default(source, "defaultMode", || json!(0o644));
-        }
-    }
-    if let Some(host) = volume.get_mut("hostPath").and_then(Value::as_object_mut) {
-        default(host, "type", || json!(""));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_latest, pod};
-    use serde_json::json;
+    use super::is_latest;
 
     #[test]
     fn images_without_a_version_are_always_pulled() {
@@ -219,20 +141,5 @@ mod tests {
         ] {
             assert_eq!(is_latest(image), latest, "{image}");
         }
-    }
-
-    #[test]
-    fn defaults_are_set_once() {
-        let given = json!({"spec": {"restartPolicy": "Never", "volumes": [{"name": "v"}], "containers": [
-            {"name": "c", "image": "i", "ports": [{"containerPort": 1}], "resources": {"limits": {"cpu": "1"}}}]}});
-        let mut given = given.as_object().unwrap().clone();
-        pod(&mut given);
-        assert_eq!(given["spec"]["restartPolicy"], "Never");
-        assert_eq!(given["spec"]["volumes"][0]["emptyDir"], json!({}));
-        assert_eq!(given["spec"]["containers"][0]["ports"][0]["protocol"], "TCP");
-        assert_eq!(given["spec"]["containers"][0]["resources"]["requests"], json!({"cpu": "1"}));
-        let mut again = given.clone();
-        pod(&mut again);
-        assert_eq!(again, given);
     }
 }

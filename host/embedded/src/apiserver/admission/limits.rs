@@ -1,7 +1,7 @@
 //! `LimitRange`: what containers ask for when they do not say, and how much they may ask for.
 
 use crate::apiserver::failure::Failure;
-use crate::apiserver::metadata::{self, Document, member};
+use crate::apiserver::metadata::{self, Document, at, member};
 use crate::apiserver::resource::Resource;
 use crate::apiserver::store::State;
 use crate::quantity;
@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 pub(super) fn apply_limits(resource: &Resource, pod: &mut Document, state: &State) -> Result<(), Failure> {
     let namespace = metadata::namespace(pod).to_owned();
     for range in state.in_namespace("limitranges", &namespace) {
-        let limits =
-            range.document().get("spec").and_then(|spec| spec.get("limits")).and_then(Value::as_array);
+        let limits = at(range.document(), "/spec/limits").and_then(Value::as_array);
         for limit in limits.into_iter().flatten() {
             if limit.get("type").and_then(Value::as_str) == Some("Container") {
                 set_defaults(pod, limit);
@@ -40,7 +39,7 @@ fn set_defaults(pod: &mut Document, limit: &Value) {
                     member(resources, kind).entry(name).or_insert_with(|| value.clone());
                 }
             }
-            // A request that nobody states is the limit.
+            // A request that is not stated is the limit.
             let limits = resources.get("limits").and_then(Value::as_object).cloned().unwrap_or_default();
             for (name, value) in limits {
                 member(resources, "requests").entry(name).or_insert(value);
@@ -51,7 +50,7 @@ fn set_defaults(pod: &mut Document, limit: &Value) {
 
 /// The bound that a container does not keep.
 fn broken(pod: &Document, limit: &Value) -> Option<String> {
-    let containers = pod.get("spec").and_then(|spec| spec.get("containers")).and_then(Value::as_array);
+    let containers = at(pod, "/spec/containers").and_then(Value::as_array);
     for container in containers.into_iter().flatten() {
         for (field, kind) in [("max", "limits"), ("min", "requests")] {
             for (name, bound) in entries(limit, field) {

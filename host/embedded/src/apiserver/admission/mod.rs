@@ -2,18 +2,15 @@
 
 mod defaults;
 mod limits;
-mod names;
 mod prepare;
 mod quota;
-mod rules;
 mod validate;
 
-pub(super) use names::generated_name;
 pub(super) use prepare::{prepare_create, prepare_update};
 pub(super) use quota::refresh_quotas;
 pub(super) use validate::{validate_create, validate_update};
 
-use super::failure::{Failure, required};
+use super::failure::Failure;
 use super::metadata::{self, Document};
 use super::resource::{Resource, from_definition};
 use super::store::{Key, State};
@@ -60,5 +57,5 @@ pub(super) fn custom_kinds(
         return Ok(None);
     }
     let kinds = from_definition(document);
-    kinds.map(Some).map_err(|missing| resource.invalid(metadata::name(document), vec![required(missing.0)]))
+    kinds.map(Some).map_err(|error| Failure::bad_request(format!("the definition cannot be read: {error}")))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Gives a new object its identity, the state it begins in, and defaults.
-pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Document) {
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Document) {
     let metadata = metadata_mut(object);
     for field in
         ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"]
@@ -21,7 +21,7 @@ pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Doc
     if resource.counts_generations {
         metadata.insert("generation".to_owned(), json!(1));
     }
-    // Nodes report themselves with their status; everybody else's status is not the creator's to say.
+    // Nodes are created with their status; clients cannot set that of other kinds.
     if resource.has_status() && !resource.is_core("nodes") {
         object.remove("status");
     }
@@ -40,7 +40,7 @@ pub(in crate::apiserver) fn prepare_create(resource: &Resource, object: &mut Doc
 }
 
 /// Keeps in an object what only the server may change, and sets defaults.
-pub(in crate::apiserver) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
+pub(crate) fn prepare_update(resource: &Resource, new: &mut Document, old: &Document) {
     if resource.is_core("namespaces") {
         new.insert("spec".to_owned(), old.get("spec").cloned().unwrap_or_else(|| json!({})));
         name_label(new);
@@ -107,35 +107,5 @@ fn fold_string_data(resource: &Resource, object: &mut Document) {
         if let Some(text) = value.as_str() {
             data.insert(key, json!(STANDARD.encode(text)));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::prepare_create;
-    use crate::apiserver::resource::built_in;
-    use serde_json::json;
-
-    #[test]
-    fn strings_of_a_secret_become_data() {
-        let secret = json!({"metadata": {"name": "s"}, "data": {"a": "YQ=="}, "stringData": {"b": "b"}});
-        let mut secret = secret.as_object().unwrap().clone();
-        prepare_create(&built_in("", "secrets").unwrap(), &mut secret);
-        assert_eq!(secret["data"], json!({"a": "YQ==", "b": "Yg=="}));
-        assert_eq!(secret["type"], "Opaque");
-        assert!(!secret.contains_key("stringData"));
-    }
-
-    #[test]
-    fn creators_do_not_say_what_only_the_server_knows() {
-        let pod = json!({
-            "metadata": {"name": "p", "uid": "mine", "generation": 7, "resourceVersion": ""},
-            "spec": {"containers": [{"name": "c", "image": "i"}]}, "status": {"phase": "Running"},
-        });
-        let mut pod = pod.as_object().unwrap().clone();
-        prepare_create(&built_in("", "pods").unwrap(), &mut pod);
-        assert_eq!(pod["status"]["phase"], "Pending");
-        assert_eq!(pod["metadata"]["generation"], 1);
-        assert_ne!(pod["metadata"]["uid"], "mine");
     }
 }

@@ -1,7 +1,7 @@
 //! `ResourceQuota`: how much a namespace may hold. Quotas with scopes count everything, as if they had none.
 
-use crate::apiserver::failure::{Failure, qualified};
-use crate::apiserver::metadata::{self, Document, member};
+use crate::apiserver::failure::Failure;
+use crate::apiserver::metadata::{self, Document, at, member};
 use crate::apiserver::resource::Resource;
 use crate::apiserver::store::{CollectionName, State, Transaction};
 use crate::quantity;
@@ -35,7 +35,7 @@ pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State)
 }
 
 /// Writes into the quotas of a namespace how much is used.
-pub(in crate::apiserver) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
+pub(crate) fn refresh_quotas(transaction: &mut Transaction<'_>, namespace: &str) {
     let state = transaction.state();
     let mut changed = Vec::new();
     for quota in state.in_namespace("resourcequotas", namespace) {
@@ -43,7 +43,7 @@ pub(in crate::apiserver) fn refresh_quotas(transaction: &mut Transaction<'_>, na
             .map(|(key, _)| (key.to_owned(), json!(quantity::from_milli(usage(state, namespace, key)))))
             .collect();
         let used = Value::Object(used);
-        if quota.document().get("status").and_then(|status| status.get("used")) != Some(&used) {
+        if at(quota.document(), "/status/used") != Some(&used) {
             let mut document = quota.document().clone();
             member(&mut document, "status").insert("used".to_owned(), used);
             changed.push(document);
@@ -57,7 +57,7 @@ pub(in crate::apiserver) fn refresh_quotas(transaction: &mut Transaction<'_>, na
 
 /// The limits of a quota, in thousandths.
 fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
-    let hard = quota.get("spec").and_then(|spec| spec.get("hard")).and_then(Value::as_object);
+    let hard = at(quota, "/spec/hard").and_then(Value::as_object);
     hard.into_iter()
         .flatten()
         .filter_map(|(key, limit)| Some((key.as_str(), limit.as_str().and_then(quantity::milli)?)))
@@ -67,50 +67,35 @@ fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
 enum Counted<'a> {
     /// How many objects of a kind, as `plural.group`.
     Objects(String),
-    /// How much pods ask for.
-    Pods { kind: &'static str, resource: &'a str },
+    /// How much pods ask for: `requests` or `limits`, of a resource.
+    Pods(&'a str, &'a str),
     /// How much storage claims ask for.
     Storage,
 }
 
 fn counted(key: &str) -> Counted<'_> {
-    match key {
-        "cpu" | "memory" | "ephemeral-storage" => Counted::Pods { kind: "requests", resource: key },
-        "requests.storage" => Counted::Storage,
-        _ => match key.split_once('.') {
-            Some(("requests", resource)) => Counted::Pods { kind: "requests", resource },
-            Some(("limits", resource)) => Counted::Pods { kind: "limits", resource },
-            _ => Counted::Objects(count_of(key)),
-        },
-    }
-}
-
-/// `count/leases.coordination.k8s.io` or, for old kinds, `pods`.
-fn count_of(key: &str) -> String {
-    let key = key.strip_prefix("count/").unwrap_or(key);
-    match key.split_once('.') {
-        Some((plural, group)) => qualified(group, plural),
-        None => key.to_owned(),
+    match (key, key.split_once('.')) {
+        ("cpu" | "memory" | "ephemeral-storage", _) => Counted::Pods("requests", key),
+        ("requests.storage", _) => Counted::Storage,
+        (_, Some((kind @ ("requests" | "limits"), resource))) => Counted::Pods(kind, resource),
+        // `count/leases.coordination.k8s.io` or, for old kinds, `pods`.
+        _ => Counted::Objects(key.strip_prefix("count/").unwrap_or(key).to_owned()),
     }
 }
 
 /// How much of what a limit is about an object takes, in thousandths.
 fn demand_of(collection: &str, object: &Document, key: &str) -> i128 {
+    // Even ended pods are objects; `pods` and their resources count those that run, or will.
     let ended = collection == "pods" && has_ended(object);
     match counted(key) {
-        // Even ended pods are objects; `pods` counts those that run, or will.
         Counted::Objects(kind) if kind == collection && !(ended && key == "pods") => 1000,
-        Counted::Pods { kind, resource } if collection == "pods" && !ended => {
-            demand_of_pod(object, kind, resource).unwrap_or(0)
+        Counted::Pods(kind, resource) if collection == "pods" && !ended => {
+            demand_of_pod(object, kind, resource)
         }
-        Counted::Storage if collection == "persistentvolumeclaims" => object
-            .get("spec")
-            .and_then(|spec| spec.get("resources"))
-            .and_then(|resources| resources.get("requests"))
-            .and_then(|requests| requests.get("storage"))
-            .and_then(Value::as_str)
-            .and_then(quantity::milli)
-            .unwrap_or(0),
+        Counted::Storage if collection == "persistentvolumeclaims" => {
+            let storage = at(object, "/spec/resources/requests/storage").and_then(Value::as_str);
+            storage.and_then(quantity::milli).unwrap_or(0)
+        }
         _ => 0,
     }
 }
@@ -118,7 +103,7 @@ fn demand_of(collection: &str, object: &Document, key: &str) -> i128 {
 fn usage(state: &State, namespace: &str, key: &str) -> i128 {
     let collection = match counted(key) {
         Counted::Objects(kind) => kind,
-        Counted::Pods { .. } => "pods".to_owned(),
+        Counted::Pods(..) => "pods".to_owned(),
         Counted::Storage => "persistentvolumeclaims".to_owned(),
     };
     let objects = state.in_namespace(&collection, namespace);
@@ -127,7 +112,7 @@ fn usage(state: &State, namespace: &str, key: &str) -> i128 {
 
 /// The containers that do not state what a limit of CPU or memory counts.
 fn unstated(resource: &Resource, object: &Document, key: &str) -> Option<String> {
-    let Counted::Pods { kind, resource: name @ ("cpu" | "memory") } = counted(key) else { return None };
+    let Counted::Pods(kind, name @ ("cpu" | "memory")) = counted(key) else { return None };
     if !resource.is_core("pods") {
         return None;
     }
@@ -139,7 +124,7 @@ fn unstated(resource: &Resource, object: &Document, key: &str) -> Option<String>
 }
 
 fn containers<'a>(pod: &'a Document, list: &str) -> impl Iterator<Item = &'a Value> {
-    pod.get("spec").and_then(|spec| spec.get(list)).and_then(Value::as_array).into_iter().flatten()
+    at(pod, &format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// What a container asks for (`requests` or `limits`) of a resource (`cpu`).
@@ -147,37 +132,29 @@ fn amount<'a>(container: &'a Value, kind: &str, resource: &str) -> Option<&'a st
     container.get("resources")?.get(kind)?.get(resource)?.as_str()
 }
 
-/// How much of a resource a pod asks for, in thousandths: its containers together, or its largest init container if
-/// that is more. None when no container says.
-fn demand_of_pod(pod: &Document, kind: &str, resource: &str) -> Option<i128> {
-    let one = |container: &Value| quantity::milli(amount(container, kind, resource)?);
-    let running: Vec<_> = containers(pod, "containers").filter_map(one).collect();
-    let starting = containers(pod, "initContainers").filter_map(one).max();
-    let running = (!running.is_empty()).then(|| running.iter().sum::<i128>());
-    running.max(starting)
+/// How much of a resource a pod asks for, in thousandths: its containers together, or its largest init container if that
+/// is more.
+fn demand_of_pod(pod: &Document, kind: &str, resource: &str) -> i128 {
+    let one = |container: &Value| amount(container, kind, resource).and_then(quantity::milli).unwrap_or(0);
+    let together: i128 = containers(pod, "containers").map(one).sum();
+    containers(pod, "initContainers").map(one).fold(together, i128::max)
 }
 
 /// Whether a pod has ended, and asks for nothing any more.
 fn has_ended(pod: &Document) -> bool {
-    let phase = pod.get("status").and_then(|s| s.get("phase")).and_then(Value::as_str);
-    matches!(phase, Some("Succeeded" | "Failed"))
+    matches!(at(pod, "/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"))
 }
 
 /// How a pod stands when memory runs short (`status.qosClass`).
 pub(super) fn quality_of_service(pod: &Document) -> &'static str {
     let all = || containers(pod, "containers").chain(containers(pod, "initContainers"));
-    let counted = ["cpu", "memory"];
-    let says =
-        |container: &Value, kind: &str| counted.iter().any(|name| amount(container, kind, name).is_some());
-    if all().all(|container| !says(container, "limits") && !says(container, "requests")) {
-        return "BestEffort";
+    let amounts = |container, name| (amount(container, "requests", name), amount(container, "limits", name));
+    let pairs = || all().flat_map(|container| ["cpu", "memory"].map(|name| amounts(container, name)));
+    if pairs().all(|pair| pair == (None, None)) {
+        "BestEffort"
+    } else if pairs().all(|(request, limit)| limit.is_some() && (request.is_none() || request == limit)) {
+        "Guaranteed"
+    } else {
+        "Burstable"
     }
-    let guaranteed = all().all(|container| {
-        counted.iter().all(|name| {
-            let limit = amount(container, "limits", name);
-            limit.is_some()
-                && amount(container, "requests", name).is_none_or(|request| Some(request) == limit)
-        })
-    });
-    if guaranteed { "Guaranteed" } else { "Burstable" }
 }

@@ -1,10 +1,10 @@
 //! Holding objects and changes of them to the rules of their kind.
 
-use super::names::Form;
-use super::rules::{CLAIM, CONTAINER, Findings, LIMIT_RANGE, NETWORK_POLICY, POD, QUOTA, items, text};
 use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required, too_long};
 use crate::apiserver::metadata::{self, Document};
+use crate::apiserver::names::Form;
 use crate::apiserver::resource::Resource;
+use crate::apiserver::schema::Findings;
 use crate::quantity;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -15,18 +15,14 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const DATA_LIMIT: usize = 1024 * 1024;
 
 /// 422 when a new object breaks a rule of its kind, 400 when a value of it cannot be read.
-pub(in crate::apiserver) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
+pub(crate) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, object, &mut findings);
-    findings.refuse(resource, object)
+    refuse(findings, resource, object)
 }
 
 /// 422 when a change breaks a rule of the kind.
-pub(in crate::apiserver) fn validate_update(
-    resource: &Resource,
-    new: &Document,
-    old: &Document,
-) -> Result<(), Failure> {
+pub(crate) fn validate_update(resource: &Resource, new: &Document, old: &Document) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, new, &mut findings);
     let before: Vec<_> = metadata::finalizers(old).collect();
@@ -50,7 +46,26 @@ pub(in crate::apiserver) fn validate_update(
         _ => None,
     };
     findings.causes.extend(fixed);
-    findings.refuse(resource, new)
+    refuse(findings, resource, new)
+}
+
+fn refuse(findings: Findings, resource: &Resource, object: &Document) -> Result<(), Failure> {
+    if let Some(what) = findings.unreadable {
+        let kind = &resource.kind;
+        return Err(Failure::bad_request(format!("the object cannot be handled as a {kind}: {what}")));
+    }
+    if findings.causes.is_empty() {
+        return Ok(());
+    }
+    Err(resource.invalid(metadata::name(object), findings.causes))
+}
+
+fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
+    list.and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The rules of `metadata`, which are the same for all kinds, and those of the kind.
@@ -79,13 +94,13 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
     {
         findings.causes.push(invalid("metadata.finalizers", finalizer, Form::QualifiedName.rule()));
     }
+    findings.check(object, &resource.schema);
     let nothing = Value::Object(Map::new());
     let spec = object.get("spec").unwrap_or(&nothing);
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => of_pod(spec, findings),
         ("", "configmaps" | "secrets") => of_data(resource, object, findings),
         ("", "persistentvolumeclaims") => {
-            findings.check(CLAIM, spec, "spec");
             let storage = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
             match storage.map(|storage| (storage, quantity::milli(storage))) {
                 None => findings.causes.push(required("spec.resources[storage]")),
@@ -96,9 +111,6 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
                 Some(_) => {}
             }
         }
-        ("", "resourcequotas") => findings.check(QUOTA, spec, "spec"),
-        ("", "limitranges") => findings.check(LIMIT_RANGE, spec, "spec"),
-        ("networking.k8s.io", "networkpolicies") => findings.check(NETWORK_POLICY, spec, "spec"),
         ("", "events") => {
             // Events live in the namespace of what they are about; those about cluster-wide objects in `default`.
             let about = object.get("involvedObject").map(|o| text(o, "namespace")).unwrap_or_default();
@@ -108,18 +120,16 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
                 findings.causes.push(invalid("involvedObject.namespace", about, rule));
             }
         }
-        _ => findings.causes.extend(resource.schema_causes(object)),
+        _ => {}
     }
 }
 
 fn of_pod(spec: &Value, findings: &mut Findings) {
-    findings.check(POD, spec, "spec");
     let volumes: HashSet<&str> = items(spec.get("volumes")).map(|volume| text(volume, "name")).collect();
     let mut names = HashSet::new();
     for list in ["containers", "initContainers"] {
         for (i, container) in items(spec.get(list)).enumerate() {
             let at = format!("spec.{list}[{i}]");
-            findings.check(CONTAINER, container, &at);
             let name = text(container, "name");
             if !name.is_empty() && !names.insert(name) {
                 findings.causes.push(duplicate(format!("{at}.name"), name));
@@ -195,69 +205,4 @@ fn fixed_spec(pod: &Document) -> Value {
         }
     }
     spec
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{validate_create, validate_update};
-    use crate::apiserver::metadata::Document;
-    use crate::apiserver::resource::built_in;
-    use serde_json::{Value, json};
-
-    fn pod(spec: &Value) -> Document {
-        json!({"metadata": {"name": "p"}, "spec": spec}).as_object().unwrap().clone()
-    }
-
-    #[test]
-    fn a_small_pod_is_fine() {
-        let spec = json!({"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}],
-            "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}}], "volumes": [{"name": "v"}]});
-        validate_create(&built_in("", "pods").unwrap(), &pod(&spec)).unwrap();
-    }
-
-    #[test]
-    fn causes_name_the_field() {
-        let container = |more: Value| {
-            let mut container = json!({"name": "a", "image": "i"});
-            json_patch::merge(&mut container, &more);
-            json!({"containers": [container]})
-        };
-        for (spec, expected) in [
-            (json!({}), "spec.containers"),
-            (container(json!({"name": null})), "spec.containers[0].name"),
-            (
-                container(json!({"ports": [{"containerPort": 70000}]})),
-                "spec.containers[0].ports[0].containerPort",
-            ),
-            (
-                container(json!({"volumeMounts": [{"name": "x", "mountPath": "/"}]})),
-                "spec.containers[0].volumeMounts[0].name",
-            ),
-            (
-                container(json!({"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}})),
-                "spec.containers[0].resources.requests",
-            ),
-        ] {
-            let failure = validate_create(&built_in("", "pods").unwrap(), &pod(&spec)).unwrap_err();
-            let causes = &failure.to_status()["details"]["causes"];
-            assert_eq!(
-                (causes.as_array().unwrap().len(), &causes[0]["field"]),
-                (1, &json!(expected)),
-                "{spec}"
-            );
-        }
-        let unreadable = container(json!({"resources": {"limits": {"cpu": "lots"}}}));
-        let failure = validate_create(&built_in("", "pods").unwrap(), &pod(&unreadable)).unwrap_err();
-        assert_eq!(failure.code(), 400);
-    }
-
-    #[test]
-    fn a_pod_may_change_its_images_only() {
-        let pod = |image: &str, node: &str| {
-            pod(&json!({"nodeName": node, "containers": [{"name": "a", "image": image}]}))
-        };
-        let (pods, old) = (built_in("", "pods").unwrap(), pod("i", "n"));
-        validate_update(&pods, &pod("j", "n"), &old).unwrap();
-        assert_eq!(validate_update(&pods, &pod("i", "other"), &old).unwrap_err().code(), 422);
-    }
 }

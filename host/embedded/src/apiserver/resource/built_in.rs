@@ -1,6 +1,8 @@
 //! The kinds of Kubernetes that are served.
 
-use super::{Resource, codec::Codec};
+use super::Resource;
+use super::codec::Codec;
+use super::rules;
 use crate::apiserver::failure::qualified;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Event, LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota, Secret,
@@ -34,12 +36,6 @@ pub(super) fn all() -> Vec<Resource> {
     ]
 }
 
-/// One of them.
-#[cfg(test)]
-pub(in crate::apiserver) fn built_in(group: &str, plural: &str) -> Option<std::sync::Arc<Resource>> {
-    all().into_iter().find(|r| r.group == group && r.plural == plural).map(std::sync::Arc::new)
-}
-
 fn cluster<T>(plural: &str, short_names: &[&str]) -> Resource
 where
     T: k8s_openapi::Resource + DeserializeOwned + Serialize,
@@ -57,6 +53,7 @@ where
         counts_generations: false,
         columns: Vec::new(),
         collection: qualified(T::GROUP, plural).into(),
+        schema: rules::schema(T::GROUP, plural),
         codec: Codec::typed::<T>(),
     }
 }

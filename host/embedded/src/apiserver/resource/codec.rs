@@ -1,33 +1,19 @@
 //! Bringing an object into its kind's form: types checked, unknown fields found.
 
-use super::custom_schema::CustomSchema;
-use crate::apiserver::failure::Cause;
 use crate::apiserver::metadata::Document;
+use crate::apiserver::schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How a kind is read.
-#[derive(Clone, Debug)]
+/// How the fields of a kind are known.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Codec {
-    /// Through its type in `k8s-openapi`.
+    /// By its type in `k8s-openapi`.
     Typed(fn(&Document) -> Result<Value, serde_json::Error>),
-    /// Through the schema of its `CustomResourceDefinition`.
-    Custom(CustomSchema),
+    /// By the schema of its `CustomResourceDefinition`.
+    Schema,
 }
-
-/// An object in its kind's form.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::apiserver) struct Decoded {
-    pub(in crate::apiserver) document: Document,
-    /// Fields that the kind does not have; they are dropped.
-    pub(in crate::apiserver) unknown: Vec<String>,
-}
-
-/// A field of the wrong type.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(in crate::apiserver) struct Rejected(String);
 
 impl Codec {
     /// A kind with a type of its own.
@@ -38,28 +24,26 @@ impl Codec {
         })
     }
 
-    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
+    /// The object in its kind's form, and the fields that the kind does not have: they are dropped. The error names a
+    /// field of the wrong type.
+    pub(super) fn decode(
+        self,
+        mut document: Document,
+        schema: &Value,
+    ) -> Result<(Document, Vec<String>), String> {
         let mut unknown = Vec::new();
         match self {
             Self::Typed(decode) => {
-                let typed = decode(&document).map_err(|error| Rejected(error.to_string()))?;
-                let given = Value::Object(document);
-                match keep_given(given, typed, "", &mut unknown) {
-                    Value::Object(document) => Ok(Decoded { document, unknown }),
-                    _ => Err(Rejected("an object is needed".to_owned())),
+                let typed = decode(&document).map_err(|error| error.to_string())?;
+                match keep_given(Value::Object(document), typed, "", &mut unknown) {
+                    Value::Object(document) => Ok((document, unknown)),
+                    _ => Err("an object is needed".to_owned()),
                 }
             }
-            Self::Custom(schema) => {
-                let document = schema.prune(document, &mut unknown).map_err(Rejected)?;
-                Ok(Decoded { document, unknown })
+            Self::Schema => {
+                schema::prune(&mut document, schema, &mut unknown);
+                Ok((document, unknown))
             }
-        }
-    }
-
-    pub(super) fn causes(&self, document: &Document) -> Vec<Cause> {
-        match self {
-            Self::Typed(_) => Vec::new(),
-            Self::Custom(schema) => schema.causes(document),
         }
     }
 }
@@ -91,41 +75,5 @@ fn keep_given(given: Value, typed: Value, path: &str, unknown: &mut Vec<String>)
             .map(|(i, (given, typed))| keep_given(given, typed, &format!("{path}[{i}]"), unknown))
             .collect(),
         (_, typed) => typed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Codec;
-    use k8s_openapi::api::core::v1::Pod;
-    use serde_json::{Value, json};
-
-    fn decode(value: Value) -> (Value, Vec<String>) {
-        let Value::Object(document) = value else { panic!("object") };
-        let decoded = Codec::typed::<Pod>().decode(document).unwrap();
-        (Value::Object(decoded.document), decoded.unknown)
-    }
-
-    #[test]
-    fn nothing_is_invented_and_unknown_fields_are_told() {
-        let (document, unknown) = decode(json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"x": "y"}, "creationTimestamp": null},
-            "spec": {"nodeName": "n", "nope": 1, "containers": [{"image": "i", "resources": {"limits": {"cpu": 2}}, "bad": {}}]},
-        }));
-        assert_eq!(
-            document["spec"],
-            json!({"nodeName": "n", "containers": [{"image": "i", "resources": {"limits": {"cpu": "2"}}}]})
-        );
-        assert_eq!(document["metadata"], json!({"name": "a", "labels": {"x": "y"}}));
-        assert_eq!(unknown, ["spec.containers[0].bad", "spec.nope"]);
-        let (partial, _) = decode(json!({"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "n"}}));
-        assert_eq!(partial["spec"], json!({"nodeName": "n"}), "no empty list of containers");
-    }
-
-    #[test]
-    fn a_field_of_the_wrong_type_is_refused() {
-        let document = json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": "none"}});
-        let error = Codec::typed::<Pod>().decode(document.as_object().unwrap().clone()).unwrap_err();
-        assert!(error.to_string().contains("invalid type"), "{error}");
     }
 }

@@ -3,12 +3,9 @@
 mod built_in;
 mod codec;
 mod custom;
-mod custom_schema;
 mod registry;
+mod rules;
 
-#[cfg(test)]
-pub(super) use built_in::built_in;
-pub(super) use codec::{Decoded, Rejected};
 pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
 
@@ -16,6 +13,7 @@ use super::failure::{Cause, Failure, qualified};
 use super::metadata::Document;
 use super::store::{CollectionName, Key};
 use codec::Codec;
+use serde_json::Value;
 
 /// A kind at one API version.
 #[derive(Debug)]
@@ -37,6 +35,8 @@ pub(super) struct Resource {
     pub(super) columns: Vec<CustomColumn>,
     /// Where its objects are stored.
     pub(super) collection: CollectionName,
+    /// Rules and defaults of its fields.
+    pub(super) schema: Value,
     codec: Codec,
 }
 
@@ -64,7 +64,7 @@ impl Resource {
 
     /// Whether it was made known by a `CustomResourceDefinition`.
     pub(super) fn is_custom(&self) -> bool {
-        matches!(self.codec, Codec::Custom(_))
+        matches!(self.codec, Codec::Schema)
     }
 
     /// Whether it has its status apart from the rest.
@@ -73,26 +73,19 @@ impl Resource {
     }
 
     /// Checks the types of an object's fields and brings it into the kind's form.
-    pub(super) fn decode(&self, document: Document) -> Result<Decoded, Rejected> {
-        self.codec.decode(document)
+    pub(super) fn decode(&self, document: Document) -> Result<(Document, Vec<String>), String> {
+        self.codec.decode(document, &self.schema)
     }
 
-    /// Rules that the kind's own schema states (custom kinds).
-    pub(super) fn schema_causes(&self, document: &Document) -> Vec<Cause> {
-        self.codec.causes(document)
-    }
-
-    /// 404 for an object of this kind.
     pub(super) fn not_found(&self, name: &str) -> Failure {
         Failure::not_found(&self.group, &self.plural, name)
     }
 
-    /// 409 for an object of this kind.
     pub(super) fn conflict(&self, name: &str, why: &str) -> Failure {
         Failure::conflict(&self.group, &self.plural, name, why)
     }
 
-    /// 409: somebody else was faster.
+    /// 409: the object has changed meanwhile.
     pub(super) fn modified(&self, name: &str) -> Failure {
         self.conflict(
             name,
@@ -100,17 +93,14 @@ impl Resource {
         )
     }
 
-    /// 422 for an object of this kind.
     pub(super) fn invalid(&self, name: &str, causes: Vec<Cause>) -> Failure {
         Failure::invalid(&self.group, &self.kind, name, causes)
     }
 
-    /// 403 for an object of this kind.
     pub(super) fn forbidden(&self, name: &str, why: &str) -> Failure {
         Failure::forbidden(&self.group, &self.plural, name, why)
     }
 
-    /// `plural` or `plural.group`.
     pub(super) fn qualified(&self) -> String {
         qualified(&self.group, &self.plural)
     }

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Finds a kind by the path it is served at.
-pub(in crate::apiserver) struct Registry {
+pub(crate) struct Registry {
     built_in: Vec<Arc<Resource>>,
     /// By the name of the definition.
     custom: RwLock<BTreeMap<String, Vec<Arc<Resource>>>>,
 }
 
 impl Registry {
-    /// The built-in kinds.
-    pub(in crate::apiserver) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             built_in: built_in::all().into_iter().map(Arc::new).collect(),
             custom: RwLock::new(BTreeMap::new()),
@@ -21,12 +20,7 @@ impl Registry {
     }
 
     /// The kind at `/apis/{group}/{version}/{plural}` (`/api/v1/{plural}` for the group `""`).
-    pub(in crate::apiserver) fn find(
-        &self,
-        group: &str,
-        version: &str,
-        plural: &str,
-    ) -> Option<Arc<Resource>> {
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
         let fits = |r: &&Arc<Resource>| r.plural == plural && r.group == group && r.version == version;
         if let Some(found) = self.built_in.iter().find(fits) {
             return Some(found.clone());
@@ -36,24 +30,24 @@ impl Registry {
     }
 
     /// The kind whose objects are in the collection, at any of its versions.
-    pub(in crate::apiserver) fn of_collection(&self, collection: &str) -> Option<Arc<Resource>> {
+    pub(crate) fn of_collection(&self, collection: &str) -> Option<Arc<Resource>> {
         self.all().into_iter().find(|r| *r.collection == *collection)
     }
 
     /// All kinds, built-in ones first.
-    pub(in crate::apiserver) fn all(&self) -> Vec<Arc<Resource>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Resource>> {
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().chain(custom.values().flatten()).cloned().collect()
     }
 
     /// Serves the kinds of a definition from now on, in place of those it had before.
-    pub(in crate::apiserver) fn define(&self, definition: &str, kinds: Vec<Resource>) {
+    pub(crate) fn define(&self, definition: &str, kinds: Vec<Resource>) {
         let mut custom = self.custom.write().unwrap_or_else(PoisonError::into_inner);
         custom.insert(definition.to_owned(), kinds.into_iter().map(Arc::new).collect());
     }
 
     /// Stops serving the kinds of a definition.
-    pub(in crate::apiserver) fn forget(&self, definition: &str) {
+    pub(crate) fn forget(&self, definition: &str) {
         self.custom.write().unwrap_or_else(PoisonError::into_inner).remove(definition);
     }
 }

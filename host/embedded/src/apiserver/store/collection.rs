@@ -1,6 +1,7 @@
 //! The objects of one kind and the window of their latest changes.
 
 use super::{Key, Object};
+use crate::apiserver::failure::Failure;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use tokio::sync::watch;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::apiserver) enum ChangeKind {
+pub(crate) enum ChangeKind {
     Added,
     Modified,
     Deleted,
@@ -16,35 +17,22 @@ pub(in crate::apiserver) enum ChangeKind {
 
 /// One change. A deletion carries the object's last state under the revision of the deletion.
 #[derive(Debug)]
-pub(in crate::apiserver) struct Change {
-    pub(in crate::apiserver) kind: ChangeKind,
-    pub(in crate::apiserver) object: Arc<Object>,
+pub(crate) struct Change {
+    pub(crate) kind: ChangeKind,
+    pub(crate) object: Arc<Object>,
     /// The object before, for watchers whose selector it matched only then.
-    pub(in crate::apiserver) previous: Option<Arc<Object>>,
+    pub(crate) previous: Option<Arc<Object>>,
 }
 
 impl Change {
     /// The revision that made the change.
-    pub(in crate::apiserver) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.object.revision()
     }
 }
 
-/// Objects at one revision.
-#[derive(Debug)]
-pub(in crate::apiserver) struct Listing {
-    pub(in crate::apiserver) revision: u64,
-    pub(in crate::apiserver) objects: Vec<Arc<Object>>,
-}
-
-/// A revision that cannot be served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::apiserver) enum Outdated {
-    /// Older than the window of changes.
-    Compacted { asked: u64, oldest: u64 },
-    /// Not reached yet.
-    Future { asked: u64, current: u64 },
-}
+/// A revision, and the objects that there were then.
+pub(crate) type Listing = (u64, Vec<Arc<Object>>);
 
 /// The objects of one kind.
 pub(super) struct Collection {
@@ -108,10 +96,10 @@ impl Collection {
         namespace: Option<&str>,
         from: Option<&Key>,
         at: u64,
-    ) -> Result<Listing, Outdated> {
+    ) -> Result<Listing, Failure> {
         let later = self.changes_after(at)?;
         if later.is_empty() {
-            return Ok(Listing { revision: at, objects: self.range(namespace, from).cloned().collect() });
+            return Ok((at, self.range(namespace, from).cloned().collect()));
         }
         let mut then: BTreeMap<Key, Arc<Object>> =
             self.range(namespace, from).map(|object| (object.key(), object.clone())).collect();
@@ -125,13 +113,13 @@ impl Collection {
                 None => then.remove(&key),
             };
         }
-        Ok(Listing { revision: at, objects: then.into_values().collect() })
+        Ok((at, then.into_values().collect()))
     }
 
     /// The changes after `revision`, oldest first.
-    pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Outdated> {
+    pub(super) fn changes_after(&self, revision: u64) -> Result<Vec<Arc<Change>>, Failure> {
         if revision < self.compacted {
-            return Err(Outdated::Compacted { asked: revision, oldest: self.compacted });
+            return Err(Failure::expired(revision, self.compacted));
         }
         let start = self.history.partition_point(|change| change.revision() <= revision);
         Ok(self.history.range(start..).cloned().collect())

@@ -26,24 +26,10 @@ const REVISION: &str = "revision";
 const GAP: u64 = 100_000;
 
 /// Why the state cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::apiserver) enum DiskError {
-    #[error(transparent)]
-    Database(Box<redb::Error>),
-    #[error("entry {key:?} is not an object")]
-    Entry { key: String, source: serde_json::Error },
-    #[error("cannot start the writer thread")]
-    Thread(#[source] std::io::Error),
-}
-
-impl<E: Into<redb::Error>> From<E> for DiskError {
-    fn from(error: E) -> Self {
-        Self::Database(Box::new(error.into()))
-    }
-}
+pub(crate) type DiskError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What was on disk.
-pub(in crate::apiserver) struct Found {
+pub(crate) struct Found {
     /// The revision to go on from.
     pub(super) revision: u64,
     pub(super) objects: Vec<(CollectionName, Object)>,
@@ -56,21 +42,20 @@ struct Batch {
 }
 
 /// The writer thread. Dropping it waits until everything queued is on disk.
-pub(in crate::apiserver) struct Disk {
+pub(crate) struct Disk {
     queue: Option<mpsc::Sender<Batch>>,
     writer: Option<thread::JoinHandle<()>>,
 }
 
 impl Disk {
     /// Opens or creates the file.
-    pub(in crate::apiserver) fn open(path: &Path) -> Result<(Self, Found), DiskError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Found), DiskError> {
         let database = Database::create(path)?;
         let found = load(&database)?;
         let (queue, batches) = mpsc::channel();
         let writer = thread::Builder::new()
             .name("apiserver-disk".to_owned())
-            .spawn(move || write_all(&database, &batches))
-            .map_err(DiskError::Thread)?;
+            .spawn(move || write_all(&database, &batches))?;
         Ok((Self { queue: Some(queue), writer: Some(writer) }, found))
     }
 
@@ -96,7 +81,7 @@ impl Drop for Disk {
 
 /// The moment from which a change survives a crash.
 #[must_use = "an answer has to wait until the change is on disk"]
-pub(in crate::apiserver) struct Durable(Option<oneshot::Receiver<()>>);
+pub(crate) struct Durable(Option<oneshot::Receiver<()>>);
 
 impl Durable {
     /// Nothing to wait for.
@@ -105,7 +90,7 @@ impl Durable {
     }
 
     /// Waits for it.
-    pub(in crate::apiserver) async fn reached(self) -> Result<(), Failure> {
+    pub(crate) async fn reached(self) -> Result<(), Failure> {
         match self.0 {
             None => Ok(()),
             Some(written) => written
@@ -131,7 +116,7 @@ fn load(database: &Database) -> Result<Found, DiskError> {
     for entry in database.begin_read()?.open_table(OBJECTS)?.iter()? {
         let (key, json) = entry?;
         let document: Document = serde_json::from_slice(json.value())
-            .map_err(|source| DiskError::Entry { key: key.value().to_owned(), source })?;
+            .map_err(|error| format!("entry {:?} is not an object: {error}", key.value()))?;
         let collection = key.value().split('\0').next().unwrap_or_default();
         let revision = metadata::text(&document, "resourceVersion").parse().unwrap_or(0);
         objects.push((CollectionName::from(collection), Object::new(document, revision)));

@@ -9,11 +9,12 @@ pub(super) mod disk;
 mod object;
 mod transaction;
 
-pub(super) use collection::{Change, ChangeKind, Listing, Outdated};
+pub(super) use collection::{Change, ChangeKind};
 pub(super) use object::{Key, Object};
 pub(super) use transaction::Transaction;
 
-use collection::Collection;
+use super::failure::Failure;
+use collection::{Collection, Listing};
 use disk::{Disk, Durable};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -22,7 +23,6 @@ use tokio::sync::watch;
 /// Names a kind in the store: `plural.group`, independent of the API version.
 pub(super) type CollectionName = Arc<str>;
 
-/// Everything that is stored.
 pub(super) struct State {
     revision: u64,
     /// The revision at the start; nothing is remembered of what was before.
@@ -34,12 +34,10 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The latest revision.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The object at `key`.
     pub(super) fn get(&self, collection: &str, key: &Key) -> Option<&Arc<Object>> {
         self.collections.get(collection)?.get(key)
     }
@@ -69,7 +67,6 @@ impl State {
     }
 }
 
-/// A shared store.
 pub(super) struct Store {
     state: RwLock<State>,
     disk: Option<Disk>,
@@ -91,12 +88,11 @@ impl Store {
         Self { state: RwLock::new(state), disk }
     }
 
-    /// A look at one moment of the store. Held briefly, never over an await.
+    /// A lock on the store for reading. Held briefly, never over an await.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object at `key`.
     pub(super) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
         self.read().get(collection, key).cloned()
     }
@@ -108,14 +104,14 @@ impl Store {
         namespace: Option<&str>,
         from: Option<&Key>,
         at: Option<u64>,
-    ) -> Result<Listing, Outdated> {
+    ) -> Result<Listing, Failure> {
         let state = self.read();
         let revision = state.revision;
         if let Some(asked) = at.filter(|at| *at > revision) {
-            return Err(Outdated::Future { asked, current: revision });
+            return Err(Failure::too_large_revision(asked, revision));
         }
         match state.collections.get(collection) {
-            None => Ok(Listing { revision, objects: Vec::new() }),
+            None => Ok((revision, Vec::new())),
             Some(c) => c.list(namespace, from, at.unwrap_or(revision)),
         }
     }
@@ -131,7 +127,7 @@ impl Store {
         &self,
         collection: &CollectionName,
         revision: u64,
-    ) -> Result<(u64, Vec<Arc<Change>>), Outdated> {
+    ) -> Result<(u64, Vec<Arc<Change>>), Failure> {
         let state = self.read();
         let changes = match state.collections.get(collection) {
             None => Vec::new(),

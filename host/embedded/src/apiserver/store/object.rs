@@ -6,50 +6,47 @@ use std::sync::OnceLock;
 
 /// Where an object lives inside its kind. Ordered as lists are: by namespace, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::apiserver) struct Key {
+pub(crate) struct Key {
     /// `""` for cluster-wide kinds.
-    pub(in crate::apiserver) namespace: String,
-    pub(in crate::apiserver) name: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 impl Key {
     /// The key of `name` in `namespace` (`""` for cluster-wide kinds).
-    pub(in crate::apiserver) fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub(crate) fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }
 
 /// An object at one revision. Immutable; shared by lists, histories and watches, and serialised at most once.
 #[derive(Debug)]
-pub(in crate::apiserver) struct Object {
+pub(crate) struct Object {
     revision: u64,
     document: Document,
     json: OnceLock<Bytes>,
 }
 
 impl Object {
-    /// An object as it is at `revision`, which is what `metadata.resourceVersion` tells too.
-    pub(in crate::apiserver) fn new(document: Document, revision: u64) -> Self {
+    /// An object as it is at `revision`, which is its `metadata.resourceVersion`.
+    pub(crate) fn new(document: Document, revision: u64) -> Self {
         Self { revision, document, json: OnceLock::new() }
     }
 
-    /// Its members.
-    pub(in crate::apiserver) fn document(&self) -> &Document {
+    pub(crate) fn document(&self) -> &Document {
         &self.document
     }
 
     /// The revision that wrote it.
-    pub(in crate::apiserver) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Where it lives.
-    pub(in crate::apiserver) fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         Key::new(metadata::namespace(&self.document), metadata::name(&self.document))
     }
 
-    /// Its JSON.
-    pub(in crate::apiserver) fn json(&self) -> Bytes {
+    pub(crate) fn json(&self) -> Bytes {
         self.json.get_or_init(|| Bytes::from(serde_json::to_vec(&self.document).unwrap_or_default())).clone()
     }
 }

@@ -14,8 +14,7 @@ pub(super) struct Write {
     pub(super) object: Option<Arc<Object>>,
 }
 
-/// The store, held by one writer.
-pub(in crate::apiserver) struct Transaction<'a> {
+pub(crate) struct Transaction<'a> {
     state: &'a mut State,
     writes: Vec<Write>,
     touched: BTreeSet<CollectionName>,
@@ -31,26 +30,21 @@ impl<'a> Transaction<'a> {
     }
 
     /// The store as this transaction has left it so far.
-    pub(in crate::apiserver) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         self.state
     }
 
-    /// The object at `key`.
-    pub(in crate::apiserver) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
+    pub(crate) fn get(&self, collection: &str, key: &Key) -> Option<Arc<Object>> {
         self.state.get(collection, key).cloned()
     }
 
     /// Who names the object with this uid as its owner.
-    pub(in crate::apiserver) fn dependents(&self, uid: &str) -> Vec<(CollectionName, Key)> {
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<(CollectionName, Key)> {
         self.state.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
     /// Writes the object under the next revision.
-    pub(in crate::apiserver) fn put(
-        &mut self,
-        collection: &CollectionName,
-        document: Document,
-    ) -> Arc<Object> {
+    pub(crate) fn put(&mut self, collection: &CollectionName, document: Document) -> Arc<Object> {
         let object = self.revise(document);
         let key = object.key();
         let previous = self.state.get(collection, &key).cloned();
@@ -60,12 +54,8 @@ impl<'a> Transaction<'a> {
         object
     }
 
-    /// Removes the object; `None` when it is not there. What is returned tells the revision of the removal.
-    pub(in crate::apiserver) fn remove(
-        &mut self,
-        collection: &CollectionName,
-        key: &Key,
-    ) -> Option<Arc<Object>> {
+    /// Removes the object; `None` when it is not there. Its last state has the revision of the removal.
+    pub(crate) fn remove(&mut self, collection: &CollectionName, key: &Key) -> Option<Arc<Object>> {
         let previous = self.state.get(collection, key).cloned()?;
         let last = self.revise(previous.document().clone());
         index_owners(&mut self.state.dependents, collection, Some(&previous), None);

@@ -3,14 +3,14 @@
 use super::update::{Part, update};
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::{Failure, required};
+use crate::apiserver::input;
 use crate::apiserver::metadata::{self, Document};
-use crate::apiserver::present::Body;
-use crate::apiserver::{input, present};
+use crate::apiserver::present::{self, Body};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 /// Assigns a pod to a node, once.
-pub(in crate::apiserver) async fn bind(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn bind(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
     let binding = input::parse_object(&call.body)?;
     let node = binding.get("target").and_then(|t| t.get("name")).and_then(Value::as_str).unwrap_or_default();
     if node.is_empty() {

@@ -1,14 +1,13 @@
 //! `POST`: a new object.
 
-use crate::apiserver::admission;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
 use crate::apiserver::deletion::DeleteOptions;
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document};
-use crate::apiserver::present::Body;
+use crate::apiserver::present::{self, Body};
 use crate::apiserver::store::{Key, Object, Transaction};
-use crate::apiserver::{input, present};
+use crate::apiserver::{admission, input, names};
 use http::{Response, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
@@ -16,17 +15,14 @@ use std::sync::Arc;
 /// How often another name is tried for `generateName`, as Kubernetes does.
 const NAME_ATTEMPTS: usize = 8;
 
-pub(in crate::apiserver) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
     let document = input::accept(call, input::parse_object(&call.body)?, None)?;
     let object = create_object(call, document).await?;
     Ok(present::object(call, StatusCode::CREATED, &object))
 }
 
 /// Creates the object, under a generated name when it only has a prefix.
-pub(in crate::apiserver) async fn create_object(
-    call: &Call,
-    document: Document,
-) -> Result<Arc<Object>, Failure> {
+pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc<Object>, Failure> {
     if !metadata::text(&document, "resourceVersion").is_empty() {
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
     }
@@ -38,7 +34,7 @@ pub(in crate::apiserver) async fn create_object(
     loop {
         attempt += 1;
         let mut document = document.clone();
-        let name = json!(admission::generated_name(&prefix));
+        let name = json!(names::generated_name(&prefix));
         metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
         match create_named(call, document).await {
             Err(failure) if failure.is_already_exists() && attempt < NAME_ATTEMPTS => {}
@@ -75,7 +71,7 @@ async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>
     Ok(object)
 }
 
-/// Nothing is made in a namespace that is not there, or on its way out.
+/// Fails if the namespace does not exist or is being deleted.
 fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) -> Result<(), Failure> {
     let namespace = metadata::namespace(document);
     if namespace.is_empty() {

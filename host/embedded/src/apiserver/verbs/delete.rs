@@ -14,7 +14,7 @@ use std::sync::Arc;
 const ANSWERED_WITH_THE_OBJECT: &[&str] =
     &["pods", "services", "serviceaccounts", "resourcequotas", "persistentvolumeclaims", "persistentvolumes"];
 
-pub(in crate::apiserver) async fn delete(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn delete(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
     let options = DeleteOptions::parse(&call.body, &call.query)?;
     let resource = &call.resource;
     if resource.is_core("namespaces") && matches!(name, "default" | "kube-system" | "kube-public") {
@@ -32,7 +32,7 @@ pub(in crate::apiserver) async fn delete(call: &Call, name: &str) -> Result<Resp
 }
 
 /// Deletes an object as `options` say.
-pub(in crate::apiserver) async fn delete_object(
+pub(crate) async fn delete_object(
     call: &Call,
     key: &Key,
     options: &DeleteOptions,
@@ -52,19 +52,16 @@ pub(in crate::apiserver) async fn delete_object(
     Ok(deleted)
 }
 
-pub(in crate::apiserver) async fn delete_collection(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) async fn delete_collection(call: &Call) -> Result<Response<Body>, Failure> {
     let options = DeleteOptions::parse(&call.body, &call.query)?;
     let selector = Selector::parse(&call.query, &call.resource)?;
     if call.resource.is_core("namespaces") || (call.resource.namespaced && call.namespace.is_none()) {
         return Err(Failure::method_not_allowed());
     }
-    let listing = call
-        .server
-        .store
-        .list(&call.resource.collection, call.namespace.as_deref(), None, None)
-        .map_err(|_| Failure::internal("the present cannot be listed"))?;
+    let (_, objects) =
+        call.server.store.list(&call.resource.collection, call.namespace.as_deref(), None, None)?;
     let mut deleted: Vec<Arc<Object>> = Vec::new();
-    for object in listing.objects.iter().filter(|object| selector.matches(object.document())) {
+    for object in objects.iter().filter(|object| selector.matches(object.document())) {
         match delete_object(call, &object.key(), &options).await {
             Ok(outcome) => deleted.push(outcome.object().clone()),
             Err(failure) if failure.code() == StatusCode::NOT_FOUND => {}

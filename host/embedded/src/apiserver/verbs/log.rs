@@ -9,7 +9,7 @@ use futures::StreamExt;
 use http::Response;
 use serde_json::Value;
 
-pub(in crate::apiserver) async fn log(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
+pub(crate) async fn log(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
     let key = call.key(name);
     let pod = call.server.store.get(&call.resource.collection, &key);
     let pod = pod.ok_or_else(|| call.resource.not_found(name))?;

@@ -4,7 +4,6 @@ mod bind;
 mod create;
 mod delete;
 mod log;
-mod patch;
 mod read;
 mod update;
 mod watch;
@@ -13,16 +12,14 @@ pub(super) use bind::bind;
 pub(super) use create::create;
 pub(super) use delete::{delete, delete_collection};
 pub(super) use log::log;
-pub(super) use patch::patch;
 pub(super) use read::{get, list};
-pub(super) use update::{Part, replace};
-pub(super) use watch::{watch, watch_one};
+pub(super) use update::{Part, patch, replace};
+pub(super) use watch::watch;
 
-use crate::apiserver::Server;
-use crate::apiserver::admission;
 use crate::apiserver::metadata::{self, Document};
 use crate::apiserver::resource::from_definition;
 use crate::apiserver::store::Key;
+use crate::apiserver::{Server, admission};
 use serde_json::json;
 
 /// Serves the custom kinds that were kept, and makes the namespaces that every cluster has.

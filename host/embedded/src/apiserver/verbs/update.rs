@@ -1,20 +1,21 @@
 //! `PUT`, and what it shares with `PATCH`: from what an object is and what a client asks for to what it becomes.
 
-use crate::apiserver::admission;
+use super::create::create_object;
 use crate::apiserver::call::Call;
 use crate::apiserver::cascade::Cascade;
 use crate::apiserver::failure::{Failure, invalid};
 use crate::apiserver::metadata::{self, Document};
-use crate::apiserver::present::Body;
+use crate::apiserver::patch::Patch;
+use crate::apiserver::present::{self, Body};
 use crate::apiserver::store::Object;
-use crate::apiserver::{input, present};
+use crate::apiserver::{admission, input};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The part of an object that a request may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::apiserver) enum Part {
+pub(crate) enum Part {
     /// All but the status, where that is a part of its own.
     Main,
     /// The status only.
@@ -23,11 +24,7 @@ pub(in crate::apiserver) enum Part {
     Binding,
 }
 
-pub(in crate::apiserver) async fn replace(
-    call: &Call,
-    name: &str,
-    part: Part,
-) -> Result<Response<Body>, Failure> {
+pub(crate) async fn replace(call: &Call, name: &str, part: Part) -> Result<Response<Body>, Failure> {
     let asked = input::accept(call, input::parse_object(&call.body)?, Some(name))?;
     if call.resource.is_custom() && metadata::text(&asked, "resourceVersion").is_empty() {
         let cause = invalid("metadata.resourceVersion", "0", "must be specified for an update");
@@ -37,11 +34,33 @@ pub(in crate::apiserver) async fn replace(
     Ok(present::object(call, StatusCode::OK, &object))
 }
 
+pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Response<Body>, Failure> {
+    let patch = Patch::parse(&call.resource, &call.content_type, &call.body)?;
+    let change = |old: &Document| input::accept(call, patch.change(&call.resource, old)?, Some(name));
+    if let Patch::Apply(config) = &patch {
+        if !call.query.flag("force") {
+            return Err(Failure::not_implemented(
+                "server-side apply needs force=true: this API server does not note who owns a field",
+            ));
+        }
+        if part != Part::Status && call.server.store.get(&call.resource.collection, &call.key(name)).is_none()
+        {
+            match create_object(call, input::accept(call, config.clone(), Some(name))?).await {
+                // It has just been created by another request: apply to that object.
+                Err(failure) if failure.is_already_exists() => {}
+                created => return Ok(present::object(call, StatusCode::CREATED, &created?)),
+            }
+        }
+    }
+    let object = update(call, name, part, change).await?;
+    Ok(present::object(call, StatusCode::OK, &object))
+}
+
 /// Changes an object to what `change` makes of it: the whole but its status, or only its status.
 ///
-/// Computed outside of the store's lock and stored only if nobody else was faster; then computed again, unless the
+/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed again, unless the
 /// client names the version that it wants to change.
-pub(in crate::apiserver) async fn update(
+pub(crate) async fn update(
     call: &Call,
     name: &str,
     part: Part,

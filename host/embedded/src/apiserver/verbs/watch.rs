@@ -1,14 +1,13 @@
 //! `GET ?watch`: changes as they happen.
 
-use crate::apiserver::accept::Accept;
 use crate::apiserver::call::Call;
 use crate::apiserver::failure::Failure;
-use crate::apiserver::metadata;
-use crate::apiserver::present::{self, Body};
+use crate::apiserver::present::{self, Body, Form};
+use crate::apiserver::resource::Resource;
 use crate::apiserver::selector::Selector;
-use crate::apiserver::store::{Change, ChangeKind, Object, Outdated};
-use crate::apiserver::table::{self, Columns, Include};
-use crate::apiserver::{Server, resource::Resource};
+use crate::apiserver::store::{Change, ChangeKind, Object};
+use crate::apiserver::table;
+use crate::apiserver::{Server, metadata};
 use bytes::{Bytes, BytesMut};
 use futures::stream;
 use http::Response;
@@ -26,17 +25,8 @@ const LONGEST: Duration = Duration::from_mins(45);
 /// How often clients that want bookmarks get to know that they are up to date.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
-pub(in crate::apiserver) async fn watch(call: &Call) -> Result<Response<Body>, Failure> {
+pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
-    start(call, selector, None)
-}
-
-/// Watches a single object by its path.
-pub(in crate::apiserver) async fn watch_one(call: &Call, name: &str) -> Result<Response<Body>, Failure> {
-    start(call, Selector::default(), Some(name.to_owned()))
-}
-
-fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Response<Body>, Failure> {
     let query = &call.query;
     let bookmarks = query.flag("allowWatchBookmarks");
     let initial = query.flag("sendInitialEvents");
@@ -48,10 +38,8 @@ fn start(call: &Call, selector: Selector, name: Option<String>) -> Result<Respon
     // Subscribed before anything is read, so that no change falls between.
     let tip = call.server.store.subscribe(&call.resource.collection);
     let mut watch = Watch {
-        scope: Scope { namespace: call.namespace.clone(), name, selector },
-        accept: call.accept,
-        columns: (call.accept == Accept::Table)
-            .then(|| (table::columns(&call.resource), present::include(call))),
+        scope: Scope { namespace: call.namespace.clone(), selector },
+        form: Form::of(call),
         columns_stated: false,
         server: call.server.clone(),
         resource: call.resource.clone(),
@@ -79,14 +67,13 @@ struct Watch {
     server: Arc<Server>,
     resource: Arc<Resource>,
     scope: Scope,
-    accept: Accept,
-    /// The columns of a table and what its rows carry, when the client wants tables.
-    columns: Option<(Columns, Include)>,
+    form: Form,
+    /// Only the first table of a watch has columns.
     columns_stated: bool,
     tip: Receiver<u64>,
     /// Changes up to this revision have been sent.
     cursor: u64,
-    /// Told next.
+    /// Events to send next.
     ready: VecDeque<Bytes>,
     bookmark_every: Option<Duration>,
     deadline: Instant,
@@ -97,7 +84,6 @@ struct Watch {
 /// Which objects a watch is about.
 struct Scope {
     namespace: Option<String>,
-    name: Option<String>,
     selector: Selector,
 }
 
@@ -105,7 +91,6 @@ impl Scope {
     fn contains(&self, object: &Object) -> bool {
         let document = object.document();
         self.namespace.as_deref().is_none_or(|n| n == metadata::namespace(document))
-            && self.name.as_deref().is_none_or(|n| n == metadata::name(document))
             && self.selector.matches(document)
     }
 
@@ -123,35 +108,23 @@ impl Scope {
 }
 
 impl Watch {
-    /// An event about an object. In the form of a table the first event of a watch states the columns.
     fn event(&mut self, kind: &str, object: &Arc<Object>) -> Bytes {
         let first = !std::mem::replace(&mut self.columns_stated, true);
-        let Some((columns, include)) = &self.columns else {
-            return match self.accept {
-                Accept::Metadata => present::event(kind, table::partial(object).to_string().as_bytes()),
-                _ => present::event(kind, &object.json()),
-            };
-        };
-        let rows = [table::row(columns, object, *include)];
-        let stated = first.then_some(columns);
-        let table = table::table(stated, &rows, &object.revision().to_string(), None, None);
-        present::event(kind, table.to_string().as_bytes())
+        present::event(kind, &self.form.one(object, first))
     }
 
     fn check_start(&self) -> Result<(), Failure> {
-        match self.server.store.changes(&self.resource.collection, self.cursor) {
-            Ok(_) => Ok(()),
-            Err(outdated) => Err(too_old(outdated)),
-        }
+        self.server.store.changes(&self.resource.collection, self.cursor)?;
+        Ok(())
     }
 
     /// Tells all objects there are now as added.
     fn begin_with_present(&mut self, mark_end: bool) {
         let listing =
             self.server.store.list(&self.resource.collection, self.scope.namespace.as_deref(), None, None);
-        let Ok(listing) = listing else { return };
-        self.cursor = listing.revision;
-        for object in &listing.objects {
+        let Ok((revision, objects)) = listing else { return };
+        self.cursor = revision;
+        for object in &objects {
             if self.scope.contains(object) {
                 let event = self.event("ADDED", object);
                 self.ready.push_back(event);
@@ -223,8 +196,8 @@ impl Watch {
                 }
                 self.cursor = self.cursor.max(revision);
             }
-            Err(outdated) => {
-                let status = too_old(outdated).to_status().to_string();
+            Err(failure) => {
+                let status = failure.to_status().to_string();
                 self.ready.push_back(present::event("ERROR", status.as_bytes()));
                 self.ended = true;
             }
@@ -237,23 +210,15 @@ impl Watch {
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let partial = ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata");
-        let (version, kind) = match self.accept {
-            Accept::Json => (self.resource.api_version(), self.resource.kind.as_str()),
-            Accept::Metadata | Accept::Table => partial,
+        let (version, kind) = match self.form {
+            Form::Json => (self.resource.api_version(), self.resource.kind.as_str()),
+            Form::Metadata | Form::Table(..) => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata"),
         };
         let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
-        if self.accept == Accept::Table {
+        if let Form::Table(..) = self.form {
             let row = json!({"cells": [], "object": object});
-            object = table::table(None, &[row], &self.cursor.to_string(), None, None);
+            object = table::table(None, &[row], &json!({"resourceVersion": self.cursor.to_string()}));
         }
         present::event("BOOKMARK", object.to_string().as_bytes())
-    }
-}
-
-fn too_old(outdated: Outdated) -> Failure {
-    match outdated {
-        Outdated::Compacted { asked, oldest } => Failure::expired(asked, oldest),
-        Outdated::Future { asked, current } => Failure::too_large_revision(asked, current),
     }
 }

@@ -1,44 +1,58 @@
 //! The node: what all its pods share.
 
-mod capacity;
 mod register;
 
-use std::{
-    collections::BTreeMap,
-    fmt, io,
-    net::{IpAddr, Ipv4Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::{fmt, io};
 
 use kube::Client;
 
-pub(crate) use capacity::Capacity;
 pub(crate) use register::keep_registered;
 
-use super::{
-    BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions,
-    addresses::Addresses,
-    claims::Claims,
-    clock::Clock,
-    process::{StateDirectory, create_private},
-    restart::Backoff,
-};
+use super::addresses::Addresses;
+use super::clock::Clock;
+use super::process::{StateDirectory, create_private};
+use super::restart::Backoff;
+use super::{BackoffOptions, KubeletOptions, OnShutdown, ProcessOptions, Runtime, SimulatedOptions};
 
-/// The node's address, `status.hostIP` of its pods.
-pub(crate) const HOST_IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// CPU in thousandths, memory in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    cpu_milli: u64,
+    memory: u64,
+    pods: u32,
+}
 
-/// The one node.
+impl Capacity {
+    fn of_machine() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        Self { cpu_milli: cpus as u64 * 1000, memory: total_memory(&meminfo).unwrap_or(1 << 30), pods: 1000 }
+    }
+
+    /// More than any test asks for.
+    fn simulated() -> Self {
+        Self { cpu_milli: 10_000_000, memory: 1 << 50, pods: 100_000 }
+    }
+}
+
+/// Bytes from the line `MemTotal:  24041544 kB`.
+fn total_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
+}
+
 pub(crate) struct Node {
     pub(crate) client: Client,
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) capacity: Capacity,
+    capacity: Capacity,
     pub(crate) clock: Clock,
     pub(crate) retry: Duration,
     pub(crate) backoff: BackoffOptions,
     pub(crate) on_shutdown: OnShutdown,
-    pub(crate) claims: Arc<Claims>,
     pub(crate) runtime: NodeRuntime,
     addresses: Mutex<Addresses>,
 }
@@ -79,7 +93,6 @@ impl Node {
             retry: options.retry,
             backoff: options.backoff,
             on_shutdown,
-            claims: Arc::default(),
             runtime,
             addresses: Mutex::new(Addresses::new(options.pod_addresses)),
         })

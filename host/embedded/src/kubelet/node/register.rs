@@ -1,23 +1,18 @@
 //! The Node object: what is in it, and keeping it there and alive.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::core::v1::{Node as NodeObject, NodeAddress, NodeCondition, NodeStatus, NodeSystemInfo},
-    apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::{ObjectMeta, Time},
-    },
-};
-use kube::{
-    Api,
-    api::{Patch, PatchParams, PostParams},
-};
-use serde_json::json;
+use k8s_openapi::api::core::v1::Node as NodeObject;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{HOST_IP, Node, NodeRuntime};
+use super::{Node, NodeRuntime};
+use crate::kubelet::addresses::HOST_IP;
 use crate::kubelet::failure::is_gone;
 
 /// How often the node reports that it is alive.
@@ -46,7 +41,7 @@ pub(crate) async fn keep_registered(node: Arc<Node>, shutdown: CancellationToken
     }
 }
 
-async fn report(api: &Api<NodeObject>, node: &Node, since: jiff::Timestamp) -> Result<(), kube::Error> {
+async fn report(api: &Api<NodeObject>, node: &Node, since: Timestamp) -> Result<(), kube::Error> {
     let status = status(node, since, node.clock.now());
     let patch = Patch::Strategic(json!({"metadata": {"labels": node.labels}, "status": status}));
     match api.patch_status(&node.name, &PatchParams::default(), &patch).await {
@@ -54,7 +49,12 @@ async fn report(api: &Api<NodeObject>, node: &Node, since: jiff::Timestamp) -> R
         Err(error) if is_gone(&error) => {}
         Err(error) => return Err(error),
     }
-    api.create(&PostParams::default(), &object(node)).await?;
+    let metadata = ObjectMeta {
+        name: Some(node.name.clone()),
+        labels: Some(node.labels.clone()),
+        ..ObjectMeta::default()
+    };
+    api.create(&PostParams::default(), &NodeObject { metadata, ..NodeObject::default() }).await?;
     api.patch_status(&node.name, &PatchParams::default(), &patch).await.map(drop)
 }
 
@@ -73,58 +73,35 @@ fn architecture() -> &'static str {
     }
 }
 
-/// The object without its status.
-fn object(node: &Node) -> NodeObject {
-    NodeObject {
-        metadata: ObjectMeta {
-            name: Some(node.name.clone()),
-            labels: Some(node.labels.clone()),
-            ..ObjectMeta::default()
-        },
-        ..NodeObject::default()
-    }
-}
-
 /// The status at `now`; `since` is when this kubelet began.
-fn status(node: &Node, since: Timestamp, now: Timestamp) -> NodeStatus {
-    let capacity: BTreeMap<String, Quantity> = [
-        ("cpu", format!("{}m", node.capacity.cpu_milli)),
-        ("memory", node.capacity.memory.to_string()),
-        ("pods", node.capacity.pods.to_string()),
-    ]
-    .map(|(resource, amount)| (resource.to_owned(), Quantity(amount)))
-    .into();
-    let ready = NodeCondition {
-        type_: "Ready".to_owned(),
-        status: "True".to_owned(),
-        reason: Some("KubeletReady".to_owned()),
-        message: Some("kubelet is posting ready status".to_owned()),
-        last_heartbeat_time: Some(Time(now)),
-        last_transition_time: Some(Time(since)),
+fn status(node: &Node, since: Timestamp, now: Timestamp) -> Value {
+    let resources = json!({
+        "cpu": format!("{}m", node.capacity.cpu_milli),
+        "memory": node.capacity.memory.to_string(),
+        "pods": node.capacity.pods.to_string(),
+    });
+    let runtime = match node.runtime {
+        NodeRuntime::Process { .. } => "process",
+        NodeRuntime::Simulated(_) => "simulated",
     };
-    let address = |kind: &str, address: String| NodeAddress { type_: kind.to_owned(), address };
-    NodeStatus {
-        allocatable: Some(capacity.clone()),
-        capacity: Some(capacity),
-        conditions: Some(vec![ready]),
-        addresses: Some(vec![
-            address("InternalIP", HOST_IP.to_string()),
-            address("Hostname", node.name.clone()),
-        ]),
-        node_info: Some(NodeSystemInfo {
-            architecture: architecture().to_owned(),
-            operating_system: "linux".to_owned(),
-            kubelet_version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
-            container_runtime_version: runtime_name(node).to_owned(),
-            ..NodeSystemInfo::default()
-        }),
-        ..NodeStatus::default()
-    }
-}
-
-fn runtime_name(node: &Node) -> &'static str {
-    match node.runtime {
-        NodeRuntime::Process { .. } => concat!("process://", env!("CARGO_PKG_VERSION")),
-        NodeRuntime::Simulated(_) => concat!("simulated://", env!("CARGO_PKG_VERSION")),
-    }
+    let version = env!("CARGO_PKG_VERSION");
+    json!({
+        "capacity": resources, "allocatable": resources,
+        "conditions": [{
+            "type": "Ready", "status": "True", "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+            "lastHeartbeatTime": Time(now), "lastTransitionTime": Time(since),
+        }],
+        "addresses": [
+            {"type": "InternalIP", "address": HOST_IP},
+            {"type": "Hostname", "address": node.name},
+        ],
+        "nodeInfo": {
+            "architecture": architecture(), "operatingSystem": "linux",
+            "kubeletVersion": format!("v{version}"),
+            "containerRuntimeVersion": format!("{runtime}://{version}"),
+            "bootID": "", "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "osImage": "",
+            "systemUUID": "",
+        },
+    })
 }

@@ -1,98 +1,81 @@
-//! One container: start, run, end, and again.
+//! One container: it is started, watched until it ends, and started again.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Container;
-use tokio_util::sync::CancellationToken;
+use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
 
-use super::{Worker, life::Stop};
-use crate::kubelet::{
-    event::{EventDraft, container_field},
-    restart::{Backoff, RestartPolicy},
-    runtime::{Exit, Role, Run},
-    status::{ContainerState, Termination},
-};
+use super::Worker;
+use super::stop::Stop;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::exit::Exit;
+use crate::kubelet::probe::{self, Probe};
+use crate::kubelet::restart::{Backoff, RestartPolicy};
+use crate::kubelet::runtime::Run;
+use crate::kubelet::status::{self, end_of, running_since};
+
+/// How often a port is tried that stands for a readiness probe. A connection on loopback costs little.
+const PORT_PERIOD: Duration = Duration::from_millis(200);
+/// How often a simulated container that is not ready complains.
+const COMPLAINT_PERIOD: Duration = Duration::from_secs(10);
 
 impl Worker {
-    /// Until the container has ended for good.
+    /// Keeps a container running until it has ended for good. Returns its exit code; nothing if it was asked to end
+    /// before it could be started.
     pub(super) async fn live_container(
         &self,
         container: &Container,
-        role: Role,
+        init: bool,
         resumed: Option<Run>,
-        asked: &CancellationToken,
         stop: &Stop,
-    ) {
+    ) -> Option<i32> {
         let name = &container.name;
-        let policy = self.restart_policy(role);
-        let mut restarts = self.state.container(name, |known| known.restarts).unwrap_or_default();
-        let mut backoff = Backoff::after_restarts(self.node.backoff, restarts);
+        let policy = RestartPolicy::parse(self.spec().restart_policy.as_deref());
+        let policy = if init { policy.for_init() } else { policy };
+        let mut restarts = self.state.container(name, |known| known.restart_count).unwrap_or_default();
+        let mut backoff =
+            Backoff::after_restarts(self.node.backoff, u32::try_from(restarts).unwrap_or_default());
         let mut next = resumed;
         loop {
-            let ended = self.ended(name);
-            if next.is_none() && ended.is_none() {
-                match self.start(container, role, restarts, asked).await {
-                    None => return,
-                    Some(Ok(run)) => next = Some(run),
-                    Some(Err(exit)) => self.record_end(name, role, exit),
+            if next.is_none() && self.end_of(name).is_none() {
+                match self.start(container, init, restarts, stop).await? {
+                    Ok(run) => next = Some(run),
+                    Err(exit) => self.record_end(name, init, exit),
                 }
             }
             if let Some(run) = next.take() {
-                let exit = self.attend(container, role, run, asked, stop).await;
-                self.record_end(name, role, exit);
+                let exit = self.attend(container, init, run, stop).await;
+                self.record_end(name, init, exit);
             }
-            let Some(end) = self.ended(name) else { return };
-            if asked.is_cancelled() || !policy.restarts(end.exit_code) {
-                if role == Role::Init && end.exit_code != 0 {
-                    self.state.change(|record| record.given_up = true);
-                }
-                return;
+            let end = self.end_of(name)?;
+            if stop.asked.is_cancelled() || !policy.restarts(end.exit_code) {
+                return Some(end.exit_code);
             }
-            let ran = end
-                .started_at
-                .and_then(|start| Duration::try_from(end.finished_at.duration_since(start)).ok());
-            backoff.ran_for(ran.unwrap_or_default());
-            if !self.back_off(container, role, backoff.advance(), end, asked).await {
-                return;
+            if let (Some(start), Some(finish)) = (&end.started_at, &end.finished_at) {
+                backoff.ran_for(Duration::try_from(finish.0.duration_since(start.0)).unwrap_or_default());
+            }
+            let code = end.exit_code;
+            if !self.back_off(container, init, backoff.advance(), end, stop).await {
+                return Some(code);
             }
             restarts += 1;
         }
     }
 
-    /// The end of the newest run, when the container does not run.
-    fn ended(&self, name: &str) -> Option<Termination> {
-        self.state.container(name, |container| match &container.state {
-            ContainerState::Terminated(end) => Some(end.clone()),
-            _ => None,
-        })?
+    /// How the newest run ended, if the container does not run.
+    fn end_of(&self, name: &str) -> Option<ContainerStateTerminated> {
+        self.state.container(name, |container| end_of(container).cloned())?
     }
 
-    fn restart_policy(&self, role: Role) -> RestartPolicy {
-        let policy = RestartPolicy::parse(self.spec().restart_policy.as_deref());
-        match role {
-            Role::Main => policy,
-            Role::Init => policy.for_init(),
-            Role::Sidecar => RestartPolicy::Always,
-        }
-    }
-
-    fn record_end(&self, name: &str, role: Role, exit: Exit) {
+    fn record_end(&self, name: &str, init: bool, exit: Exit) {
         let now = self.node.clock.now();
         self.state.change_container(name, |container| {
-            let started_at = match container.state {
-                ContainerState::Running { since } => Some(since),
-                _ => None,
-            };
-            container.ready = role == Role::Init && exit.code == 0;
-            container.started = false;
-            container.state = ContainerState::Terminated(Termination {
-                exit_code: exit.code,
-                reason: exit.reason.to_owned(),
-                message: exit.message,
-                started_at,
-                finished_at: now,
-                container_id: container.container_id.clone(),
-            });
+            container.ready = init && exit.code == 0;
+            container.started = Some(false);
+            let started_at = running_since(container).cloned();
+            let end = exit.terminated(started_at, now, container.container_id.clone());
+            container.state = Some(status::terminated(end));
         });
     }
 
@@ -100,53 +83,119 @@ impl Worker {
     async fn back_off(
         &self,
         container: &Container,
-        role: Role,
+        init: bool,
         wait: Duration,
-        end: Termination,
-        asked: &CancellationToken,
+        end: ContainerStateTerminated,
+        stop: &Stop,
     ) -> bool {
         let name = &container.name;
         let reason = if wait.is_zero() { "ContainerCreating" } else { "CrashLoopBackOff" };
         let mut message = String::new();
         if !wait.is_zero() {
             let pod = format!("{}_{}({})", self.name(), self.namespace(), self.uid());
-            message = format!("back-off {} restarting failed container={name} pod={pod}", short(wait));
+            message = format!("back-off {wait:?} restarting failed container={name} pod={pod}");
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
-            self.journal.write(
-                EventDraft::warning("BackOff", text).of_field(&container_field(name, role != Role::Main)),
-            );
+            self.report(EventDraft::warning("BackOff", text).of_container(name, init));
         }
         self.state.change_container(name, |container| {
-            container.last = Some(end);
-            container.state = ContainerState::waiting(reason, message);
+            container.last_state = Some(status::terminated(end));
+            container.state = Some(status::waiting(reason, message));
             container.ready = false;
         });
         tokio::select! {
             () = self.sleep(wait) => true,
-            () = asked.cancelled() => false,
+            () = stop.asked.cancelled() => false,
         }
     }
-}
 
-/// `1m20s`, as Go prints durations.
-fn short(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, 0) => format!("{}ms", duration.as_millis()),
-        (0, seconds) => format!("{seconds}s"),
-        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    /// Watches a run until it has ended, by itself or because it was asked to.
+    async fn attend(&self, container: &Container, init: bool, mut run: Run, stop: &Stop) -> Exit {
+        let name = &container.name;
+        tokio::select! {
+            biased;
+            exit = run.wait() => return exit,
+            () = stop.asked.cancelled() => {}
+            never = self.watch_readiness(container, init) => match never {},
+        }
+        self.report(
+            EventDraft::normal("Killing", format!("Stopping container {name}")).of_container(name, init),
+        );
+        self.state.change_container(name, |container| container.ready = false);
+        run.terminate();
+        tokio::select! {
+            biased;
+            () = stop.grace_is_over() => {}
+            exit = run.wait() => return exit,
+        }
+        run.kill();
+        run.wait().await
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Keeps `started` and `ready` up to date.
+    async fn watch_readiness(&self, container: &Container, init: bool) -> Infallible {
+        if init {
+            return std::future::pending().await;
+        }
+        let started = || {
+            self.state.change_container(&container.name, |container| container.started = Some(true));
+        };
+        let ready = |ready| self.state.change_container(&container.name, |container| container.ready = ready);
+        if let Some(delay) = self.runtime.ready_after() {
+            started();
+            self.sleep(delay).await;
+            while let Some(complaint) = self.runtime.unready(container, self.pod_ip()) {
+                self.report_unhealthy(container, "Readiness", &complaint);
+                tokio::time::sleep(COMPLAINT_PERIOD).await;
+            }
+            ready(true);
+            return std::future::pending().await;
+        }
+        if let Some(probe) = Probe::of(container, container.startup_probe.as_ref()) {
+            self.ask(container, "Startup", &probe, |healthy| healthy).await;
+        }
+        started();
+        if let Some(probe) = Probe::of(container, container.readiness_probe.as_ref()) {
+            let keep_asking = |healthy| {
+                ready(healthy);
+                false
+            };
+            self.ask(container, "Readiness", &probe, keep_asking).await;
+        } else if let Some(port) = probe::first_port(container) {
+            // A kubelet would call the container ready at once; only the port shows when a lab answers.
+            while !probe::port_answers(SocketAddr::new(self.pod_ip(), port)).await {
+                tokio::time::sleep(PORT_PERIOD).await;
+            }
+        }
+        ready(true);
+        std::future::pending().await
+    }
 
-    #[test]
-    fn durations_are_written_as_go_does() {
-        for (milliseconds, expect) in [(500, "500ms"), (10_000, "10s"), (80_000, "1m20s"), (300_000, "5m0s")]
-        {
-            assert_eq!(short(Duration::from_millis(milliseconds)), expect);
+    /// Asks again and again, until a verdict is enough. A startup probe that fails too often does not end the container.
+    async fn ask(&self, container: &Container, kind: &str, probe: &Probe, enough: impl Fn(bool) -> bool) {
+        let mut streak = probe.streak();
+        tokio::time::sleep(probe.initial_delay).await;
+        loop {
+            let answer = probe.ask(self.pod_ip()).await;
+            if let Err(complaint) = &answer {
+                self.report_unhealthy(container, kind, complaint);
+            }
+            if streak.add(answer.is_ok()).is_some_and(&enough) {
+                return;
+            }
+            tokio::time::sleep(probe.period).await;
+        }
+    }
+
+    fn report_unhealthy(&self, container: &Container, kind: &str, complaint: &str) {
+        let event = EventDraft::warning("Unhealthy", format!("{kind} probe failed: {complaint}"));
+        self.report(event.of_container(&container.name, false));
+    }
+
+    /// Sleeps, but does not even yield when there is nothing to wait for: what follows becomes visible together with
+    /// what was before.
+    pub(super) async fn sleep(&self, duration: Duration) {
+        if !duration.is_zero() {
+            tokio::time::sleep(duration).await;
         }
     }
 }

@@ -2,24 +2,35 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Preconditions};
 
-use super::{Worker, life::Interruption};
-use crate::kubelet::{
-    event::EventDraft,
-    failure::is_gone,
-    node::Node,
-    status::{End, Phase},
-};
+use super::{Worker, is_deleting};
+use crate::kubelet::failure::is_gone;
+use crate::kubelet::node::Node;
+use crate::kubelet::runtime::any_runs;
 
 /// What a process gets at most to end when the kubelet does.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
-const EVICTED: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 51200Ki. ";
+pub(super) const EVICTED: &str =
+    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 51200Ki. ";
+const SHUTDOWN: &str = "Pod was terminated in response to imminent node shutdown.";
+
+/// What ends a pod that would have gone on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interruption {
+    /// A client has asked for its deletion.
+    Deletion,
+    /// Its object has vanished.
+    Gone,
+    /// The node was short of memory (simulated).
+    Eviction,
+    /// The kubelet ends.
+    Shutdown,
+}
 
 impl Worker {
-    /// Until something ends the pod from outside.
+    /// Waits until something ends the pod from outside.
     pub(super) async fn interrupted(&self) -> Interruption {
         let mut observed = self.observed.clone();
         let deleted = observed.wait_for(|seen| seen.gone || is_deleting(&seen.pod));
@@ -28,72 +39,49 @@ impl Worker {
                 Ok(seen) if !seen.gone => Interruption::Deletion,
                 _ => Interruption::Gone,
             },
-            () = self.deadline() => Interruption::Deadline,
-            () = self.runtime.evicted(&self.state) => Interruption::Eviction,
+            () = self.evicted() => Interruption::Eviction,
             () = self.shutdown.cancelled() => Interruption::Shutdown,
         }
     }
 
-    /// Until the object is no more.
+    async fn evicted(&self) {
+        let Some(after) = self.runtime.evicted_after() else { return std::future::pending().await };
+        self.state.until(any_runs).await;
+        tokio::time::sleep(after).await;
+    }
+
+    /// Waits until the object is no more.
     pub(super) async fn gone(&self) {
         let _ = self.observed.clone().wait_for(|seen| seen.gone).await;
     }
 
-    async fn deadline(&self) {
-        let seconds = self.spec().active_deadline_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let Some(allowed) = seconds.map(Duration::from_secs) else { return std::future::pending().await };
-        let started = self.state.read(|record| record.started_at);
-        let ran = started.and_then(|at| Duration::try_from(self.node.clock.now().duration_since(at)).ok());
-        tokio::time::sleep(allowed.saturating_sub(ran.unwrap_or_default())).await;
-    }
-
     /// How long the containers get.
-    pub(super) fn grace(&self, why: &Interruption) -> Duration {
-        let seconds =
-            |seconds: Option<i64>| seconds.and_then(|s| u64::try_from(s).ok()).map(Duration::from_secs);
-        let spec = seconds(self.spec().termination_grace_period_seconds).unwrap_or(Duration::from_secs(30));
+    pub(super) fn grace(&self, why: Interruption) -> Duration {
+        let seconds = |seconds: Option<i64>| Some(Duration::from_secs(u64::try_from(seconds?).ok()?));
+        let own = seconds(self.spec().termination_grace_period_seconds).unwrap_or(Duration::from_secs(30));
         match why {
             Interruption::Gone | Interruption::Eviction => Duration::ZERO,
             Interruption::Deletion => {
-                seconds(self.observed.borrow().pod.metadata.deletion_grace_period_seconds).unwrap_or(spec)
+                seconds(self.observed.borrow().pod.metadata.deletion_grace_period_seconds).unwrap_or(own)
             }
-            Interruption::Deadline => spec,
-            Interruption::Shutdown => spec.min(SHUTDOWN_GRACE),
+            Interruption::Shutdown => own.min(SHUTDOWN_GRACE),
         }
     }
 
-    /// Says why, before the containers are stopped.
-    pub(super) fn announce(&self, why: &Interruption) {
-        match why {
-            Interruption::Eviction => self.journal.write(EventDraft::warning("Evicted", EVICTED)),
-            Interruption::Deadline => self.journal.write(EventDraft::warning("DeadlineExceeded", DEADLINE)),
-            _ => {}
-        }
-    }
-
-    /// The pod's own end, after its containers'.
-    pub(super) fn conclude(&self, why: &Interruption) {
-        self.state.change(|record| match why {
-            Interruption::Deadline => record.end = Some(End::new("DeadlineExceeded", DEADLINE)),
-            Interruption::Eviction => {
-                record.end = Some(End::new("Evicted", EVICTED));
-                record.disruption = Some(End::new("TerminationByKubelet", EVICTED));
-            }
-            Interruption::Shutdown => {
-                record.end = Some(End::new("Terminated", SHUTDOWN));
-                record.disruption = Some(End::new("TerminationByKubelet", SHUTDOWN));
-            }
-            Interruption::Deletion | Interruption::Gone => {}
+    /// Sets the reason of the pod as a whole, after its containers have ended.
+    pub(super) fn conclude(&self, why: Interruption) {
+        let (reason, message) = match why {
+            Interruption::Eviction => ("Evicted", EVICTED),
+            Interruption::Shutdown => ("Terminated", SHUTDOWN),
+            Interruption::Deletion | Interruption::Gone => return,
+        };
+        self.state.change(|status| {
+            status.reason = Some(reason.to_owned());
+            status.message = Some(message.to_owned());
         });
     }
 
-    /// Whether the pod's status is final already.
-    pub(super) fn has_ended(&self) -> bool {
-        let phase = self.pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        [Phase::Succeeded, Phase::Failed].iter().any(|ended| phase == Some(ended.as_str()))
-    }
-
-    /// The containers have ended: the object goes when somebody asks for it.
+    /// Waits until a client asks for the object's deletion, and then finishes it.
     pub(super) async fn wait_for_deletion(&self) {
         let mut observed = self.observed.clone();
         tokio::select! {
@@ -107,20 +95,16 @@ impl Worker {
         self.delete_object().await;
     }
 
-    /// The final deletion, of this very pod.
+    /// Deletes the object of this very pod for good.
     pub(super) async fn delete_object(&self) {
         let of_this_pod = Preconditions { uid: self.pod.metadata.uid.clone(), resource_version: None };
-        let delete = DeleteParams {
-            grace_period_seconds: Some(0),
-            preconditions: Some(of_this_pod),
-            ..DeleteParams::default()
-        };
+        let delete = DeleteParams::default().grace_period(0).preconditions(of_this_pod);
         let mut retry = Node::transient();
         while let Err(error) = self.api().delete(self.name(), &delete).await {
             if is_gone(&error) {
                 return;
             }
-            tracing::warn!(pod = self.name(), namespace = self.namespace(), %error, "a pod was not deleted, trying again");
+            tracing::warn!(pod = self.name(), %error, "a pod was not deleted, trying again");
             tokio::select! {
                 () = tokio::time::sleep(retry.advance()) => {}
                 () = self.gone() => return,
@@ -128,12 +112,4 @@ impl Worker {
             }
         }
     }
-}
-
-const DEADLINE: &str = "Pod was active on the node longer than the specified deadline";
-const SHUTDOWN: &str = "Pod was terminated in response to imminent node shutdown.";
-
-/// Somebody has asked for the pod's deletion.
-pub(super) fn is_deleting(pod: &Pod) -> bool {
-    pod.metadata.deletion_timestamp.is_some()
 }

@@ -1,42 +1,52 @@
-//! From the first sight of a pod to its last.
+//! From the moment when a pod is seen first to its removal.
 
-use std::{sync::Arc, time::Duration};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::{sync::watch, time::Instant};
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::PodStatus;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{Observed, PodState, Worker, publish::publish, schedule::Scheduled};
-use crate::kubelet::{
-    OnShutdown,
-    event::{Journal, record, reference},
-    node::Node,
-    runtime::PodRuntime,
-    status::PodRecord,
-};
+use super::end::Interruption;
+use super::publish::publish;
+use super::schedule::Scheduled;
+use super::state::PodState;
+use super::stop::Stop;
+use super::{Observed, Worker};
+use crate::kubelet::event::{EventDraft, reference, write_events};
+use crate::kubelet::node::Node;
+use crate::kubelet::runtime::{PodRuntime, Run};
+use crate::kubelet::{OnShutdown, status};
 
-/// Takes one pod through its life. `known` is where others see its state.
+/// Takes one pod through its life. `known` is where others see its status.
 pub(crate) async fn live(
     node: Arc<Node>,
     observed: watch::Receiver<Observed>,
-    known: watch::Sender<PodRecord>,
+    known: watch::Sender<PodStatus>,
     shutdown: CancellationToken,
 ) {
     let pod = observed.borrow().pod.clone();
-    let (journal, drafts) = Journal::open();
-    let runtime = PodRuntime::of(&node, &pod, &journal);
-    let record_of_events = record(node.client.clone(), reference(&pod), &node.name, node.clock, drafts);
+    let (events, drafts) = mpsc::unbounded_channel();
+    let (runtime, annotations) = PodRuntime::of(&node, &pod);
+    let writing = write_events(node.client.clone(), reference(&pod), &node.name, node.clock, drafts);
     let changes = known.subscribe();
     let worker = Worker {
         node: node.clone(),
-        pod,
+        pod: pod.clone(),
         observed: observed.clone(),
-        journal,
-        state: PodState::new(known),
+        events,
+        state: PodState { pod, clock: node.clock, status: known },
         runtime,
         shutdown,
     };
-    // The life ends by dropping journal and state, upon which the other two write what is left and end as well.
-    tokio::join!(worker.life(), record_of_events, publish(node.clone(), observed, changes));
+    if let Err(message) = annotations {
+        worker.report(EventDraft::warning("InvalidSimulation", message));
+    }
+    // The life ends by dropping events and status, upon which the other two write what is left and end as well.
+    tokio::join!(worker.life(), writing, publish(node.clone(), observed, changes));
 }
 
 impl Worker {
@@ -46,7 +56,7 @@ impl Worker {
             Scheduled::Gone => return,
             Scheduled::DeletedBefore => return self.delete_object().await,
         }
-        if self.has_ended() {
+        if status::is_final(self.pod.status.as_ref()) {
             return self.wait_for_deletion().await;
         }
         let Some(resumed) = self.admit() else { return self.wait_for_deletion().await };
@@ -60,8 +70,10 @@ impl Worker {
             None => {}
             Some(Interruption::Shutdown) if self.node.on_shutdown == OnShutdown::Keep => return,
             Some(why) => {
-                self.announce(&why);
-                stop.now(self.grace(&why));
+                if why == Interruption::Eviction {
+                    self.report(EventDraft::warning("Evicted", super::end::EVICTED));
+                }
+                stop.now(self.grace(why));
                 tokio::select! {
                     () = &mut work => {}
                     () = self.gone() => {
@@ -70,65 +82,62 @@ impl Worker {
                     }
                     () = self.shutdown.cancelled(), if self.node.on_shutdown == OnShutdown::Keep => return,
                 }
-                self.conclude(&why);
+                self.conclude(why);
             }
         }
         self.wait_for_deletion().await;
     }
-}
 
-/// The request to the containers to end.
-#[derive(Debug, Default)]
-pub(crate) struct Stop {
-    /// The main and init containers. Sidecars follow when these have ended.
-    pub(crate) asked: CancellationToken,
-    deadline: watch::Sender<Option<Instant>>,
-}
-
-impl Stop {
-    /// A stop that has begun.
-    pub(crate) fn within(grace: Duration) -> Self {
-        let stop = Self::default();
-        stop.now(grace);
-        stop
-    }
-
-    /// Containers get this long from now. A shorter time may follow.
-    fn now(&self, grace: Duration) {
-        self.deadline.send_replace(Some(Instant::now() + grace));
-        self.asked.cancel();
-    }
-
-    /// Until the containers have had their time.
-    pub(crate) async fn grace_is_over(&self) {
-        let mut deadline = self.deadline.subscribe();
-        loop {
-            let at = *deadline.borrow_and_update();
-            let over = async {
-                match at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
+    /// Gives the pod its address and finds the containers that run already. `None` when the pod cannot run here.
+    fn admit(&self) -> Option<HashMap<String, Run>> {
+        let now = self.node.clock.now();
+        let address = self.node.addresses().assign(self.uid());
+        let refusal = match (self.runtime.unsupported(&self.pod), address) {
+            (Some(what), _) => Some(("UnexpectedAdmissionError", what)),
+            (None, None) => Some(("OutOfpods", "no pod address is free".to_owned())),
+            (None, Some(_)) => None,
+        };
+        // The API server has set the time at which the pod was scheduled.
+        let scheduled =
+            self.observed.borrow().pod.status.as_ref().and_then(|status| status.conditions.clone());
+        let mut running = HashMap::new();
+        self.state.change(|current| {
+            current.conditions = scheduled;
+            current.start_time.get_or_insert(Time(now));
+            if let Some((reason, message)) = &refusal {
+                current.reason = Some((*reason).to_owned());
+                current.message = Some(message.clone());
+                return;
+            }
+            let all = current.init_container_statuses.iter_mut().flatten();
+            for container in all.chain(current.container_statuses.iter_mut().flatten()) {
+                if let Some(run) = self.runtime.adopt(self.uid(), container, now) {
+                    running.insert(container.name.clone(), run);
                 }
-            };
-            tokio::select! {
-                () = over => return,
-                Ok(()) = deadline.changed() => {}
+            }
+            if let Some(address) = address {
+                status::set_address(current, address.to_string());
+            }
+        });
+        refusal.is_none().then_some(running)
+    }
+
+    /// Runs the containers until every one has ended for good: the init containers one after the other, then the
+    /// others together.
+    async fn work(&self, mut resumed: HashMap<String, Run>, stop: &Stop) {
+        if !self.mount(stop).await {
+            return;
+        }
+        for container in self.spec().init_containers.iter().flatten() {
+            let run = resumed.remove(&container.name);
+            if self.live_container(container, true, run, stop).await != Some(0) {
+                return;
             }
         }
+        let mains = self.spec().containers.iter().map(|container| {
+            let run = resumed.remove(&container.name);
+            self.live_container(container, false, run, stop)
+        });
+        join_all(mains.collect::<Vec<_>>()).await;
     }
-}
-
-/// What ends a pod that would have gone on.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Interruption {
-    /// Somebody has asked for its deletion.
-    Deletion,
-    /// Its object has vanished.
-    Gone,
-    /// It was active longer than its spec allows.
-    Deadline,
-    /// The node was short of something (simulated).
-    Eviction,
-    /// The kubelet ends.
-    Shutdown,
 }

@@ -1,28 +1,32 @@
 //! The life of one pod, in one task.
 
 mod container;
-mod containers;
 mod end;
-mod health;
-mod image;
 mod life;
 mod publish;
-mod restore;
 mod schedule;
 mod start;
 mod state;
+mod stop;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::Api;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use life::live;
-pub(crate) use state::PodState;
 
-use super::{event::Journal, node::Node, runtime::PodRuntime};
+use super::addresses::HOST_IP;
+use super::env::PodContext;
+use super::event::EventDraft;
+use super::node::Node;
+use super::runtime::PodRuntime;
+use super::status;
+use state::PodState;
 
 /// What the watch knows of a pod.
 #[derive(Debug, Clone)]
@@ -32,38 +36,61 @@ pub(crate) struct Observed {
     pub(crate) gone: bool,
 }
 
-/// Everything the parts of a pod's life share.
-pub(crate) struct Worker {
-    pub(crate) node: Arc<Node>,
-    /// As it was first seen; a pod's spec does not change.
-    pub(crate) pod: Arc<Pod>,
-    pub(crate) observed: watch::Receiver<Observed>,
-    pub(crate) journal: Journal,
-    pub(crate) state: PodState,
-    pub(crate) runtime: PodRuntime,
+/// What all steps of a pod's life share.
+struct Worker {
+    node: Arc<Node>,
+    /// The pod as it was seen first; its spec does not change.
+    pod: Arc<Pod>,
+    observed: watch::Receiver<Observed>,
+    events: UnboundedSender<EventDraft>,
+    state: PodState,
+    runtime: PodRuntime,
     /// The kubelet ends.
-    pub(crate) shutdown: CancellationToken,
+    shutdown: CancellationToken,
 }
 
 impl Worker {
-    pub(crate) fn spec(&self) -> &PodSpec {
-        static NONE: std::sync::LazyLock<PodSpec> = std::sync::LazyLock::new(PodSpec::default);
-        self.pod.spec.as_ref().unwrap_or(&NONE)
+    fn spec(&self) -> &PodSpec {
+        status::spec(&self.pod)
     }
 
-    pub(crate) fn uid(&self) -> &str {
+    fn uid(&self) -> &str {
         self.pod.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    pub(crate) fn name(&self) -> &str {
+    fn name(&self) -> &str {
         self.pod.metadata.name.as_deref().unwrap_or_default()
     }
 
-    pub(crate) fn namespace(&self) -> &str {
+    fn namespace(&self) -> &str {
         self.pod.metadata.namespace.as_deref().unwrap_or("default")
     }
 
-    pub(crate) fn api(&self) -> Api<Pod> {
+    fn api(&self) -> Api<Pod> {
         Api::namespaced(self.node.client.clone(), self.namespace())
     }
+
+    fn pod_ip(&self) -> IpAddr {
+        let known = self.state.read(|status| status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()));
+        known.unwrap_or(HOST_IP)
+    }
+
+    fn context(&self) -> PodContext<'_> {
+        PodContext {
+            client: &self.node.client,
+            pod: &self.pod,
+            pod_ip: self.pod_ip(),
+            node_name: &self.node.name,
+        }
+    }
+
+    /// Has an event written. Events are written until the last sender is dropped, so the reader is there.
+    fn report(&self, draft: EventDraft) {
+        let _ = self.events.send(draft);
+    }
+}
+
+/// Whether a client has asked for the pod's deletion.
+fn is_deleting(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
 }

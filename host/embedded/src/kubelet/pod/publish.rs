@@ -1,41 +1,31 @@
-//! Writes the pod's status: the newest one, one request at a time, whatever happened meanwhile.
+//! Writes the pod's status to the API server: always the newest one, one request at a time.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::Observed;
-use crate::kubelet::{
-    failure::{is_gone, is_refused},
-    node::Node,
-    status::{PodRecord, pod_status},
-};
+use crate::kubelet::failure::{is_gone, is_refused};
+use crate::kubelet::node::Node;
 
-/// Writes until the record's owner is done, and then what it said last.
+/// Writes each status until the sender is dropped, and then the last one.
 pub(super) async fn publish(
     node: Arc<Node>,
     mut observed: watch::Receiver<Observed>,
-    mut news: watch::Receiver<PodRecord>,
+    mut news: watch::Receiver<PodStatus>,
 ) {
     let mut written: Option<PodStatus> = None;
     while news.changed().await.is_ok() {
         let mut retry = Node::transient();
         loop {
             let Observed { pod, gone } = observed.borrow_and_update().clone();
-            let record = news.borrow_and_update().clone();
-            // The life writes its first word once the pod is bound; before, the status is the scheduler's.
-            if gone || record.started_at.is_none() {
-                break;
-            }
-            let before = written.as_ref().or(pod.status.as_ref());
-            let status = pod_status(&pod, &record, before, node.clock.now());
-            if written.as_ref() == Some(&status) {
+            let status = news.borrow_and_update().clone();
+            // Until the pod is bound, its status is the scheduler's.
+            if gone || status.start_time.is_none() || written.as_ref() == Some(&status) {
                 break;
             }
             let name = pod.metadata.name.as_deref().unwrap_or_default();

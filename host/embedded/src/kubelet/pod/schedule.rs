@@ -1,32 +1,29 @@
 //! The scheduler's part: the pod is bound to this node, or its status says why not.
 
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
-use kube::{
-    api::{ObjectMeta, Patch, PatchParams, PostParams},
-    core::Status,
-};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::Status;
 use serde_json::json;
 
-use super::{Observed, Worker, end::is_deleting};
-use crate::kubelet::{
-    event::{EventDraft, Reporter},
-    failure::{is_conflict, is_gone},
-    status::unscheduled,
-};
+use super::{Observed, Worker, is_deleting};
+use crate::kubelet::claims;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::failure::{is_conflict, is_gone};
+use crate::kubelet::status::unscheduled;
 
 /// How scheduling went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheduled {
     /// The pod is this node's.
     Here,
-    /// Its object is no more, or is somebody else's to care for.
+    /// Its object is gone, or another node has it.
     Gone,
-    /// Somebody asked for its deletion before it had a node.
+    /// Its deletion was asked for before it had a node.
     DeletedBefore,
 }
 
 impl Worker {
-    /// Until the pod has this node.
+    /// Waits until the pod has this node.
     pub(super) async fn schedule(&mut self) -> Scheduled {
         let mut written = None;
         loop {
@@ -42,15 +39,6 @@ impl Worker {
             if is_deleting(&pod) {
                 return Scheduled::DeletedBefore;
             }
-            if pod
-                .spec
-                .as_ref()
-                .is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty()))
-            {
-                self.next_observed().await;
-                continue;
-            }
-            let mut claims = self.node.claims.subscribe();
             let reason = tokio::select! {
                 reason = self.reason_against() => reason,
                 () = self.next_observed() => continue,
@@ -67,14 +55,10 @@ impl Worker {
                     }
                 }
                 Some(reason) => {
-                    let message = format!(
-                        "0/1 nodes are available: {reason}. preemption: 0/1 nodes are available: 1 Preemption is not \
-                         helpful for scheduling."
-                    );
+                    let message = format!("0/1 nodes are available: {reason}.");
                     self.refuse(&message, &mut written).await;
                     tokio::select! {
                         () = self.next_observed() => {}
-                        Ok(()) = claims.changed() => {}
                         () = tokio::time::sleep(self.node.retry) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
                     }
@@ -91,10 +75,11 @@ impl Worker {
         }
         let volumes = self.spec().volumes.iter().flatten();
         for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
-            let missing =
-                self.node.claims.missing(&self.node.client, self.namespace(), &claim.claim_name).await;
-            if missing.is_some() {
-                return missing;
+            let name = &claim.claim_name;
+            match claims::bind(&self.node.client, self.namespace(), name).await {
+                Ok(true) => {}
+                Ok(false) => return Some(format!("persistentvolumeclaim {name:?} not found")),
+                Err(error) => return Some(format!("persistentvolumeclaim {name:?} not bound: {error}")),
             }
         }
         None
@@ -121,13 +106,13 @@ impl Worker {
             Ok(_) => {
                 let (namespace, name, node) = (self.namespace(), self.name(), &self.node.name);
                 let message = format!("Successfully assigned {namespace}/{name} to {node}");
-                self.journal.write(EventDraft::normal("Scheduled", message).by(Reporter::Scheduler));
+                self.report(EventDraft::normal("Scheduled", message).by_scheduler());
                 Some(Scheduled::Here)
             }
             Err(error) if is_gone(&error) => Some(Scheduled::Gone),
             Err(error) => {
                 if !is_conflict(&error) {
-                    tracing::warn!(pod = self.name(), namespace = self.namespace(), %error, "a pod was not bound");
+                    tracing::warn!(pod = self.name(), %error, "a pod was not bound");
                 }
                 tokio::select! {
                     () = self.next_observed() => {}
@@ -138,9 +123,9 @@ impl Worker {
         }
     }
 
-    /// Says why no node fits, as event each time and in the status once.
+    /// Writes why no node fits: an event each time, and the status once.
     async fn refuse(&self, message: &str, written: &mut Option<String>) {
-        self.journal.write(EventDraft::warning("FailedScheduling", message).by(Reporter::Scheduler));
+        self.report(EventDraft::warning("FailedScheduling", message).by_scheduler());
         if written.as_deref() == Some(message) {
             return;
         }

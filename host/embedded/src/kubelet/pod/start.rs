@@ -1,31 +1,36 @@
-//! Mounting a pod's volumes, and starting its containers.
+//! Mounting a pod's volumes, and starting its containers with the events and waiting reasons of a kubelet.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Container;
-use tokio_util::sync::CancellationToken;
 
 use super::Worker;
-use crate::kubelet::{
-    event::{EventDraft, container_field},
-    restart::{Backoff, BackoffOptions},
-    runtime::{Exit, Prepared, Role, Run},
-    status::ContainerState,
-};
+use super::stop::Stop;
+use crate::kubelet::event::EventDraft;
+use crate::kubelet::exit::Exit;
+use crate::kubelet::image::ImageState;
+use crate::kubelet::process::Launch;
+use crate::kubelet::restart::{Backoff, BackoffOptions};
+use crate::kubelet::runtime::Run;
+use crate::kubelet::status;
+
+/// How long `ErrImagePull` is shown before it becomes `ImagePullBackOff`.
+const ERROR_SHOWN: Duration = Duration::from_secs(2);
 
 impl Worker {
-    /// Until every volume is there. False when the pod was asked to end before.
-    pub(super) async fn mount(&self, asked: &CancellationToken) -> bool {
+    /// Waits until every volume is there. False when the pod was asked to end before.
+    pub(super) async fn mount(&self, stop: &Stop) -> bool {
         let mut backoff =
             Backoff::new(BackoffOptions { base: Duration::from_millis(500), max: Duration::from_secs(122) });
+        let mounted = async {
+            while let Err(message) = self.runtime.mount(&self.context()).await {
+                self.report(EventDraft::warning("FailedMount", message));
+                tokio::time::sleep(backoff.advance()).await;
+            }
+        };
         tokio::select! {
-            () = asked.cancelled() => false,
-            () = async {
-                while let Err(message) = self.runtime.mount(self).await {
-                    self.journal.write(EventDraft::warning("FailedMount", message));
-                    tokio::time::sleep(backoff.advance()).await;
-                }
-            } => true,
+            () = stop.asked.cancelled() => false,
+            () = mounted => true,
         }
     }
 
@@ -34,51 +39,99 @@ impl Worker {
     pub(super) async fn start(
         &self,
         container: &Container,
-        role: Role,
-        restarts: u32,
-        asked: &CancellationToken,
+        init: bool,
+        restarts: i32,
+        stop: &Stop,
     ) -> Option<Result<Run, Exit>> {
-        let prepared = tokio::select! {
-            () = asked.cancelled() => return None,
-            prepared = async {
-                self.pull(container, role).await;
-                self.configure(container, role).await
-            } => prepared,
+        let prepared = async {
+            self.pull(container, init).await;
+            self.configure(container, init).await
+        };
+        let launch = tokio::select! {
+            () = stop.asked.cancelled() => return None,
+            launch = prepared => launch,
         };
         // Nothing is awaited from here on: a run that has begun must not get lost.
-        let name = &container.name;
-        let field = container_field(name, role != Role::Main);
-        let say = |draft: EventDraft| self.journal.write(draft.of_field(&field));
-        say(EventDraft::normal("Created", format!("Created container: {name}")));
-        let now = self.node.clock.now();
-        let begun = self.runtime.start(self.uid(), container, role, &prepared, restarts, now);
-        self.state.change_container(name, |record| {
-            record.restarts = restarts;
-            record.image_id.clone_from(&record.image);
-            record.container_id =
-                Some(format!("{}://{}-{name}-{restarts}", self.runtime.scheme(), self.uid()));
+        let (name, uid, now) = (&container.name, self.uid(), self.node.clock.now());
+        let report = |draft: EventDraft| self.report(draft.of_container(name, init));
+        report(EventDraft::normal("Created", format!("Created container: {name}")));
+        let mark = format!("{uid}/{name}/{restarts}/");
+        let number = u32::try_from(restarts).unwrap_or_default();
+        let begun = self.runtime.start(container, init, launch.as_ref(), &mark, number, now);
+        self.state.change_container(name, |known| {
+            known.restart_count = restarts;
+            known.image_id.clone_from(&known.image);
+            known.container_id = Some(format!("{}://{uid}-{name}-{restarts}", self.runtime.scheme()));
             if begun.is_ok() {
-                record.state = ContainerState::Running { since: now };
+                known.state = Some(status::running(now));
             }
         });
         match &begun {
-            Ok(_) => say(EventDraft::normal("Started", format!("Started container {name}"))),
-            Err(exit) => say(EventDraft::warning("Failed", format!("Error: {}", exit.message))),
+            Ok(_) => report(EventDraft::normal("Started", format!("Started container {name}"))),
+            Err(exit) => report(EventDraft::warning("Failed", format!("Error: {}", exit.message))),
         }
         Some(begun)
     }
 
-    /// Until everything that the container refers to is there.
-    async fn configure(&self, container: &Container, role: Role) -> Prepared {
+    /// Waits until everything is there that the container refers to.
+    async fn configure(&self, container: &Container, init: bool) -> Option<Launch> {
         let name = &container.name;
         loop {
-            match self.runtime.prepare(self, container).await {
-                Ok(prepared) => return prepared,
+            match self.runtime.prepare(&self.context(), container).await {
+                Ok(launch) => return launch,
                 Err(message) => {
                     let event = EventDraft::warning("Failed", format!("Error: {message}"));
-                    self.journal.write(event.of_field(&container_field(name, role != Role::Main)));
-                    self.state.waits(name, "CreateContainerConfigError", message);
+                    self.report(event.of_container(name, init));
+                    self.state.set_waiting(name, "CreateContainerConfigError", message);
                     tokio::time::sleep(self.node.retry).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until the image is there.
+    async fn pull(&self, container: &Container, init: bool) {
+        let name = &container.name;
+        let image = container.image.as_deref().unwrap_or_default();
+        let normal = |reason: &str, message: String| {
+            self.report(EventDraft::normal(reason, message).of_container(name, init));
+        };
+        let failed = |reason: &str, message: String| {
+            self.report(EventDraft::warning(reason, message).of_container(name, init));
+        };
+        let mut backoff = Backoff::new(self.node.backoff);
+        loop {
+            match self.runtime.image(container) {
+                ImageState::Present => {
+                    return normal("Pulled", format!("Container image {image:?} already present on machine"));
+                }
+                ImageState::Pulls { after } => {
+                    normal("Pulling", format!("Pulling image {image:?}"));
+                    self.sleep(after).await;
+                    let took = format!("{after:?} ({after:?} including waiting)");
+                    return normal("Pulled", format!("Successfully pulled image {image:?} in {took}"));
+                }
+                ImageState::Unavailable { after, message } => {
+                    normal("Pulling", format!("Pulling image {image:?}"));
+                    self.sleep(after).await;
+                    failed("Failed", format!("Failed to pull image {image:?}: {message}"));
+                    failed("Failed", "Error: ErrImagePull".to_owned());
+                    self.state.set_waiting(name, "ErrImagePull", message.clone());
+                    let wait = backoff.advance();
+                    let shown = ERROR_SHOWN.min(wait / 2);
+                    self.sleep(shown).await;
+                    normal("BackOff", format!("Back-off pulling image {image:?}"));
+                    failed("Failed", "Error: ImagePullBackOff".to_owned());
+                    let message = format!("Back-off pulling image {image:?}: ErrImagePull: {message}");
+                    self.state.set_waiting(name, "ImagePullBackOff", message);
+                    self.sleep(wait.saturating_sub(shown)).await;
+                }
+                ImageState::Invalid => {
+                    let message = format!("couldn't parse image name {image:?}: invalid reference format");
+                    failed("InspectFailed", message.clone());
+                    failed("Failed", "Error: InvalidImageName".to_owned());
+                    self.state.set_waiting(name, "InvalidImageName", message);
+                    self.sleep(self.node.retry).await;
                 }
             }
         }

@@ -1,52 +1,58 @@
-//! What is known of the pod now: written by the steps of its life, watched by what publishes its status.
+//! The status of a pod as it is now: changed by the steps of its life, watched by what publishes it.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use tokio::sync::watch;
 
-use crate::kubelet::status::{ContainerRecord, ContainerState, PodRecord};
+use crate::kubelet::clock::Clock;
+use crate::kubelet::status;
 
-/// The pod's record and its watchers.
-#[derive(Debug)]
-pub(crate) struct PodState(watch::Sender<PodRecord>);
+/// A pod's status and its watchers.
+pub(super) struct PodState {
+    pub(super) pod: Arc<Pod>,
+    pub(super) clock: Clock,
+    pub(super) status: watch::Sender<PodStatus>,
+}
 
 impl PodState {
-    pub(crate) fn new(record: watch::Sender<PodRecord>) -> Self {
-        Self(record)
+    pub(super) fn read<T>(&self, look: impl FnOnce(&PodStatus) -> T) -> T {
+        look(&self.status.borrow())
     }
 
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&PodRecord) -> T) -> T {
-        look(&self.0.borrow())
-    }
-
-    pub(crate) fn change(&self, change: impl FnOnce(&mut PodRecord)) {
-        self.0.send_if_modified(|record| {
-            let before = record.clone();
-            change(record);
-            *record != before
+    /// Changes the status; phase and conditions follow.
+    pub(super) fn change(&self, change: impl FnOnce(&mut PodStatus)) {
+        self.status.send_if_modified(|current| {
+            let before = current.clone();
+            change(current);
+            status::update(&self.pod, current, self.clock.now());
+            *current != before
         });
     }
 
-    pub(crate) fn container<T>(&self, name: &str, look: impl FnOnce(&ContainerRecord) -> T) -> Option<T> {
-        self.read(|record| record.container(name).map(look))
+    pub(super) fn container<T>(&self, name: &str, look: impl FnOnce(&ContainerStatus) -> T) -> Option<T> {
+        self.read(|current| status::container(current, name).map(look))
     }
 
-    pub(crate) fn change_container(&self, name: &str, change: impl FnOnce(&mut ContainerRecord)) {
-        self.change(|record| {
-            if let Some(container) = record.container_mut(name) {
+    pub(super) fn change_container(&self, name: &str, change: impl FnOnce(&mut ContainerStatus)) {
+        self.change(|current| {
+            if let Some(container) = status::container_mut(current, name) {
                 change(container);
             }
         });
     }
 
-    pub(crate) fn waits(&self, name: &str, reason: &str, message: impl Into<String>) {
+    pub(super) fn set_waiting(&self, name: &str, reason: &str, message: impl Into<String>) {
         self.change_container(name, |container| {
-            container.state = ContainerState::waiting(reason, message);
+            container.state = Some(status::waiting(reason, message));
             container.ready = false;
-            container.started = false;
+            container.started = Some(false);
         });
     }
 
-    pub(crate) async fn until(&self, holds: impl FnMut(&PodRecord) -> bool) {
-        // The state outlives its own watchers.
-        let _ = self.0.subscribe().wait_for(holds).await;
+    /// Waits until the status is as wanted.
+    pub(super) async fn until(&self, wanted: impl FnMut(&PodStatus) -> bool) {
+        // The sender outlives this receiver.
+        let _ = self.status.subscribe().wait_for(wanted).await;
     }
 }

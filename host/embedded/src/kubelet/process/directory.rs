@@ -7,12 +7,10 @@
 //! claims/<namespace>/<claim>/           persistent volume claims; never deleted
 //! ```
 
-use std::{
-    fs::{self, DirBuilder, Permissions},
-    io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt, lchown},
-    path::{Path, PathBuf},
-};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
 
 /// The kubelet's state directory.
 #[derive(Debug, Clone)]
@@ -51,7 +49,6 @@ impl StateDirectory {
     }
 }
 
-/// One pod's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct PodDirectory(PathBuf);
 
@@ -78,7 +75,6 @@ impl PodDirectory {
     }
 }
 
-/// One container's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerDirectory(PathBuf);
 

@@ -1,33 +1,29 @@
 //! Prepares and starts a process.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use rustix::process::Pid;
 use tokio::process::Command;
 
-use super::{
-    directory::{ContainerDirectory, create_private},
-    group::MARK,
-    record::{ProcessRecord, start_ticks},
-    run::ProcessRun,
-};
-use crate::kubelet::{
-    ProcessOptions,
-    image::{self, ImageCommand},
-    probe::first_port,
-    volume::{MountError, Mounts},
-};
+use super::directory::{ContainerDirectory, create_private};
+use super::group::MARK;
+use super::record::{ProcessRecord, start_ticks};
+use super::run::ProcessRun;
+use crate::kubelet::ProcessOptions;
+use crate::kubelet::env::PodContext;
+use crate::kubelet::image::{self, ImageCommand};
+use crate::kubelet::mounts::Mounts;
+use crate::kubelet::probe::first_port;
+use crate::kubelet::volume::MountError;
 
-/// Runs the program as a child, so that its exit code can be written down for whoever adopts the process: a signal to
+/// Runs the program as a child, so that its exit code can be written down for a later run that adopts the process: a signal to
 /// the group must end the program, not this shell, which keeps its own remarks ("Terminated") out of the log.
 /// Arguments: the file for the code, then the program.
 const LAUNCHER: &str = r#"trap : TERM INT HUP QUIT; exec 3>&2 2>/dev/null; exit_file=$1; shift; "$@" 2>&3 3>&-; code=$?; echo $code >"$exit_file"; exit $code"#;
@@ -44,33 +40,23 @@ pub(crate) struct Launch {
     pub(crate) user: Option<(u32, u32)>,
 }
 
-/// What is known of the pod when a container is prepared.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PodContext<'a> {
-    pub(crate) pod: &'a Pod,
-    pub(crate) pod_ip: &'a str,
-    pub(crate) home: &'a Path,
-    pub(crate) volumes: &'a BTreeMap<String, PathBuf>,
-}
-
-/// Decides command, environment and working directory. Pure but for `inherited`.
+/// Decides command, environment and working directory.
 pub(crate) fn prepare(
     options: &ProcessOptions,
     mapping: &ImageCommand,
+    context: &PodContext<'_>,
     container: &Container,
     env: BTreeMap<String, String>,
-    around: PodContext<'_>,
-    inherited: impl Fn(&str) -> Option<String>,
+    home: &Path,
+    volumes: &BTreeMap<String, PathBuf>,
 ) -> Result<Launch, MountError> {
-    let mounts = Mounts::of(container, around.volumes, &env)?;
+    let mounts = Mounts::of(container, volumes)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    // A home that is mounted is the mount; any other would be somebody else's directory on this machine.
-    let home = env
-        .get("HOME")
-        .and_then(|home| mounts.translate(Path::new(home)))
-        .unwrap_or_else(|| around.home.to_owned());
+    // A home that is mounted is the mount; any other would be another directory of this machine.
+    let home =
+        env.get("HOME").and_then(|home| mounts.translate(Path::new(home))).unwrap_or_else(|| home.to_owned());
     let placeholder = |name: &str| match name {
-        "pod_ip" => Some(around.pod_ip.to_owned()),
+        "pod_ip" => Some(context.pod_ip.to_string()),
         "home" => Some(text(&home)),
         "port" => first_port(container).map(|port| port.to_string()),
         other => {
@@ -83,21 +69,24 @@ pub(crate) fn prepare(
         Some(path) => mounts.translate(Path::new(path)),
         None => mapping.working_dir.as_ref().map(|path| image::fill(&text(path), placeholder).into()),
     };
-    let mut all: BTreeMap<String, String> =
-        options.inherit_env.iter().filter_map(|name| Some((name.clone(), inherited(name)?))).collect();
+    let mut all: BTreeMap<String, String> = options
+        .inherit_env
+        .iter()
+        .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
+        .collect();
     all.extend(mapping.env.iter().map(|(name, value)| (name.clone(), image::fill(value, placeholder))));
-    let host = around.pod.metadata.name.clone().unwrap_or_default();
+    let host = context.pod.metadata.name.clone().unwrap_or_default();
     all.insert("HOSTNAME".to_owned(), host);
     all.extend(env);
     all.insert("HOME".to_owned(), text(&home));
-    all.insert("WASMSPAWNER_POD_IP".to_owned(), around.pod_ip.to_owned());
+    all.insert("WASMSPAWNER_POD_IP".to_owned(), context.pod_ip.to_string());
     all.extend(mounts.variables());
     Ok(Launch {
         mounted: mounts.hosts().map(Path::to_owned).collect(),
         command,
         env: all,
         working_dir: working_dir.unwrap_or(home),
-        user: if options.switch_user { user(around.pod, container) } else { None },
+        user: if options.switch_user { user(context.pod, container) } else { None },
     })
 }
 

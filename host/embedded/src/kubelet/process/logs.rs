@@ -1,22 +1,21 @@
 //! Logs of containers: files that processes write to themselves, so that they go on while this program is away.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom},
-    os::fd::OwnedFd,
-    path::{Path, PathBuf},
-};
+use std::fs::{self, OpenOptions};
+use std::io::{self, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, try_unfold};
-use rustix::fs::inotify;
-use tokio::{
-    io::{AsyncReadExt, unix::AsyncFd},
-    sync::watch,
-};
+use k8s_openapi::api::core::v1::PodStatus;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::sync::watch;
 
 use super::directory::StateDirectory;
-use crate::kubelet::status::{ContainerState, PodRecord};
+use crate::kubelet::status::{container, running_since};
+
+/// How often a log that is followed is read for more.
+const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 
 /// Which part of a log is wanted.
 #[derive(Debug, Clone, Default)]
@@ -40,25 +39,23 @@ pub(crate) async fn open_log(
         }
         None => 0,
     };
-    let changes = if request.follow { Some(changes(&path)?) } else { None };
     let mut file = tokio::fs::File::open(&path).await?;
-    tokio::io::AsyncSeekExt::seek(&mut file, SeekFrom::Start(start)).await?;
-    Ok(try_unfold(Reader { file, position: start, changes, ended }, Reader::next).boxed())
+    file.seek(SeekFrom::Start(start)).await?;
+    Ok(try_unfold(Reader { file, position: start, follow: request.follow, ended }, Reader::next).boxed())
 }
 
-/// Tells whether a run of a container is over.
+/// Finds out whether a run of a container is over.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
-    pub(crate) record: watch::Receiver<PodRecord>,
+    pub(crate) status: watch::Receiver<PodStatus>,
     pub(crate) container: String,
-    pub(crate) restarts: u32,
+    pub(crate) restarts: i32,
 }
 
 impl Ended {
     fn now(&self) -> bool {
-        let record = self.record.borrow();
-        record.container(&self.container).is_none_or(|container| {
-            container.restarts != self.restarts || !matches!(container.state, ContainerState::Running { .. })
+        container(&self.status.borrow(), &self.container).is_none_or(|container| {
+            container.restart_count != self.restarts || running_since(container).is_none()
         })
     }
 }
@@ -66,7 +63,7 @@ impl Ended {
 struct Reader {
     file: tokio::fs::File,
     position: u64,
-    changes: Option<AsyncFd<OwnedFd>>,
+    follow: bool,
     ended: Ended,
 }
 
@@ -76,7 +73,7 @@ impl Reader {
             let over = self.ended.now();
             if self.file.metadata().await?.len() < self.position {
                 // The log was cut.
-                self.position = tokio::io::AsyncSeekExt::seek(&mut self.file, SeekFrom::Start(0)).await?;
+                self.position = self.file.seek(SeekFrom::Start(0)).await?;
             }
             let mut chunk = vec![0; 32 << 10];
             let length = self.file.read(&mut chunk).await?;
@@ -85,72 +82,28 @@ impl Reader {
                 self.position += length as u64;
                 return Ok(Some((Bytes::from(chunk), self)));
             }
-            let Some(changes) = self.changes.as_ref().filter(|_| !over) else { return Ok(None) };
+            if over || !self.follow {
+                return Ok(None);
+            }
             tokio::select! {
-                ready = changes.readable() => drain(ready?)?,
-                news = self.ended.record.changed() => if news.is_err() {
-                    self.changes = None;
-                },
+                () = tokio::time::sleep(FOLLOW_PERIOD) => {}
+                news = self.ended.status.changed() => self.follow = news.is_ok(),
             }
         }
     }
 }
 
-/// A descriptor that becomes readable when the file is written to.
-#[expect(
-    deprecated,
-    reason = "its replacement is unsafe, and an OwnedFd is what it asks for: open until it is dropped"
-)]
-fn changes(path: &Path) -> io::Result<AsyncFd<OwnedFd>> {
-    let descriptor = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-    inotify::add_watch(&descriptor, path, inotify::WatchFlags::MODIFY)?;
-    AsyncFd::new(descriptor)
-}
-
-/// Forgets the notifications: all that matters is that there were some.
-fn drain(mut ready: tokio::io::unix::AsyncFdReadyGuard<'_, OwnedFd>) -> io::Result<()> {
-    let mut buffer = [0_u8; 4096];
-    loop {
-        match rustix::io::read(ready.get_inner(), &mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                ready.clear_ready();
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Where the last `lines` lines of a file begin.
+/// Where the last `lines` lines of a file begin. Logs are cut before they become too large to be read at once.
 fn tail_offset(path: &Path, lines: u64) -> io::Result<u64> {
-    let mut file = File::open(path)?;
-    let mut end = file.seek(SeekFrom::End(0))?;
-    let length = end;
-    let mut missing = lines;
-    let mut buffer = vec![0; 64 << 10];
+    let text = fs::read(path)?;
+    let lines = usize::try_from(lines).unwrap_or(usize::MAX);
     if lines == 0 {
-        return Ok(length);
+        return Ok(text.len() as u64);
     }
-    while end > 0 {
-        let size = end.min(buffer.len() as u64);
-        end -= size;
-        file.seek(SeekFrom::Start(end))?;
-        let chunk = &mut buffer[..usize::try_from(size).map_err(io::Error::other)?];
-        file.read_exact(chunk)?;
-        for (index, byte) in chunk.iter().enumerate().rev() {
-            let position = end + index as u64;
-            // The newline at the very end closes the last line, it does not begin another.
-            if *byte == b'\n' && position + 1 < length {
-                missing -= 1;
-                if missing == 0 {
-                    return Ok(position + 1);
-                }
-            }
-        }
-    }
-    Ok(0)
+    // The newline at the very end closes the last line; it does not begin another.
+    let inner = &text[..text.len().saturating_sub(1)];
+    let newlines = inner.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    Ok(newlines.map(|(at, _)| at as u64 + 1).nth(lines - 1).unwrap_or(0))
 }
 
 /// Cuts every log that is longer than the limit: the old part is kept beside it, the process writes on at the start.
@@ -178,16 +131,15 @@ mod tests {
 
     use super::*;
 
-    fn running(restarts: u32) -> PodRecord {
-        let pod = serde_json::json!({"metadata": {}, "spec": {"containers": [{"name": "notebook"}]}});
-        let mut record = PodRecord::of(&serde_json::from_value(pod).unwrap(), String::new());
-        record.containers[0].state = ContainerState::Running { since: jiff::Timestamp::UNIX_EPOCH };
-        record.containers[0].restarts = restarts;
-        record
+    fn running(restarts: i32) -> PodStatus {
+        let state = serde_json::json!({"containerStatuses": [{
+            "name": "notebook", "image": "", "imageID": "", "ready": true, "restartCount": restarts,
+            "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}}}]});
+        serde_json::from_value(state).unwrap()
     }
 
-    fn ended(record: watch::Receiver<PodRecord>) -> Ended {
-        Ended { record, container: "notebook".to_owned(), restarts: 0 }
+    fn ended(status: watch::Receiver<PodStatus>) -> Ended {
+        Ended { status, container: "notebook".to_owned(), restarts: 0 }
     }
 
     #[test]

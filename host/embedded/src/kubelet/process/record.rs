@@ -1,6 +1,7 @@
 //! The record of a started process, by which it is found again after a restart of this program.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
+use std::{fs, io};
 
 use jiff::Timestamp;
 use rustix::process::Pid;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::directory::ContainerDirectory;
 
-/// A started process. A pid alone may belong to somebody else by now: the start time tells.
+/// A started process. Pids are reused, so the start time is compared, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessRecord {
     pub(crate) pid: i32,
@@ -31,6 +32,10 @@ impl ProcessRecord {
         let partial = path.with_extension("partial");
         fs::write(&partial, serde_json::to_vec(self)?)?;
         fs::rename(partial, path)
+    }
+
+    pub(crate) fn restart_count(&self) -> i32 {
+        i32::try_from(self.restarts).unwrap_or_default()
     }
 
     /// The process if it still runs.

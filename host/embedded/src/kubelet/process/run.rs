@@ -1,18 +1,20 @@
-//! A running process: noticed when it ends, whoever started it.
+//! A running process, a child of this program or adopted from an earlier run of it.
 
-use std::{fs, os::fd::OwnedFd, os::unix::process::ExitStatusExt, process::ExitStatus};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
-use tokio::{io::unix::AsyncFd, process::Child};
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
 
-use super::{
-    directory::ContainerDirectory,
-    group::{kill_marked, signal_group},
-    record::ProcessRecord,
-};
-use crate::kubelet::runtime::Exit;
+use super::directory::ContainerDirectory;
+use super::group::{kill_marked, signal_group};
+use super::record::ProcessRecord;
+use crate::kubelet::exit::Exit;
 
-/// The exit code of a process whose end nobody has seen.
+/// The exit code of a process whose end was not observed.
 const UNKNOWN: i32 = 255;
 
 /// A process that is (or was) running.
@@ -46,11 +48,8 @@ impl ProcessRun {
         deprecated,
         reason = "its replacement is unsafe, and an OwnedFd is what it asks for: open until it is dropped"
     )]
-    pub(crate) fn adopted(
-        leader: Pid,
-        record: &ProcessRecord,
-        directory: ContainerDirectory,
-    ) -> Option<Self> {
+    pub(crate) fn adopted(record: &ProcessRecord, directory: ContainerDirectory) -> Option<Self> {
+        let leader = record.alive()?;
         let descriptor = pidfd_open(leader, PidfdFlags::NONBLOCK).ok()?;
         // Between the look at its start time and the pidfd, the pid may have changed hands.
         record.alive()?;

@@ -1,119 +1,86 @@
-//! The pod's conditions, with the reasons and messages a kubelet writes.
+//! The conditions of a pod, with the reasons and messages of a kubelet.
 
 use jiff::Timestamp;
-use k8s_openapi::{
-    api::core::v1::{Pod, PodCondition, PodStatus},
-    apimachinery::pkg::apis::meta::v1::Time,
-};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{
-    phase::Phase,
-    record::{ContainerRecord, PodRecord},
-};
+use super::{has_succeeded, is_final};
 
-/// A condition before its times are known.
-struct ConditionDraft {
-    kind: &'static str,
-    holds: bool,
-    reason: Option<&'static str>,
-    message: Option<String>,
-}
-
-impl ConditionDraft {
-    fn holds(kind: &'static str) -> Self {
-        Self { kind, holds: true, reason: None, message: None }
-    }
-
-    fn fails(kind: &'static str, reason: &'static str, message: Option<String>) -> Self {
-        Self { kind, holds: false, reason: Some(reason), message }
-    }
-}
-
-pub(super) fn of(
-    record: &PodRecord,
-    phase: Phase,
-    previous: &[PodCondition],
-    now: Timestamp,
-) -> Vec<PodCondition> {
-    let mut drafts = vec![
-        ConditionDraft::holds("PodScheduled"),
-        ConditionDraft {
-            holds: record.pod_ip.is_some() && !phase.is_final(),
-            ..ConditionDraft::holds("PodReadyToStartContainers")
-        },
-        initialized(record, phase),
-        containers_ready(record, phase),
-        ConditionDraft { kind: "Ready", ..containers_ready(record, phase) },
+/// The conditions of a pod whose phase and containers are known. They keep their transition times while they hold.
+pub(super) fn of(status: &PodStatus, now: Timestamp) -> Vec<PodCondition> {
+    let ready = ready(status);
+    let mut conditions = vec![
+        condition("PodScheduled", true),
+        condition("PodReadyToStartContainers", status.pod_ip.is_some() && !is_final(Some(status))),
+        initialized(status),
+        PodCondition { type_: "ContainersReady".to_owned(), ..ready.clone() },
+        ready,
     ];
-    if let Some(end) = &record.disruption {
-        drafts.push(ConditionDraft {
-            message: Some(end.message.clone()),
-            ..ConditionDraft::holds("DisruptionTarget")
+    // The kubelet itself ends pods when it evicts them and when the node is shut down.
+    if matches!(status.reason.as_deref(), Some("Evicted" | "Terminated")) {
+        conditions.push(PodCondition {
+            reason: Some("TerminationByKubelet".to_owned()),
+            message: status.message.clone(),
+            ..condition("DisruptionTarget", true)
         });
     }
-    let mut conditions: Vec<_> = drafts.into_iter().map(|draft| timed(draft, previous, now)).collect();
-    if let (Some(end), Some(condition)) = (&record.disruption, conditions.last_mut()) {
-        condition.reason = Some(end.reason.clone());
-    }
-    conditions
+    let previous = status.conditions.as_deref().unwrap_or_default();
+    conditions.into_iter().map(|condition| timed(condition, previous, now)).collect()
 }
 
 /// The status of a pod that no node can take.
 pub(crate) fn unscheduled(pod: &Pod, message: &str, now: Timestamp) -> PodStatus {
     let previous = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let draft = ConditionDraft::fails("PodScheduled", "Unschedulable", Some(message.to_owned()));
-    PodStatus { conditions: Some(vec![timed(draft, previous, now)]), ..PodStatus::default() }
+    let refused = PodCondition {
+        reason: Some("Unschedulable".to_owned()),
+        message: Some(message.to_owned()),
+        ..condition("PodScheduled", false)
+    };
+    PodStatus { conditions: Some(vec![timed(refused, previous, now)]), ..PodStatus::default() }
 }
 
-fn initialized(record: &PodRecord, phase: Phase) -> ConditionDraft {
-    let incomplete = names(&record.init, |container| !container.initialized());
-    match (phase, incomplete) {
-        (Phase::Succeeded, _) => {
-            ConditionDraft { reason: Some("PodCompleted"), ..ConditionDraft::holds("Initialized") }
+fn initialized(status: &PodStatus) -> PodCondition {
+    let init = status.init_container_statuses.as_deref().unwrap_or_default();
+    let incomplete = names(init, |container| !has_succeeded(container));
+    match (status.phase.as_deref(), incomplete) {
+        (Some("Succeeded"), _) => {
+            PodCondition { reason: Some("PodCompleted".to_owned()), ..condition("Initialized", true) }
         }
-        (_, None) => ConditionDraft::holds("Initialized"),
-        (_, Some(names)) => ConditionDraft::fails(
-            "Initialized",
-            "ContainersNotInitialized",
-            Some(format!("containers with incomplete status: [{names}]")),
-        ),
+        (_, None) => condition("Initialized", true),
+        (_, Some(names)) => PodCondition {
+            reason: Some("ContainersNotInitialized".to_owned()),
+            message: Some(format!("containers with incomplete status: [{names}]")),
+            ..condition("Initialized", false)
+        },
     }
 }
 
-fn containers_ready(record: &PodRecord, phase: Phase) -> ConditionDraft {
-    let sidecars = record.init.iter().filter(|container| container.sidecar).cloned();
-    let relevant: Vec<_> = sidecars.chain(record.containers.iter().cloned()).collect();
-    match (phase, names(&relevant, |container| !container.ready)) {
-        (Phase::Succeeded, _) => ConditionDraft::fails("ContainersReady", "PodCompleted", None),
-        (Phase::Failed, _) => ConditionDraft::fails("ContainersReady", "PodFailed", None),
-        (_, None) => ConditionDraft::holds("ContainersReady"),
-        (_, Some(names)) => ConditionDraft::fails(
-            "ContainersReady",
-            "ContainersNotReady",
-            Some(format!("containers with unready status: [{names}]")),
-        ),
-    }
+fn ready(status: &PodStatus) -> PodCondition {
+    let containers = status.container_statuses.as_deref().unwrap_or_default();
+    let (reason, message) = match (status.phase.as_deref(), names(containers, |container| !container.ready)) {
+        (Some("Succeeded"), _) => ("PodCompleted", None),
+        (Some("Failed"), _) => ("PodFailed", None),
+        (_, None) => return condition("Ready", true),
+        (_, Some(names)) => {
+            ("ContainersNotReady", Some(format!("containers with unready status: [{names}]")))
+        }
+    };
+    PodCondition { reason: Some(reason.to_owned()), message, ..condition("Ready", false) }
 }
 
 /// `a b` for the containers that are chosen, `None` if there are none.
-fn names(containers: &[ContainerRecord], chosen: impl Fn(&ContainerRecord) -> bool) -> Option<String> {
+fn names(containers: &[ContainerStatus], chosen: impl Fn(&ContainerStatus) -> bool) -> Option<String> {
     let names: Vec<_> = containers.iter().filter(|c| chosen(c)).map(|c| c.name.as_str()).collect();
     (!names.is_empty()).then(|| names.join(" "))
 }
 
-/// The condition, which keeps its transition time while its status stays.
-fn timed(draft: ConditionDraft, previous: &[PodCondition], now: Timestamp) -> PodCondition {
-    let status = if draft.holds { "True" } else { "False" };
-    let since = previous
-        .iter()
-        .find(|condition| condition.type_ == draft.kind && condition.status == status)
-        .and_then(|condition| condition.last_transition_time.clone());
-    PodCondition {
-        type_: draft.kind.to_owned(),
-        status: status.to_owned(),
-        reason: draft.reason.map(str::to_owned),
-        message: draft.message,
-        last_transition_time: Some(since.unwrap_or(Time(now))),
-        ..PodCondition::default()
-    }
+fn condition(kind: &str, holds: bool) -> PodCondition {
+    let status = if holds { "True" } else { "False" };
+    PodCondition { type_: kind.to_owned(), status: status.to_owned(), ..PodCondition::default() }
+}
+
+fn timed(condition: PodCondition, previous: &[PodCondition], now: Timestamp) -> PodCondition {
+    let before = previous.iter().find(|c| c.type_ == condition.type_ && c.status == condition.status);
+    let since = before.and_then(|before| before.last_transition_time.clone()).unwrap_or(Time(now));
+    PodCondition { last_transition_time: Some(since), ..condition }
 }

@@ -1,23 +1,22 @@
 //! An API server and a kubelet, and waiting for what they do.
 
-use std::{future::Future, path::Path, time::Duration};
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
-use kube::{
-    Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, PostParams},
-    runtime::{WatchStreamExt, wait::await_condition, watcher},
-};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::runtime::wait::await_condition;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{
-    apiserver::{ApiServer, Options},
-    kubelet::{
-        BackoffOptions, ImageCommand, Kubelet, KubeletLogs, KubeletOptions, OnShutdown, ProcessOptions,
-        Runtime, SimulatedOptions, kill_leftovers,
-    },
+use crate::apiserver::{ApiServer, Options};
+use crate::kubelet::{
+    BackoffOptions, ImageCommand, Kubelet, KubeletLogs, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
+    SimulatedOptions, kill_leftovers,
 };
 
 /// Longer than anything here should take on a busy machine.

@@ -1,7 +1,8 @@
 //! Binding pods and claims, and the Node object.
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim};
-use kube::{Api, runtime::wait::await_condition};
+use kube::Api;
+use kube::runtime::wait::await_condition;
 use serde_json::json;
 
 use super::cluster::*;

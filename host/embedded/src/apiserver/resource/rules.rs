@@ -1,0 +1,150 @@
+//! The rules and defaults for single fields of Kubernetes' own kinds. Not all of Kubernetes' rules are here, but those
+//! that labs, and the objects around them, can break.
+
+use crate::apiserver::failure::qualified;
+use serde_json::{Value, json};
+
+/// What the schema says of the field at a path, such as `spec.volumes[].name`.
+type Rule = (String, Value);
+
+/// The schema of a kind.
+pub(super) fn schema(group: &str, plural: &str) -> Value {
+    let rules = match qualified(group, plural).as_str() {
+        "pods" => pod(),
+        "persistentvolumeclaims" => owned(vec![
+            ("spec.accessModes", json!({"notEmpty": true})),
+            ("spec.storageClassName", json!({"form": "subdomain"})),
+            ("spec.volumeMode", json!({"default": "Filesystem"})),
+            ("spec.resources.limits", json!({"quantities": true})),
+            ("spec.resources.requests", json!({"quantities": true})),
+        ]),
+        "secrets" => owned(vec![("type", json!({"default": "Opaque"}))]),
+        "resourcequotas" => owned(vec![("spec.hard", json!({"quantities": true}))]),
+        "limitranges" => ["max", "min", "default", "defaultRequest"]
+            .map(|bound| (format!("spec.limits[].{bound}"), json!({"quantities": true})))
+            .into(),
+        "networkpolicies.networking.k8s.io" => owned(vec![
+            ("spec.podSelector.matchLabels", json!({"labels": true})),
+            ("spec.policyTypes[]", json!({"enum": ["Egress", "Ingress"]})),
+            ("spec.ingress[].ports[].port", port()),
+            ("spec.ingress[].ports[].protocol", protocol()),
+            ("spec.egress[].ports[].port", port()),
+            ("spec.egress[].ports[].protocol", protocol()),
+        ]),
+        _ => Vec::new(),
+    };
+    let mut schema = json!({});
+    for (path, rule) in rules {
+        place(&mut schema, &path, rule);
+    }
+    schema
+}
+
+/// Adds what a rule says to the schema of the field at its path.
+fn place(schema: &mut Value, path: &str, rule: Value) {
+    let mut at = schema;
+    for step in path.split('.') {
+        let name = step.trim_end_matches("[]");
+        at = &mut at["properties"][name];
+        if step != name {
+            at = &mut at["items"];
+        }
+    }
+    match (at, rule) {
+        (Value::Object(known), Value::Object(more)) => known.extend(more),
+        (at, rule) => *at = rule,
+    }
+}
+
+fn owned(rules: Vec<(&str, Value)>) -> Vec<Rule> {
+    rules.into_iter().map(|(path, rule)| (path.to_owned(), rule)).collect()
+}
+
+fn one_of(choices: &[&str]) -> Value {
+    json!({"enum": choices})
+}
+
+fn port() -> Value {
+    json!({"minimum": 1, "maximum": 65535})
+}
+
+fn protocol() -> Value {
+    json!({"enum": ["SCTP", "TCP", "UDP"], "default": "TCP"})
+}
+
+/// The number of a user or group.
+fn id() -> Value {
+    json!({"minimum": 0, "maximum": i32::MAX})
+}
+
+fn pod() -> Vec<Rule> {
+    let not_empty = || json!({"notEmpty": true});
+    let mut rules = owned(vec![
+        ("spec.containers", not_empty()),
+        ("spec.restartPolicy", json!({"enum": ["Always", "Never", "OnFailure"], "default": "Always"})),
+        ("spec.dnsPolicy", json!({"default": "ClusterFirst"})),
+        ("spec.schedulerName", json!({"default": "default-scheduler"})),
+        ("spec.terminationGracePeriodSeconds", json!({"default": 30})),
+        ("spec.enableServiceLinks", json!({"default": true})),
+        ("spec.securityContext", json!({"default": {}})),
+        // Set by the admission plugin `Priority`; there are no priority classes here.
+        ("spec.priority", json!({"default": 0})),
+        ("spec.preemptionPolicy", json!({"default": "PreemptLowerPriority"})),
+        ("spec.nodeSelector", json!({"labels": true})),
+        ("spec.nodeName", json!({"form": "subdomain"})),
+        ("spec.hostname", json!({"form": "label"})),
+        ("spec.securityContext.runAsUser", id()),
+        ("spec.securityContext.runAsGroup", id()),
+        ("spec.securityContext.fsGroup", id()),
+        ("spec.tolerations[].key", json!({"form": "qualified-name"})),
+        ("spec.tolerations[].operator", one_of(&["Equal", "Exists"])),
+        ("spec.tolerations[].effect", one_of(&["NoExecute", "NoSchedule", "PreferNoSchedule"])),
+        ("spec.volumes", json!({"uniqueBy": ["name"]})),
+        ("spec.volumes[].name", json!({"notEmpty": true, "form": "label"})),
+        ("spec.volumes[].secret.secretName", not_empty()),
+        ("spec.volumes[].secret.defaultMode", json!({"default": 0o644})),
+        ("spec.volumes[].configMap.name", not_empty()),
+        ("spec.volumes[].configMap.defaultMode", json!({"default": 0o644})),
+        ("spec.volumes[].persistentVolumeClaim.claimName", not_empty()),
+        ("spec.volumes[].nfs.server", not_empty()),
+        ("spec.volumes[].nfs.path", not_empty()),
+        ("spec.volumes[].hostPath.path", not_empty()),
+        ("spec.volumes[].hostPath.type", json!({"default": ""})),
+    ]);
+    let container = [
+        ("name", json!({"notEmpty": true, "form": "label"})),
+        ("image", not_empty()),
+        ("imagePullPolicy", one_of(&["Always", "IfNotPresent", "Never"])),
+        ("terminationMessagePath", json!({"default": "/dev/termination-log"})),
+        ("terminationMessagePolicy", json!({"default": "File"})),
+        ("env[].name", json!({"notEmpty": true, "form": "env-name"})),
+        ("env[].valueFrom.fieldRef.apiVersion", json!({"default": "v1"})),
+        ("env[].valueFrom.resourceFieldRef.divisor", json!({"default": "0"})),
+        ("ports", json!({"uniqueBy": ["name"]})),
+        ("ports[].containerPort", json!({"notEmpty": true, "minimum": 1, "maximum": 65535})),
+        ("ports[].name", json!({"form": "port-name"})),
+        ("ports[].protocol", protocol()),
+        ("volumeMounts", json!({"uniqueBy": ["mountPath"]})),
+        ("volumeMounts[].mountPath", not_empty()),
+        ("securityContext.runAsUser", id()),
+        ("securityContext.runAsGroup", id()),
+        ("resources", json!({"default": {}})),
+        ("resources.limits", json!({"quantities": true})),
+        ("resources.requests", json!({"quantities": true})),
+    ];
+    let probe = [
+        ("timeoutSeconds", json!({"default": 1})),
+        ("periodSeconds", json!({"default": 10})),
+        ("successThreshold", json!({"default": 1})),
+        ("failureThreshold", json!({"default": 3})),
+        ("httpGet.scheme", json!({"default": "HTTP"})),
+        ("httpGet.path", json!({"default": "/"})),
+    ];
+    for list in ["spec.containers[]", "spec.initContainers[]"] {
+        rules.extend(container.iter().map(|(path, rule)| (format!("{list}.{path}"), rule.clone())));
+        for kind in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            rules.extend(probe.iter().map(|(path, rule)| (format!("{list}.{kind}.{path}"), rule.clone())));
+        }
+    }
+    rules
+}

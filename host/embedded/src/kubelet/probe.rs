@@ -1,0 +1,184 @@
+//! Startup and readiness probes: what they ask, and what their answers add up to.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{self as api, Container};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// A probe with the defaults of the API.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Probe {
+    /// What to ask for over HTTP; nothing if it is enough that the port answers.
+    path: Option<String>,
+    port: u16,
+    timeout: Duration,
+    success_threshold: i32,
+    failure_threshold: i32,
+    pub(crate) initial_delay: Duration,
+    pub(crate) period: Duration,
+}
+
+impl Probe {
+    /// A probe of a container. None if it has none, or one whose port does not exist.
+    pub(crate) fn of(container: &Container, probe: Option<&api::Probe>) -> Option<Self> {
+        let probe = probe?;
+        let (path, named) = match (&probe.http_get, &probe.tcp_socket) {
+            (Some(get), _) if get.scheme.as_deref() == Some("HTTPS") => (None, &get.port),
+            (Some(get), _) => (Some(get.path.clone().unwrap_or_else(|| "/".to_owned())), &get.port),
+            (None, Some(socket)) => (None, &socket.port),
+            (None, None) => return None,
+        };
+        let seconds = |value: Option<i32>, default: u64, least: u64| {
+            Duration::from_secs(value.and_then(|v| u64::try_from(v).ok()).unwrap_or(default).max(least))
+        };
+        Some(Self {
+            path,
+            port: port(container, named)?,
+            timeout: seconds(probe.timeout_seconds, 1, 1),
+            success_threshold: probe.success_threshold.unwrap_or(1),
+            failure_threshold: probe.failure_threshold.unwrap_or(3),
+            initial_delay: seconds(probe.initial_delay_seconds, 0, 0),
+            period: seconds(probe.period_seconds, 10, 1),
+        })
+    }
+
+    /// Asks once. The error is what an `Unhealthy` event says after "probe failed: ".
+    pub(crate) async fn ask(&self, address: IpAddr) -> Result<(), String> {
+        let address = SocketAddr::new(address, self.port);
+        let failed = |reason: String| match &self.path {
+            Some(path) => format!("Get \"http://{address}{path}\": {reason}"),
+            None => reason,
+        };
+        match timeout(self.timeout, status_line(address, self.path.as_deref())).await {
+            Err(_) => Err(failed("context deadline exceeded".to_owned())),
+            Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
+                Err(failed(format!("dial tcp {address}: connect: connection refused")))
+            }
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Ok(Ok(None)) => Ok(()),
+            Ok(Ok(Some(line))) => match status_code(&line) {
+                Some(200..=399) => Ok(()),
+                Some(code) => Err(format!("HTTP probe failed with statuscode: {code}")),
+                None => Err(failed("malformed HTTP response".to_owned())),
+            },
+        }
+    }
+
+    pub(crate) fn streak(&self) -> Streak {
+        Streak { success: self.success_threshold, failure: self.failure_threshold, count: 0 }
+    }
+}
+
+/// Counts answers of one kind in a row.
+#[derive(Debug)]
+pub(crate) struct Streak {
+    success: i32,
+    failure: i32,
+    /// Good answers in a row; bad ones are negative.
+    count: i32,
+}
+
+impl Streak {
+    /// Whether the container is healthy, once there have been enough answers of one kind.
+    pub(crate) fn add(&mut self, healthy: bool) -> Option<bool> {
+        self.count = if healthy { self.count.max(0) + 1 } else { self.count.min(0) - 1 };
+        match self.count {
+            good if good >= self.success => Some(true),
+            bad if -bad >= self.failure => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Connects, and sends the request by hand if there is a path: nothing but the first line of the answer is of interest.
+async fn status_line(address: SocketAddr, path: Option<&str>) -> std::io::Result<Option<String>> {
+    let mut stream = TcpStream::connect(address).await?;
+    let Some(path) = path else { return Ok(None) };
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: kube-probe/1.36\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut line = String::new();
+    BufReader::new(stream).take(4096).read_line(&mut line).await?;
+    Ok(Some(line))
+}
+
+fn status_code(line: &str) -> Option<u16> {
+    let mut words = line.split_whitespace();
+    words.next().filter(|version| version.starts_with("HTTP/"))?;
+    words.next()?.parse().ok()
+}
+
+/// Whether something listens there.
+pub(crate) async fn port_answers(address: SocketAddr) -> bool {
+    matches!(timeout(Duration::from_secs(1), TcpStream::connect(address)).await, Ok(Ok(_)))
+}
+
+/// A port by its number or by its name in the container.
+fn port(container: &Container, port: &IntOrString) -> Option<u16> {
+    let number = match port {
+        IntOrString::Int(number) => *number,
+        IntOrString::String(name) => {
+            container.ports.iter().flatten().find(|p| p.name.as_ref() == Some(name))?.container_port
+        }
+    };
+    u16::try_from(number).ok()
+}
+
+/// The port that stands for the readiness of a container without a readiness probe.
+pub(crate) fn first_port(container: &Container) -> Option<u16> {
+    container.ports.iter().flatten().find_map(|port| u16::try_from(port.container_port).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn probe(port: u16) -> Probe {
+        let container = json!({"name": "n", "ports": [{"name": "notebook", "containerPort": port}],
+            "readinessProbe": {"httpGet": {"port": "notebook", "path": "/api"}, "successThreshold": 2}});
+        let container: Container = serde_json::from_value(container).unwrap();
+        Probe::of(&container, container.readiness_probe.as_ref()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_status_decides() {
+        for (answer, expected) in [
+            ("HTTP/1.1 200 OK\r\n\r\n", Ok(())),
+            ("HTTP/1.1 302 Found\r\n\r\n", Ok(())),
+            ("HTTP/1.1 503 x\r\n\r\n", Err("HTTP probe failed with statuscode: 503")),
+            ("nonsense\r\n", Err("malformed HTTP response")),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let probe = probe(listener.local_addr().unwrap().port());
+            let serve = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 1024]).await;
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            };
+            let (asked, ()) = tokio::join!(probe.ask([127, 0, 0, 1].into()), serve);
+            match expected {
+                Ok(()) => assert_eq!(asked, Ok(()), "{answer}"),
+                Err(message) => assert!(asked.unwrap_err().ends_with(message), "{answer}"),
+            }
+        }
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let refused = probe(port).ask([127, 0, 0, 1].into()).await.unwrap_err();
+        assert!(refused.ends_with(&format!("dial tcp 127.0.0.1:{port}: connect: connection refused")));
+    }
+
+    #[test]
+    fn answers_count_in_a_row() {
+        let mut streak = probe(80).streak();
+        let verdicts = [true, false, true, true, false, false, false].map(|healthy| streak.add(healthy));
+        assert_eq!(verdicts, [None, None, None, Some(true), None, None, Some(false)]);
+    }
+}
