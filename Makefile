@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e soak control-plane bench scale lint fmt clean
+.PHONY: help run serve test unit e2e soak mutants control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -40,6 +40,10 @@ e2e: ## real JupyterHub, JupyterLab and browser against the service
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
+
+mutants: ## changes the core in some 150 ways, one at a time (SHARD=0/13); a test has to notice each change
+	@$(CARGO) mutants --version || { echo 'cargo-mutants is missing: cargo install --locked cargo-mutants'; exit 1; }
+	$(CARGO) mutants -p wasmspawner-core --shard $${SHARD:-0/13} --sharding round-robin --minimum-test-timeout 60 -- --locked
 
 control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
 	@$(PYTHON) tests/control-plane/run.py programs

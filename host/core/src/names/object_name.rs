@@ -81,12 +81,14 @@ mod tests {
     use super::*;
     use crate::names::{LabelKey, LabelValue};
 
+    type Accepts = fn(&str) -> bool;
+
     /// The table that all packages with names are tested with.
     #[test]
     fn the_accepted_names_are_those_of_kubernetes() {
         let table = include_str!("../../../../tests/tables/names.json");
         let table: serde_json::Value = serde_json::from_str(table).unwrap();
-        let accepts: [(&str, fn(&str) -> bool); 4] = [
+        let accepts: [(&str, Accepts); 4] = [
             ("label", |text| NamespaceName::parse(text).is_ok() && DnsLabel::parse(text).is_ok()),
             ("subdomain", |text| ObjectName::parse(text).is_ok()),
             ("label value", |text| LabelValue::parse(text).is_ok()),
@@ -104,8 +106,8 @@ mod tests {
 
     #[test]
     fn names_that_are_too_long_are_refused() {
-        assert!(ObjectName::parse(&"a".repeat(253)).is_ok() && ObjectName::parse(&"a".repeat(254)).is_err());
-        assert!(DnsLabel::parse(&"a".repeat(63)).is_ok() && DnsLabel::parse(&"a".repeat(64)).is_err());
-        assert!(LabelValue::parse(&"a".repeat(63)).is_ok() && LabelValue::parse(&"a".repeat(64)).is_err());
+        assert!(ObjectName::parse("a".repeat(253)).is_ok() && ObjectName::parse("a".repeat(254)).is_err());
+        assert!(DnsLabel::parse("a".repeat(63)).is_ok() && DnsLabel::parse("a".repeat(64)).is_err());
+        assert!(LabelValue::parse("a".repeat(63)).is_ok() && LabelValue::parse("a".repeat(64)).is_err());
     }
 }

@@ -32,7 +32,7 @@ impl<'a> Pulls<'a> {
                 }
                 // An image that was on the node already has an event `Pulled`, and none `Pulling`.
                 Some(Reason::Pulled) if event.message.contains("already present") => {
-                    pulls.last_success = event.last
+                    pulls.last_success = event.last;
                 }
                 Some(Reason::Pulled) => {
                     pulls.succeeded = pulls.succeeded.saturating_add(event.count);

@@ -327,9 +327,8 @@ impl Candidate {
             let (action, params) = (format!("label {kind} {name}"), PatchParams::default());
             let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
             match retrying(&retry_policy, &action, || api.patch(name.as_str(), &params, &patch)).await {
-                Ok(_) => {}
                 // Not every lab has all of these objects.
-                Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {}
+                Ok(_) | Err(KubernetesError::Refused { reason: StatusReason::NotFound, .. }) => {}
                 Err(error @ KubernetesError::Refused { .. }) => {
                     tracing::warn!(kind, %name, error = %Causes(&error), "an object in a lab's place is not labelled, and stays when the lab is stopped");
                 }

@@ -111,7 +111,9 @@ async fn take(setup: &mut Setup, people: &mut [Person], step: &Step) {
             // The service becomes ready only when it can reach its cluster.
             heal(setup).await;
             setup.service.crash_and_restart().await.unwrap();
-            people.iter_mut().for_each(|person| person.unanswered = false);
+            for person in people {
+                person.unanswered = false;
+            }
         }
         Step::DeleteRecord(user) => {
             let name = format!("lab-{}", people[*user].name);
