@@ -137,3 +137,24 @@ impl Grants {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_lists_exactly_the_grants_of_the_configuration() {
+        assert_eq!(Grants::default().given(), []);
+        for (yaml, grant) in [
+            ("privileged-init: true", Grant::PrivilegedInit),
+            ("run-as-root-init: true", Grant::RunAsRootInit),
+            ("host-path: [/data]", Grant::HostPath),
+            ("raw-html: true", Grant::RawHtml),
+            ("pod-patch: [spec.hostAliases]", Grant::PodPatch),
+            ("secrets: [db]", Grant::Secrets),
+            ("env-prefixes-reserved-override: true", Grant::EnvPrefixesReservedOverride),
+        ] {
+            assert_eq!(serde_saphyr::from_str::<Grants>(yaml).unwrap().given(), [grant], "{yaml}");
+        }
+    }
+}

@@ -158,5 +158,8 @@ mod tests {
             let error = validated(hub, STATIC).unwrap_err();
             assert!(error.contains(expected), "{hub}: {error}");
         }
+        let as_often =
+            "{token_file: /t, api_url: 'http://h', forgotten: {check_every: 10m, stop_after: 10m}}";
+        assert!(validated(as_often, STATIC).is_ok());
     }
 }

@@ -236,4 +236,15 @@ mod tests {
     fn the_embedded_cluster_listens_on_loopback_only() {
         assert!(problems("embedded: {listen: '0.0.0.0:8092'}\n")[0].contains("127.0.0.1 only"));
     }
+
+    #[test]
+    fn two_policies_cannot_have_the_same_name() {
+        let policies = |second: &str| {
+            problems(&format!(
+                "policies: [{{name: site, path: /a.wasm}}, {{name: {second}, path: /b.wasm}}]\n"
+            ))
+        };
+        assert_eq!(policies("other"), [""; 0]);
+        assert_eq!(policies("site"), ["policies[1].name: `site` is the name of an earlier policy too"]);
+    }
 }

@@ -104,4 +104,13 @@ fields:
         );
         assert_eq!(check(&Form::without_options()), Ok(()));
     }
+
+    #[test]
+    fn html_needs_its_grant_and_fields_need_none() {
+        let (html, fields) = (Form::Html("<p>".to_owned()), Form::Fields(Vec::new()));
+        let granted = Grants { raw_html: true, ..Grants::default() };
+        assert_eq!(check_grant("p", &html, &Grants::default()).unwrap_err().grant, Grant::RawHtml);
+        assert_eq!(check_grant("p", &html, &granted), Ok(()));
+        assert_eq!(check_grant("p", &fields, &Grants::default()), Ok(()));
+    }
 }

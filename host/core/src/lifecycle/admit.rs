@@ -71,3 +71,59 @@ pub fn admit_stop(lab: &Lab) -> Result<Admission, Refusal> {
         Phase::Absent | Phase::CleaningUp(_) => Err(Refusal::NoLab),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::super::{
+        Deletion, Failed, Failure, OperationKind, Restarts, Running, SpawnStep, Starting, TimeLimits,
+    };
+    use super::*;
+
+    fn lab(phase: Phase) -> Lab {
+        let limits =
+            TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
+        Lab { phase, ..Lab::absent(limits) }
+    }
+
+    /// Columns: the phase; the answer to a spawn; that answer while the record is being deleted; the answer to a spawn
+    /// when too many labs are starting; the answer to a stop.
+    #[test]
+    fn each_phase_admits_what_it_should() {
+        use Admission::{Begin, Join};
+        use Refusal::{LabExists, NoLab, SpawnInProgress, StopInProgress, TooManySpawns};
+        let at = Timestamp::UNIX_EPOCH;
+        let deletion = Deletion { deadline: at, overdue: false };
+        let failed = Failed { failure: Failure::service("Why", "why"), at, operation: OperationKind::Spawn };
+        let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(3) };
+        assert_eq!(running.restarts(), 3);
+        let starting = Starting { step: SpawnStep::Waiting, overdue: false };
+        for (phase, spawn, record_deleted, no_slot, stop) in [
+            (Phase::Absent, Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab)),
+            (Phase::CleaningUp(deletion), Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab)),
+            (Phase::Failed(failed), Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Ok(Begin)),
+            (
+                Phase::Starting(starting),
+                Err(SpawnInProgress),
+                Err(SpawnInProgress),
+                Err(SpawnInProgress),
+                Ok(Begin),
+            ),
+            (Phase::Running(running), Err(LabExists), Err(LabExists), Err(LabExists), Ok(Begin)),
+            (
+                Phase::Stopping(deletion),
+                Err(StopInProgress),
+                Err(StopInProgress),
+                Err(StopInProgress),
+                Ok(Join),
+            ),
+        ] {
+            let lab = lab(phase);
+            assert_eq!(admit_spawn(&lab, false, true), spawn, "{:?}", lab.phase);
+            assert_eq!(admit_spawn(&lab, true, true), record_deleted, "{:?}", lab.phase);
+            assert_eq!(admit_spawn(&lab, false, false), no_slot, "{:?}", lab.phase);
+            assert_eq!(admit_stop(&lab), stop, "{:?}", lab.phase);
+        }
+    }
+}

@@ -105,3 +105,26 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_before_a_repeated_request_doubles_up_to_a_limit() {
+        let (mut in_flight, now) = (InFlight::default(), Timestamp::UNIX_EPOCH);
+        let request = Request::DeletePod;
+        let pauses: Vec<SignedDuration> = (0..20)
+            .map(|_| {
+                in_flight.begin(request);
+                assert_eq!(in_flight.due_at(request), None, "it is under way");
+                in_flight.answered(request, now);
+                in_flight.due_at(request).unwrap().duration_since(now)
+            })
+            .collect();
+        assert_eq!(pauses[..3], [FIRST_PAUSE, FIRST_PAUSE * 2, FIRST_PAUSE * 4]);
+        assert_eq!(pauses.last(), Some(&LONGEST_PAUSE));
+        in_flight.on_effect_observed(request);
+        assert_eq!(in_flight.due_at(request), Some(Timestamp::MIN), "the pauses begin anew");
+    }
+}
