@@ -82,11 +82,19 @@ impl Cluster {
     }
 }
 
+/// The records in a namespace.
+pub fn records(client: Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client, namespace, &spawn_resource())
+}
+
+fn spawn_resource() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND))
+}
+
 /// Removes the definition of `Spawn` and all records, and waits until both are gone. Finalizers are removed, because a
 /// record whose service has ended would otherwise never be deleted.
 pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
-    let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND);
-    let spawns: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let spawns: Api<DynamicObject> = Api::all_with(client.clone(), &spawn_resource());
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = format!("{}.{}", record::PLURAL, record::GROUP);
     if definitions.get_opt(&name).await?.is_none() {
@@ -102,8 +110,7 @@ pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
             let left = spawns.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
             for record in left {
                 let namespace = record.namespace().unwrap_or_default();
-                let spawns: Api<DynamicObject> =
-                    Api::namespaced_with(client.clone(), &namespace, &ApiResource::from_gvk(&kind));
+                let spawns = records(client.clone(), &namespace);
                 match spawns.patch(&record.name_any(), &PatchParams::default(), &release).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => {}
                     answer => drop(answer?),

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::api::ListParams;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::record;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
-use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file, remove_definition};
+use wasmspawner_tests::kubernetes::{Cluster, kubeconfig_file, records, remove_definition};
 
 /// A namespace and a node in a real cluster; both are deleted at the end.
 pub(crate) struct RealCluster {
@@ -35,10 +33,7 @@ impl RealCluster {
     /// Waits until the service has no record, and so none of its labs has objects: the namespaces of earlier labs must
     /// not burden the next measurement.
     pub(crate) async fn cleaned_up(&self) -> anyhow::Result<()> {
-        let kind =
-            ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND));
-        let records: Api<DynamicObject> =
-            Api::namespaced_with(self.cluster.client.clone(), &self.cluster.namespace, &kind);
+        let records = records(self.cluster.client.clone(), &self.cluster.namespace);
         let mut again = tokio::time::interval(Duration::from_millis(200));
         while !records.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
             again.tick().await;

@@ -19,7 +19,7 @@ use wasmspawner_core::record;
 use wasmspawner_embedded::apiserver::{ApiServer, Options};
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::api;
-use wasmspawner_tests::kubernetes::{Cluster, remove_definition};
+use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 use wasmspawner_tests::proxy::Proxy;
 use wasmspawner_tests::service::Service;
 
@@ -105,9 +105,7 @@ impl Setup {
     }
 
     pub(crate) fn records(&self) -> Api<DynamicObject> {
-        let kind =
-            ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND));
-        Api::namespaced_with(self.cluster.clone(), &self.home, &kind)
+        records(self.cluster.clone(), &self.home)
     }
 
     pub(crate) fn namespaces(&self) -> Api<Namespace> {

@@ -277,6 +277,11 @@ async fn every_call_is_counted() {
     heard.lock().unwrap().clear();
     policies.customize(&LabRequest::default()).await.unwrap_err();
     assert_eq!(*heard.lock().unwrap(), [("evil".into(), "build-pod.customize", "retry_later")]);
+    policies.replace(vec![published::spec()]).await.unwrap();
+    heard.lock().unwrap().clear();
+    let context = FormContext { user: user("html", &[]), ..FormContext::default() };
+    policies.render_form(&context).await.unwrap_err();
+    assert_eq!(*heard.lock().unwrap(), [("published".into(), "form.render", "not_granted")]);
 }
 
 #[tokio::test]

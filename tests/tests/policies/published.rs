@@ -13,8 +13,12 @@ const COMPONENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/published-0
 
 async fn published() -> Policies {
     let grants = Grants { raw_html: true, ..Grants::default() };
-    let config = json!({"site": "example"});
-    load(vec![PolicySpec { config, grants, ..PolicySpec::new("published", COMPONENT) }]).await
+    load(vec![PolicySpec { grants, ..spec() }]).await
+}
+
+/// The policy without grants.
+pub(crate) fn spec() -> PolicySpec {
+    PolicySpec { config: json!({"site": "example"}), ..PolicySpec::new("published", COMPONENT) }
 }
 
 fn ada() -> User {

@@ -92,10 +92,10 @@ macro_rules! lab_object {
         }
 
         impl LabObject {
-            /// The object's kind, as Kubernetes writes it.
-            pub fn kind(&self) -> &'static str {
+            /// The object's kind with its API group.
+            pub fn object_kind(&self) -> ObjectKind {
                 match self {
-                    $(Self::$variant(_) => <$kind as Resource>::KIND,)*
+                    $(Self::$variant(_) => ObjectKind::of::<$kind>(),)*
                 }
             }
 
@@ -173,6 +173,11 @@ pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
 ];
 
 impl LabObject {
+    /// The object's kind, as Kubernetes writes it.
+    pub fn kind(&self) -> &'static str {
+        self.object_kind().kind
+    }
+
     /// The object's name.
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()

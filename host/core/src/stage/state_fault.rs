@@ -112,7 +112,7 @@ fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> 
     let restarts = container.restarts();
     let end = container.last_end();
     if end.is_some_and(ran_out_of_memory) {
-        return Some(Fault::critical(Reason::OutOfMemoryKilled, message::out_of_memory(&what)));
+        return Some(Fault::critical(Reason::OOMKilled, message::out_of_memory(&what)));
     }
     let ending = ending(end);
     if policy.was_ready && restarts > 0 && !ended_for_good(pod, container) {
@@ -161,7 +161,7 @@ pub(super) fn last_end(pod: &ObservedPod) -> Option<String> {
 }
 
 fn ran_out_of_memory(end: &End) -> bool {
-    end.reason == Some(Reason::OutOfMemoryKilled)
+    end.reason == Some(Reason::OOMKilled)
 }
 
 fn ending(end: Option<&End>) -> String {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
-use wasmspawner_core::manifest::{LabObject, LabObjects};
+use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
 
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
@@ -67,30 +67,25 @@ impl Creator {
         spawn_uid: &str,
         retry_policy: &RetryPolicy,
     ) -> Result<DynamicObject, KubernetesError> {
-        let value = object.to_value();
-        let resource = api_resource(&value);
-        let api: Api<DynamicObject> = match &object.metadata().namespace {
+        let resource = api_resource(&object.object_kind());
+        let api = match &object.metadata().namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };
-        let action = format!("create {} {}", object.kind(), object.name());
+        let creation = Creation {
+            api,
+            object: dynamic(object.to_value())?,
+            kind: object.kind(),
+            action: format!("create {} {}", object.kind(), object.name()),
+            retry_policy,
+        };
         match object {
-            LabObject::Namespace(_) | LabObject::Pod(_) => {
-                create_own(&api, &dynamic(value)?, object.kind(), spawn_uid, &action, retry_policy).await
-            }
+            LabObject::Namespace(_) | LabObject::Pod(_) => creation.create_own(spawn_uid).await,
             // Whether an existing namespace is being deleted is not checked: creating the other objects in it would
             // fail then.
-            LabObject::RetainedNamespace(_) => {
-                let namespace = dynamic(value)?;
-                Ok(create(&api, &namespace, &action, retry_policy).await?.unwrap_or(namespace))
-            }
-            LabObject::PersistentVolumeClaim(_) => {
-                create_or_keep(&api, &dynamic(value)?, &action, retry_policy).await
-            }
-            _ => {
-                create_own_unread(&api, &dynamic(value)?, object.kind(), spawn_uid, &action, retry_policy)
-                    .await
-            }
+            LabObject::RetainedNamespace(_) => Ok(creation.create().await?.unwrap_or(creation.object)),
+            LabObject::PersistentVolumeClaim(_) => creation.create_or_keep().await,
+            _ => creation.create_own_unread(spawn_uid).await,
         }
     }
 }
@@ -104,52 +99,94 @@ pub struct CreatedLab {
     pub pod: Pod,
 }
 
-/// Creates an object that must belong to the spawn. If it exists already, either it belongs to the spawn, because the
-/// answer to an earlier attempt was lost, or it does not, which is an error.
-async fn create_own(
-    api: &Api<DynamicObject>,
-    object: &DynamicObject,
+/// An object that is to be created.
+struct Creation<'a> {
+    api: Api<DynamicObject>,
+    object: DynamicObject,
     kind: &'static str,
-    spawn_uid: &str,
-    action: &str,
-    retry_policy: &RetryPolicy,
-) -> Result<DynamicObject, KubernetesError> {
-    let may_keep = |found: &DynamicObject| {
-        if !belongs_to(&found.metadata, spawn_uid) {
-            return Err(taken(kind, object));
+    /// What is requested, for errors and the log.
+    action: String,
+    retry_policy: &'a RetryPolicy,
+}
+
+impl Creation<'_> {
+    /// Creates an object that must belong to the spawn. If it exists already, either it belongs to the spawn, because
+    /// the answer to an earlier attempt was lost, or it does not, which is an error.
+    async fn create_own(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+        self.create_or(|found| {
+            if !belongs_to(&found.metadata, spawn_uid) {
+                return Err(self.taken());
+            }
+            // An object of an earlier spawn of the lab is being deleted, and must be gone first.
+            Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, &self.object))
+        })
+        .await
+    }
+
+    /// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs
+    /// to the spawn is checked with a JSON patch that tests its label and changes nothing.
+    async fn create_own_unread(&self, spawn_uid: &str) -> Result<DynamicObject, KubernetesError> {
+        if let Some(created) = self.create().await? {
+            return Ok(created);
         }
-        // An object of an earlier spawn of the lab is being deleted, and must be gone first.
-        Ok(found.metadata.deletion_timestamp.is_none() && same_job(found, object))
-    };
-    create_or(api, object, action, retry_policy, may_keep).await
-}
-
-/// Like `create_own`, for kinds that the service may not read, such as Secrets. Whether an existing object belongs to
-/// the spawn is checked with a JSON patch that tests its label and changes nothing.
-async fn create_own_unread(
-    api: &Api<DynamicObject>,
-    object: &DynamicObject,
-    kind: &'static str,
-    spawn_uid: &str,
-    action: &str,
-    retry_policy: &RetryPolicy,
-) -> Result<DynamicObject, KubernetesError> {
-    if let Some(created) = create(api, object, action, retry_policy).await? {
-        return Ok(created);
+        let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
+        let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
+        let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
+        let (params, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
+        let patched = || self.api.patch(self.name(), &params, &patch);
+        match retrying(self.retry_policy, &self.action, patched).await {
+            Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(self.taken()),
+            answer => answer,
+        }
     }
-    let label = format!("/metadata/labels/{}", SPAWN_LABEL.replace('/', "~1"));
-    let test = serde_json::from_value(json!([{ "op": "test", "path": label, "value": spawn_uid }]));
-    let test = test.map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
-    let (params, patch) = (PatchParams::default(), Patch::<Value>::Json(test));
-    let name = object.metadata.name.clone().unwrap_or_default();
-    match retrying(retry_policy, action, || api.patch(&name, &params, &patch)).await {
-        Err(KubernetesError::Refused { reason: StatusReason::Invalid, .. }) => Err(taken(kind, object)),
-        answer => answer,
-    }
-}
 
-fn taken(kind: &'static str, object: &DynamicObject) -> KubernetesError {
-    KubernetesError::Taken { kind, name: object.metadata.name.clone().unwrap_or_default() }
+    /// Creates an object, or leaves the existing one alone. If the existing one is being deleted, waits and creates a
+    /// new one.
+    async fn create_or_keep(&self) -> Result<DynamicObject, KubernetesError> {
+        self.create_or(|found| Ok(found.metadata.deletion_timestamp.is_none())).await
+    }
+
+    /// Creates an object. If one exists already, it is returned if `may_keep` accepts it. Otherwise it is being deleted,
+    /// and the new one is created when it is gone.
+    async fn create_or(
+        &self,
+        may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
+    ) -> Result<DynamicObject, KubernetesError> {
+        let deadline = Instant::now() + self.retry_policy.total;
+        loop {
+            if let Some(created) = self.create().await? {
+                return Ok(created);
+            }
+            let read = || self.api.get_opt(self.name());
+            if let Some(found) = retrying(self.retry_policy, &self.action, read).await? {
+                if may_keep(&found)? {
+                    return Ok(found);
+                }
+                if Instant::now() >= deadline {
+                    return Err(KubernetesError::StillBeingDeleted { action: self.action.clone() });
+                }
+            }
+            self.retry_policy.pause(PAUSE).await?;
+        }
+    }
+
+    /// Creates an object. Returns `None` if an object of this name exists already, and does not change that one.
+    async fn create(&self) -> Result<Option<DynamicObject>, KubernetesError> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let created = || self.api.create(&params, &self.object);
+        match retrying(self.retry_policy, &self.action, created).await {
+            Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.object.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    fn taken(&self) -> KubernetesError {
+        KubernetesError::Taken { kind: self.kind, name: self.name().to_owned() }
+    }
 }
 
 /// True if the object's label names the spawn whose record has this uid.
@@ -168,72 +205,20 @@ fn parse<K: Resource + DeserializeOwned>(object: DynamicObject) -> Result<K, Kub
     object.try_parse().map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
-/// Creates an object. Returns `None` if an object of this name exists already, and does not change that one.
-async fn create(
-    api: &Api<DynamicObject>,
-    object: &DynamicObject,
-    action: &str,
-    retry_policy: &RetryPolicy,
-) -> Result<Option<DynamicObject>, KubernetesError> {
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    match retrying(retry_policy, action, || api.create(&params, object)).await {
-        Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
-        answer => answer.map(Some),
-    }
-}
-
-/// Creates an object, or leaves the existing one alone. If the existing one is being deleted, waits and creates a new
-/// one.
-async fn create_or_keep(
-    api: &Api<DynamicObject>,
-    object: &DynamicObject,
-    action: &str,
-    retry_policy: &RetryPolicy,
-) -> Result<DynamicObject, KubernetesError> {
-    create_or(api, object, action, retry_policy, |found| Ok(found.metadata.deletion_timestamp.is_none()))
-        .await
-}
-
-/// Creates an object. If one exists already, it is returned if `may_keep` accepts it. Otherwise it is being deleted, and
-/// the new one is created when it is gone.
-async fn create_or(
-    api: &Api<DynamicObject>,
-    object: &DynamicObject,
-    action: &str,
-    retry_policy: &RetryPolicy,
-    may_keep: impl Fn(&DynamicObject) -> Result<bool, KubernetesError>,
-) -> Result<DynamicObject, KubernetesError> {
-    let name = object.metadata.name.clone().unwrap_or_default();
-    let deadline = Instant::now() + retry_policy.total;
-    loop {
-        if let Some(created) = create(api, object, action, retry_policy).await? {
-            return Ok(created);
-        }
-        if let Some(found) = retrying(retry_policy, action, || api.get_opt(&name)).await? {
-            if may_keep(&found)? {
-                return Ok(found);
-            }
-            if Instant::now() >= deadline {
-                return Err(KubernetesError::StillBeingDeleted { action: action.to_owned() });
-            }
-        }
-        retry_policy.pause(PAUSE).await?;
-    }
-}
-
 fn dynamic(value: serde_json::Value) -> Result<DynamicObject, KubernetesError> {
     serde_json::from_value(value).map_err(|error| KubernetesError::Malformed(Box::new(error)))
 }
 
-/// The API resource of an object, from its own `apiVersion` and `kind`.
-fn api_resource(value: &serde_json::Value) -> ApiResource {
-    let text = |key: &str| value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text("kind")))
+/// The API resource of a kind.
+pub(super) fn api_resource(kind: &ObjectKind) -> ApiResource {
+    let ObjectKind { group, version, kind, plural } = kind;
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
 #[cfg(test)]
 mod tests {
+    use wasmspawner_core::manifest::KINDS_DELETED_BY_LABEL;
+
     use super::*;
 
     #[test]
@@ -243,7 +228,8 @@ mod tests {
             ("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
             ("v1", "ResourceQuota", "resourcequotas"),
         ] {
-            let resource = api_resource(&serde_json::json!({ "apiVersion": version, "kind": kind }));
+            let kind = KINDS_DELETED_BY_LABEL.iter().find(|known| known.kind == kind).unwrap();
+            let resource = api_resource(kind);
             assert_eq!((resource.plural.as_str(), resource.api_version.as_str()), (plural, version));
         }
     }

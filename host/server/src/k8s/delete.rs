@@ -5,13 +5,12 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
-use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
-use super::create::belongs_to;
+use super::create::{api_resource, belongs_to};
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -108,13 +107,11 @@ impl Deleter {
         selector: &str,
         within: Duration,
     ) -> Result<(), KubernetesError> {
-        let ObjectKind { group, version, kind, plural } = kind;
-        let resource =
-            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &api_resource(kind));
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
-        let action = format!("delete each {kind} of the lab in {namespace}");
+        let action = format!("delete each {} of the lab in {namespace}", kind.kind);
         retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await.map(drop)
     }
 

@@ -1,3 +1,5 @@
+use std::iter;
+
 use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
@@ -96,16 +98,15 @@ impl HookTable {
     }
 
     /// Checks the types of all functions that the component exports.
-    pub(super) fn check_types(
-        &self,
-        store: &mut Store<CallState>,
-        instance: &Instance,
-    ) -> wasmtime::Result<()> {
-        self.metadata.check_types(store, instance)?;
-        for (_, hook) in self.optional() {
-            hook.map(|hook| hook.check_types(store, instance)).transpose()?;
-        }
-        Ok(())
+    pub(super) fn check_types(&self, guest: Guest) -> Calling<'_, ()> {
+        let Guest { mut store, instance } = guest;
+        Box::pin(async move {
+            let optional = self.optional().into_iter().filter_map(|(_, hook)| hook);
+            let checked = iter::once::<&dyn Interface>(&*self.metadata)
+                .chain(optional)
+                .try_for_each(|hook| hook.check_types(&mut store, &instance));
+            (store, checked.map(Ok).map_err(|error| WrongType::from(error).into()))
+        })
     }
 
     fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 5] {
@@ -124,3 +125,9 @@ impl HookTable {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct WrongType(pub(super) String);
+
+impl From<wasmtime::Error> for WrongType {
+    fn from(error: wasmtime::Error) -> Self {
+        Self(format!("{error:#}"))
+    }
+}

@@ -12,7 +12,7 @@ use super::digest::Digest;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
-use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, WrongType};
+use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
 
@@ -122,15 +122,7 @@ impl Policy {
 
     /// Loads every exported hook into one instance, which checks their types.
     pub(super) async fn check_types(&self, engine: &Engine) -> Result<(), CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, |guest| {
-            Box::pin(async move {
-                let Guest { mut store, instance } = guest;
-                let checked = self.hooks.check_types(&mut store, &instance);
-                let checked = checked.map(Ok).map_err(|error| WrongType(format!("{error:#}")).into());
-                (store, checked)
-            })
-        })
-        .await
+        self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.check_types(guest)).await
     }
 
     pub(super) async fn describe(&self, engine: &Engine) -> Result<PolicyInfo, CallError> {
@@ -155,11 +147,14 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Form, CallError>> {
         let hook = self.hooks.form.as_ref()?;
-        let form =
-            self.on_fresh_instance(engine, Hook::RenderForm, |guest| hook.render(guest, context)).await;
-        Some(form.and_then(|form| {
-            self.check_form_grants(form).map_err(|kind| self.failed(Hook::RenderForm, kind))
-        }))
+        // The check is a part of the call, so that a form that may not be shown is counted as such.
+        let call = |guest| -> Calling<'_, Form> {
+            Box::pin(async move {
+                let (store, answer) = hook.render(guest, context).await;
+                (store, answer.map(|form| form.and_then(|form| self.check_form_grants(form))))
+            })
+        };
+        Some(self.on_fresh_instance(engine, Hook::RenderForm, call).await)
     }
 
     /// Checks that the form needs no grant that the policy lacks, and that it can be filled in.

@@ -40,7 +40,12 @@ async fn after_random_faults_the_cluster_holds_no_leftovers() {
         let next = Arc::clone(&next);
         async move {
             let mut setup = Setup::start(|config| {
-                config["limits"] = json!({ "spawn": "20s", "delete": "40s", "reconcile_every": "2s" });
+                let span = |limit: jiff::SignedDuration| format!("{limit:#}");
+                config["limits"] = json!({
+                    "spawn": span(pure_core::LIMITS.spawn),
+                    "delete": span(pure_core::LIMITS.delete),
+                    "reconcile_every": "2s",
+                });
                 config["kubernetes"]["request_timeout"] = json!("2s");
                 config["kubernetes"]["namespaces"] = json!(if lane % 2 == 0 { "delete" } else { "retain" });
             })

@@ -11,7 +11,8 @@ use wasmspawner_core::stage::{ObservedPod, StagePolicy, analyze};
 
 use crate::setup::Setup;
 
-const LIMITS: TimeLimits =
+/// The time limits of the service.
+pub(crate) const LIMITS: TimeLimits =
     TimeLimits { spawn: SignedDuration::from_secs(20), delete: SignedDuration::from_secs(40) };
 
 #[derive(Deserialize)]

@@ -15,12 +15,10 @@ use crate::wasm::hook_table::{
     QuotaHook, WrongType,
 };
 
-/// Looks up the hooks that the component exports.
+/// Looks up the hooks of a component that exports the metadata of this version.
 pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
     Ok(HookTable {
-        metadata: Box::new(
-            export(pre, "metadata", hooks::metadata::GuestIndices::new)?.ok_or(LoadErrorKind::NoMetadata)?,
-        ),
+        metadata: Box::new(hooks::metadata::GuestIndices::new(pre).map_err(incompatible)?),
         config: export(pre, "config", hooks::config::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         form: export(pre, "form", hooks::form::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         quota: export(pre, "quota", hooks::quota::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
@@ -39,9 +37,11 @@ fn export<T>(
     if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@0.1.0")).is_none() {
         return Ok(None);
     }
-    let wrong =
-        |error: wasmtime::Error| LoadErrorKind::Trial(CallErrorKind::Incompatible(format!("{error:#}")));
-    look_up(pre).map(Some).map_err(wrong)
+    look_up(pre).map(Some).map_err(incompatible)
+}
+
+fn incompatible(error: wasmtime::Error) -> LoadErrorKind {
+    LoadErrorKind::Trial(CallErrorKind::Incompatible(WrongType::from(error).0))
 }
 
 macro_rules! interface {
@@ -67,7 +67,7 @@ macro_rules! call {
             let Guest { store: mut $store, instance } = $guest;
             let answer = match $indices.load(&mut $store, &instance) {
                 Ok($exports) => $call.await.map($convert),
-                Err(error) => Err(WrongType(format!("{error:#}")).into()),
+                Err(error) => Err(WrongType::from(error).into()),
             };
             ($store, answer)
         })
