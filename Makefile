@@ -8,7 +8,7 @@ VENV = $(call environment)
 comma = ,
 HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 
-export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
+export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
 .PHONY: help run serve test unit e2e soak mutants control-plane bench scale lint fmt clean
@@ -16,7 +16,7 @@ export HUB_PORT SPAWNER_PORT STATE_DIR RUNTIME
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
 	@echo
-	@echo 'Variables: HUB_PORT=8000  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
+	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
 
 run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 	@exec $(PYTHON) deploy/local/run.py run

@@ -1,4 +1,4 @@
-"""JupyterHub on one machine, for trying it out: any username can log in. `make run` starts it."""
+"""JupyterHub on one machine, for trying it out: any username can log in with one password. `make run` starts it."""
 
 import os
 import sys
@@ -13,15 +13,21 @@ c.JupyterHub.spawner_class = "wasmspawner.WasmSpawner"
 c.WasmSpawner.api_url = os.environ["WASMSPAWNER_API_URL"]
 c.WasmSpawner.token_file = os.environ["WASMSPAWNER_TOKEN_FILE"]
 
-# The service reads the list of servers from this Hub (`wasmspawner labs forgotten`).
+# The service asks this Hub about users' groups and for the list of servers (`wasmspawner labs forgotten`).
 c.JupyterHub.services = [
     {"name": "wasmspawner", "api_token": Path(os.environ["SERVICE_TOKEN_FILE"]).read_text().strip()}
 ]
 c.JupyterHub.load_roles = [
-    {"name": "wasmspawner", "services": ["wasmspawner"], "scopes": ["list:users", "read:servers"]}
+    {
+        "name": "wasmspawner",
+        "services": ["wasmspawner"],
+        "scopes": ["list:users", "read:servers", "read:users:groups"],
+    }
 ]
 
-c.JupyterHub.authenticator_class = "dummy"  # no password asked: loopback only
+# Other users of this machine can reach loopback, too, so there is a password.
+c.JupyterHub.authenticator_class = "dummy"
+c.DummyAuthenticator.password = Path(os.environ["HUB_PASSWORD_FILE"]).read_text().strip()
 c.Authenticator.allow_all = True
 c.JupyterHub.allow_named_servers = True
 

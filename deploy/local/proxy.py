@@ -23,8 +23,22 @@ _HOP_BY_HOP = frozenset(
 )
 
 
+# The names of loopback. A page of another site may let its own name resolve to loopback (DNS rebinding); its requests
+# carry that name.
+_HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "[::1]"))
+
+
 class StreamingProxyHandler(ProxyHandler):
     """A request of the browser that is forwarded to the Hub or a lab."""
+
+    def prepare(self):
+        """Refuse requests for other hosts than this machine."""
+        if self.request.host_name not in _HOSTS:
+            self.set_status(421)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(
+                f"This JupyterHub is at http://localhost on its own machine, not at {self.request.host_name!r}.\n"
+            )
 
     _upstream: aiohttp.ClientSession | None = None
     _forwarding: asyncio.Task | None = None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run everything on one machine, for `make run` and `make serve`, and stop all of it at the end.
 
-Environment variables: HUB_PORT, SPAWNER_PORT, STATE_DIR, RUNTIME (see the README).
+Environment variables: HUB_PORT, HUB_PASSWORD, SPAWNER_PORT, STATE_DIR, RUNTIME (see the README).
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ def settings() -> stack.Settings:
             if not value.isdigit() or not 0 < int(value) < 65536:
                 raise SystemExit(f"error: {variable} is {value!r}; it must be a port number")
             setattr(chosen, attribute, int(value))
+    chosen.password = os.environ.get("HUB_PASSWORD", "")
+    if chosen.password.strip() != chosen.password or not chosen.password.isprintable():
+        raise SystemExit("error: HUB_PASSWORD must be printable and have no space at its ends")
     chosen.runtime = os.environ.get("RUNTIME") or "process"
     if chosen.runtime not in ("process", "simulated"):
         raise SystemExit(f"error: RUNTIME is {chosen.runtime!r}; it must be process or simulated")
@@ -101,7 +104,8 @@ def what_to_try(chosen: stack.Settings, *, hub: bool) -> str:
     if hub:
         lines[:0] = [
             f"JupyterHub: {chosen.hub_url}",
-            "              log in with any name (ada.lovelace@example.org, say) and no password;",
+            "              log in with any name (ada.lovelace@example.org, say) and the password",
+            f"              {stack.hub_password(chosen)}",
             "              choose options and start; stop the lab under File > Hub Control Panel",
         ]
     return "\n".join(["", *(f"  {line}" for line in lines), "", "Ctrl-C ends everything.", ""])

@@ -54,17 +54,21 @@ def service_config(
 ) -> dict[str, Any]:
     """The configuration of the service on this machine."""
     homes = state / "homes"
+    hub_api = f"http://127.0.0.1:{hub_port}/hub/api"
     return {
         "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
         "auth": {
-            "mode": "static",
+            # The command line and the Hub present tokens of the file. Users present a token of JupyterHub: a lab is
+            # started with the API token that the Hub made for it.
+            "modes": ["static", "jupyterhub"],
             "static": {"tokens_file": str(state / "tokens.yaml")},
+            "jupyterhub": {"api_url": hub_api},
             # Labs run as the user who called `make`; the objects in the cluster never have uid 0.
             "identities": {"default": {"uid": os.getuid() or 1000, "gid": os.getgid() or 1000}},
         },
-        # For `wasmspawner labs forgotten`: how the service calls this Hub.
+        # How the service itself calls this Hub: for users' groups and for `wasmspawner labs forgotten`.
         "hub": {
-            "api_url": f"http://127.0.0.1:{hub_port}/hub/api",
+            "api_url": hub_api,
             "token_file": str(service_token_file),
             "forgotten": {"min_age": "1m"},
         },

@@ -39,6 +39,7 @@ class Settings:
     adapt: Callable[[dict], None] = lambda config: None
     tokens: dict[tuple[str, ...], str] = field(default_factory=dict)
     hub_config: Path = LOCAL / "jupyterhub_config.py"
+    password: str = ""  # of all users; empty: the one of the last run, or a random one
 
     @property
     def api_url(self) -> str:
@@ -59,6 +60,11 @@ class Settings:
     def service_token_file(self) -> Path:
         """The file with the token that the service presents to the Hub."""
         return self.state / "service-at-hub.token"
+
+    @property
+    def password_file(self) -> Path:
+        """The file with the password of the Hub's users."""
+        return self.state / "hub.password"
 
 
 class Process:
@@ -186,6 +192,7 @@ def launch_hub(settings: Settings, hub_token: str = "") -> Process:
     home = settings.state / "hub"
     home.mkdir(mode=0o700, exist_ok=True)
     _write_hub_token(settings, hub_token)
+    hub_password(settings)
     env = dict(os.environ)
     env.update(
         PATH=f"{settings.venv}:{env.get('PATH', os.defpath)}",
@@ -195,6 +202,7 @@ def launch_hub(settings: Settings, hub_token: str = "") -> Process:
         HUB_PROXY_PORT=str(_remembered_port(home / "proxy.port")),
         WASMSPAWNER_API_URL=settings.api_url,
         WASMSPAWNER_TOKEN_FILE=str(settings.hub_token_file),
+        HUB_PASSWORD_FILE=str(settings.password_file),
         SERVICE_TOKEN_FILE=str(_service_token(settings)),
         KEEP_LABS="1" if settings.keep_labs else "",
     )
@@ -214,20 +222,32 @@ def await_hub(settings: Settings, hub: Process) -> None:
         raise
 
 
+def hub_password(settings: Settings) -> str:
+    """The password with which every user logs in: the given one, that of the last run, or a random one."""
+    file = settings.password_file
+    if settings.password or not file.exists():
+        _write_private(file, settings.password or secrets.token_urlsafe(9))
+    return file.read_text().strip()
+
+
 def _write_hub_token(settings: Settings, given: str) -> None:
     file = settings.hub_token_file
     if not given and file.exists() and (settings.state / "tokens.yaml").exists():
         return  # the one of the last run
+    _write_private(file, given or token(settings, "--hub"))
+
+
+def _write_private(file: Path, line: str) -> None:
+    """Write a file that only its owner can read."""
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
-        output.write((given or token(settings, "--hub")) + "\n")
+        output.write(line + "\n")
 
 
 def _service_token(settings: Settings) -> Path:
     """The file with the service's token for the Hub, which both read; created once."""
     file = settings.service_token_file
     if not file.exists():
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
-            output.write(secrets.token_hex(32) + "\n")
+        _write_private(file, secrets.token_hex(32))
     return file
 
 

@@ -56,6 +56,7 @@ def wait(driver, seconds, condition):
 def log_in(driver, world, name):
     driver.get(f"{world.url}/hub/login")
     driver.find_element(By.ID, "username_input").send_keys(name)
+    driver.find_element(By.ID, "password_input").send_keys(world.password)
     driver.find_element(By.ID, "login_submit").click()
     wait(driver, 20, lambda d: "/hub/spawn" in d.current_url)
     wait(driver, 20, lambda d: d.find_elements(By.ID, "spawn_form"))

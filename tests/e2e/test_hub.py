@@ -39,6 +39,48 @@ def test_form_spawn_progress_lab_stop(world):
     assert world.lab_status(name) is None
 
 
+def test_a_wrong_password_or_host_is_refused(world):
+    with pytest.raises(AssertionError):
+        Visitor(world, "ada", password="guess")
+    answer = requests.get(f"{world.url}/hub/login", headers={"Host": "rebound.example.org"}, timeout=30)
+    assert (answer.status_code, "_xsrf" in answer.cookies) == (421, False)
+
+
+def test_the_hub_s_token_cannot_start_a_lab(world):
+    """Whoever takes over the Hub must not run code as its users."""
+    token = world.settings.hub_token_file.read_text().strip()
+    headers = {"Authorization": f"Bearer {token}"}
+    for user in ("ada", "jupyterhub"):
+        answer = requests.post(
+            f"{world.settings.api_url}/labs/{user}/spawn", json={}, headers=headers, timeout=30, allow_redirects=False
+        )
+        assert (answer.status_code, answer.json()["detail"][0]["type"]) == (403, "permission_denied")
+    assert requests.get(f"{world.settings.api_url}/labs", headers=headers, timeout=30).status_code == 200
+
+
+def test_the_token_of_a_server_is_valid_for_that_server_alone(world):
+    """The tokens that the tests of the API take from a fake Hub, from a real one."""
+    visitor = Visitor(world, "emmy")
+    visitor.submit()
+    assert visitor.progress()[-1][1].get("ready") is True
+    process = next(
+        process
+        for process in psutil.process_iter(["environ"])
+        if (process.info["environ"] or {}).get("JUPYTERHUB_USER") == "emmy"
+    )
+    headers = {"Authorization": f"Bearer {process.info['environ']['JUPYTERHUB_API_TOKEN']}"}
+
+    def status(method, lab):
+        url = f"{world.settings.api_url}/labs/{lab}"
+        return requests.request(method, url, headers=headers, json={}, timeout=30, allow_redirects=False).status_code
+
+    assert status("GET", "emmy") == 200
+    assert status("POST", "emmy/spawn") == 409
+    assert status("GET", "emmy/servers/gpu") == 403
+    assert status("POST", "emmy/servers/gpu/spawn") == 403
+    assert status("POST", "ada/spawn") == 403
+
+
 def test_two_users_at_once(world):
     names = ["grace", "hedy"]
     with ThreadPoolExecutor() as pool:

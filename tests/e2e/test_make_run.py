@@ -48,6 +48,11 @@ class Run:
     def url(self):
         return f"http://127.0.0.1:{self.ports['HUB_PORT']}"
 
+    @property
+    def password(self):
+        """The password that is printed."""
+        return re.search(r"the password\n\s+(\S+)\n", self.text())[1]
+
 
 def of_state(state):
     """Processes with the state folder in their command line."""
@@ -99,6 +104,7 @@ def test_make_run_can_be_used_interrupted_and_repeated(tmp_path):
     ("setting", "expected"),
     [
         ({"HUB_PORT": "eighty"}, "HUB_PORT is 'eighty'; it must be a port number"),
+        ({"HUB_PASSWORD": " x"}, "HUB_PASSWORD must be printable"),
         ({"RUNTIME": "docker"}, "RUNTIME is 'docker'; it must be process or simulated"),
     ],
 )

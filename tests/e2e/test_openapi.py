@@ -1,10 +1,7 @@
 """Checks the API against its own description: schemathesis sends requests to every route as every kind of caller,
 some that the description allows and some that it does not."""
 
-import hashlib
-import json
 import os
-import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +59,12 @@ def operations(settings):
     return {f"{method.upper()} {path}" for path, item in paths.items() for method in item if method != "parameters"}
 
 
+def without_hub(config):
+    """There is no Hub here that the service could call."""
+    del config["hub"], config["auth"]["jupyterhub"]
+    config["auth"]["modes"] = ["static"]
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """A separate service with simulated pods, because the labs of the Hub's tests must not be stopped."""
@@ -71,8 +74,7 @@ def service(tmp_path_factory):
         venv=Path(sys.executable).parent,
         spawner_port=free_port(),
         runtime="simulated",
-        # There is no Hub here that the service could call.
-        adapt=lambda config: config.pop("hub"),
+        adapt=without_hub,
     )
     process = stack.start_service(settings)
     yield settings
@@ -98,12 +100,7 @@ def credential(settings, caller):
         case "nobody":
             return []
         case "hub":
-            # The scopes that a Hub needs and no more; `wasmspawner token --hub` adds those of an administrator.
-            token = secrets.token_hex(16)
-            digest = hashlib.sha256(token.encode()).hexdigest()
-            entry = {"sha256": digest, "user": "hub", "scopes": ["admin:jupyterhub"]}
-            with open(settings.state / "tokens.yaml", "a") as tokens:
-                tokens.write(f"- {json.dumps(entry)}\n")
+            token = stack.token(settings, "--hub")
         case "administrator":
             token = stack.token(settings, "--admin")
         case _:

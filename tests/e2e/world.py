@@ -152,6 +152,10 @@ class World:
     def url(self):
         return self.settings.hub_url
 
+    @property
+    def password(self):
+        return stack.hub_password(self.settings)
+
     def hub_api(self, method, path, **options):
         """Call the Hub's REST API as the service of the tests."""
         headers = {"Authorization": f"token {self.hub_token}"}
@@ -215,14 +219,18 @@ class _Fields(HTMLParser):
 class Visitor:
     """A user with cookies who reads pages and submits forms."""
 
-    def __init__(self, world, name):
+    def __init__(self, world, name, password=""):
         self.world, self.name = world, name
         self.session = requests.Session()
         page = self.session.get(f"{world.url}/hub/login", timeout=30)
         page.raise_for_status()
         answer = self.session.post(
             f"{world.url}/hub/login",
-            data={"username": name, "password": "x", "_xsrf": self.session.cookies.get("_xsrf", path="/hub/")},
+            data={
+                "username": name,
+                "password": password or world.password,
+                "_xsrf": self.session.cookies.get("_xsrf", path="/hub/"),
+            },
             timeout=60,
             allow_redirects=False,
         )

@@ -100,6 +100,13 @@ impl Client {
         self.events(lab).await?.to_end().await
     }
 
+    /// Stops a lab and waits until the operation ends. Returns its events.
+    pub async fn stop_to_end(&self, lab: &str) -> anyhow::Result<Vec<crate::events::Event>> {
+        let answer = self.stop(lab).await?;
+        anyhow::ensure!(answer.status == 202, "the stop was refused: {answer:?}");
+        self.events(lab).await?.to_end().await
+    }
+
     /// Waits for the operation after the one of `events`, and for its end. Returns its events.
     pub async fn next_operation(
         &self,

@@ -170,6 +170,7 @@ impl Service {
             sha256: TokenDigest::of(&token),
             user: Username::parse(name)?,
             scopes: scopes.iter().copied().collect(),
+            expires: None,
             uid: None,
             gid: None,
             groups: Vec::new(),
@@ -260,7 +261,7 @@ impl Service {
         json!({
             "http": { "listen": self.api(), "health_listen": self.health() },
             "auth": {
-                "mode": "static",
+                "modes": ["static"],
                 "static": { "tokens_file": self.tokens_file() },
                 "identities": { "default": { "uid": 1000, "gid": 1000, "groups": [{ "name": "users", "id": 1000 }] } },
             },
@@ -269,7 +270,11 @@ impl Service {
                 "runtime": "simulated",
                 "simulated": { "ready": "100ms" },
             },
-            "policies": [{ "name": "stagehand", "path": guests::component("guest-stagehand") }],
+            "policies": [{
+                "name": "stagehand",
+                "path": guests::component("guest-stagehand"),
+                "grants": { "metadata": ["simulated.kubelet/"] },
+            }],
             "state_dir": self.folder().join("state"),
             "telemetry": { "format": "text", "filter": "info,wasmspawner=debug" },
         })

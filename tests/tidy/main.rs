@@ -6,6 +6,7 @@ mod cycles;
 mod dependencies;
 mod files;
 mod modules;
+mod security;
 mod tests;
 mod tree;
 mod words;

@@ -1,5 +1,4 @@
-//! Access rules: the scopes of a credential, and the scope that each action needs (SQR-066, "Credential scopes
-//! required").
+//! Access rules: what a credential is worth, and what each action needs (SQR-066, "Credential scopes required").
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +7,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::names::Username;
+use crate::lab::LabKey;
+use crate::names::{ServerName, Username};
 
 /// A permission that a credential carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,8 @@ pub enum Scope {
     /// A user, for their own labs only.
     #[serde(rename = "exec:notebook")]
     ExecNotebook,
-    /// The Hub: may read and stop every lab. Some texts of SQR-066 call this scope `admin:jupyterlab`.
+    /// The Hub: may read and stop every lab and see every form, but start none. Some texts of SQR-066 call this scope
+    /// `admin:jupyterlab`.
     #[serde(rename = "admin:jupyterhub", alias = "admin:jupyterlab")]
     AdminJupyterhub,
     /// An administrator: may do everything for every user.
@@ -26,6 +27,40 @@ pub enum Scope {
 
 /// The scopes of one credential.
 pub type ScopeSet = BTreeSet<Scope>;
+
+/// What a credential is worth.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Its scopes.
+    pub scopes: ScopeSet,
+    /// Servers of its owner for which it is worth `exec:notebook`, whatever its scopes are: JupyterHub's API token of a
+    /// server is worth that for this server alone.
+    pub servers: BTreeSet<ServerName>,
+}
+
+impl From<ScopeSet> for Rights {
+    fn from(scopes: ScopeSet) -> Self {
+        Self { scopes, servers: BTreeSet::new() }
+    }
+}
+
+impl Rights {
+    /// True when the credential may act on labs of other users.
+    fn is_administrative(&self) -> bool {
+        ADMINS.iter().any(|scope| self.scopes.contains(scope))
+    }
+
+    /// True when a lab may get the credential that started it: the lab is its owner's, and it gives no rights over the
+    /// labs of others. A lab runs what its user wants, so an administrator's credential never goes into one.
+    pub fn may_enter_lab(&self, permit: Permit) -> bool {
+        permit == Permit::Owner && !self.is_administrative()
+    }
+
+    /// True when the credential is worth `exec:notebook` for this server of its owner.
+    fn cover(&self, server: &ServerName) -> bool {
+        self.scopes.contains(&Scope::ExecNotebook) || self.servers.contains(server)
+    }
+}
 
 /// The text is not a scope of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -67,10 +102,12 @@ impl FromStr for Scope {
 pub enum Access<'a> {
     /// List everyone's labs.
     ListLabs,
-    /// Read about this user's lab, or stop it.
-    ReadOrStop(&'a Username),
-    /// Start this user's lab, or see the form for it.
-    Spawn(&'a Username),
+    /// Read about this lab, or stop it.
+    ReadOrStop(&'a LabKey),
+    /// See the form with which this lab is started.
+    ReadForm(&'a LabKey),
+    /// Start this lab. The Hub may not: whoever holds its credential would run code as anyone.
+    Spawn(&'a LabKey),
     /// Delete the volumes of a server that is deleted.
     ReleaseVolumes,
     /// Read or reload the site's policies.
@@ -94,30 +131,35 @@ pub enum Forbidden {
     /// The credential has none of the scopes that this action needs.
     #[error("this needs one of the scopes {}", listed(.0))]
     Scope(&'static [Scope]),
-    /// The credential is valid for the caller's own lab only.
+    /// The credential is valid for the caller's own labs only.
     #[error("this is another user's lab; it needs one of the scopes {}", listed(.0))]
     AnotherUser(&'static [Scope]),
+    /// The credential is valid for other servers of the caller only.
+    #[error("the token is valid for another server of this user; this one needs one of the scopes {}", listed(.0))]
+    AnotherServer(&'static [Scope]),
 }
 
 const ADMINS: &[Scope] = &[Scope::AdminJupyterhub, Scope::AdminNotebook];
 const ADMIN: &[Scope] = &[Scope::AdminNotebook];
+const OWNER_OR_ADMIN: &[Scope] = &[Scope::ExecNotebook, Scope::AdminNotebook];
 
-/// Decides whether `caller`, holding `scopes`, may perform `action`, and why.
-pub fn permit(caller: &Username, scopes: &ScopeSet, action: Access<'_>) -> Result<Permit, Forbidden> {
-    let (owner, admins) = match action {
+/// Decides whether `caller`, holding a credential with these rights, may perform `action`, and why.
+pub fn permit(caller: &Username, rights: &Rights, action: Access<'_>) -> Result<Permit, Forbidden> {
+    let (lab, admins) = match action {
         Access::ListLabs | Access::ReleaseVolumes => (None, ADMINS),
         Access::ManagePolicies | Access::ManageOrphans => (None, ADMIN),
-        Access::ReadOrStop(owner) => (Some(owner), ADMINS),
-        Access::Spawn(owner) => (Some(owner), ADMIN),
+        Access::ReadOrStop(lab) | Access::ReadForm(lab) => (Some(lab), ADMINS),
+        Access::Spawn(lab) => (Some(lab), ADMIN),
     };
-    if admins.iter().any(|scope| scopes.contains(scope)) {
+    if admins.iter().any(|scope| rights.scopes.contains(scope)) {
         return Ok(Permit::Administrator);
     }
-    match owner {
-        Some(owner) if owner == caller && scopes.contains(&Scope::ExecNotebook) => Ok(Permit::Owner),
-        Some(owner) if owner == caller => Err(Forbidden::Scope(&[Scope::ExecNotebook, Scope::AdminNotebook])),
-        Some(_) => Err(Forbidden::AnotherUser(admins)),
+    match lab {
         None => Err(Forbidden::Scope(admins)),
+        Some(lab) if lab.user != *caller => Err(Forbidden::AnotherUser(admins)),
+        Some(lab) if rights.cover(&lab.server) => Ok(Permit::Owner),
+        Some(_) if rights.servers.is_empty() => Err(Forbidden::Scope(OWNER_OR_ADMIN)),
+        Some(_) => Err(Forbidden::AnotherServer(OWNER_OR_ADMIN)),
     }
 }
 
@@ -129,16 +171,23 @@ fn listed(scopes: &[Scope]) -> String {
 mod tests {
     use super::*;
 
+    fn lab(user: &str, server: &str) -> LabKey {
+        LabKey::new(Username::parse(user).unwrap(), ServerName::parse(server).unwrap())
+    }
+
     /// Columns: the action; then, first for the owner and then for another user, whether each of these is enough: no
-    /// scope, `exec:notebook`, `admin:jupyterhub`, `admin:notebook`. The rows follow the routes of SQR-066.
+    /// scope, `exec:notebook`, `admin:jupyterhub`, `admin:notebook`. The rows follow the routes of SQR-066; the form is
+    /// also for the Hub, which shows it.
     #[test]
     fn each_kind_of_access_accepts_exactly_its_scopes() {
-        let owner = Username::parse("rra").unwrap();
-        let other = Username::parse("adam").unwrap();
+        let (owner, other) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
+        let lab = lab("rra", "gpu");
         let table = [
             (Access::ListLabs, [false, false, true, true], [false, false, true, true]),
-            (Access::ReadOrStop(&owner), [false, true, true, true], [false, false, true, true]),
-            (Access::Spawn(&owner), [false, true, false, true], [false, false, false, true]),
+            (Access::ReleaseVolumes, [false, false, true, true], [false, false, true, true]),
+            (Access::ReadOrStop(&lab), [false, true, true, true], [false, false, true, true]),
+            (Access::ReadForm(&lab), [false, true, true, true], [false, false, true, true]),
+            (Access::Spawn(&lab), [false, true, false, true], [false, false, false, true]),
             (Access::ManagePolicies, [false, false, false, true], [false, false, false, true]),
             (Access::ManageOrphans, [false, false, false, true], [false, false, false, true]),
         ];
@@ -150,20 +199,70 @@ mod tests {
         ];
         for (action, for_owner, for_other) in table {
             for (caller, expected) in [(&owner, for_owner), (&other, for_other)] {
-                let allowed = held.each_ref().map(|scopes| permit(caller, scopes, action).is_ok());
+                let allowed =
+                    held.each_ref().map(|scopes| permit(caller, &scopes.clone().into(), action).is_ok());
                 assert_eq!(allowed, expected, "{action:?} by {caller}");
             }
         }
     }
 
     #[test]
+    fn the_token_of_a_server_is_valid_for_that_server_of_its_owner_alone() {
+        let servers = [ServerName::parse("gpu").unwrap()].into();
+        let rights = Rights { scopes: ScopeSet::new(), servers };
+        let (owner, other) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
+        for (caller, key, allowed) in [
+            (&owner, lab("rra", "gpu"), true),
+            (&owner, lab("rra", "cpu"), false),
+            (&owner, LabKey::default_server(owner.clone()), false),
+            (&owner, lab("adam", "gpu"), false),
+            (&other, lab("rra", "gpu"), false),
+        ] {
+            for action in [Access::Spawn(&key), Access::ReadOrStop(&key), Access::ReadForm(&key)] {
+                assert_eq!(permit(caller, &rights, action).is_ok(), allowed, "{action:?} by {caller}");
+            }
+        }
+        assert!(permit(&owner, &rights, Access::ListLabs).is_err());
+    }
+
+    #[test]
+    fn a_lab_gets_its_owner_s_token_unless_it_is_an_administrator_s() {
+        let key = lab("rra", "");
+        for (scopes, expected) in [
+            (vec![Scope::ExecNotebook], true),
+            (vec![Scope::ExecNotebook, Scope::AdminJupyterhub], false),
+            (vec![Scope::ExecNotebook, Scope::AdminNotebook], false),
+            (vec![Scope::AdminNotebook], false),
+        ] {
+            let rights = Rights::from(scopes.iter().copied().collect::<ScopeSet>());
+            let permit = permit(&key.user, &rights, Access::Spawn(&key)).unwrap();
+            assert_eq!(rights.may_enter_lab(permit), expected, "{scopes:?}");
+        }
+    }
+
+    #[test]
     fn a_refusal_names_the_sufficient_scopes() {
         let (rra, adam) = (Username::parse("rra").unwrap(), Username::parse("adam").unwrap());
-        let error = permit(&adam, &[Scope::ExecNotebook].into(), Access::ReadOrStop(&rra)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "this is another user's lab; it needs one of the scopes admin:jupyterhub, admin:notebook"
-        );
+        let key = lab("rra", "gpu");
+        let user = Rights::from(ScopeSet::from([Scope::ExecNotebook]));
+        let server = Rights { scopes: ScopeSet::new(), servers: [ServerName::parse("cpu").unwrap()].into() };
+        for (caller, rights, expected) in [
+            (
+                &adam,
+                user,
+                "this is another user's lab; it needs one of the scopes admin:jupyterhub, admin:notebook",
+            ),
+            (&rra, Rights::default(), "this needs one of the scopes exec:notebook, admin:notebook"),
+            (
+                &rra,
+                server,
+                "the token is valid for another server of this user; this one needs one of the scopes \
+                 exec:notebook, admin:notebook",
+            ),
+        ] {
+            let error = permit(caller, &rights, Access::ReadOrStop(&key)).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub struct Grants {
     pub secrets: Vec<String>,
     /// Allows to set environment variables that are reserved for the Hub.
     pub env_prefixes_reserved_override: bool,
+    /// Keys of labels and annotations of the pod that other programs act on: a key, or a prefix that ends with `/`, such
+    /// as `sidecar.istio.io/`. Keys without a prefix need no grant, except those by which JupyterHub's own pods are
+    /// found (`app`, `component`, `release`).
+    pub metadata: Vec<String>,
 }
 
 /// One kind of grant.
@@ -48,6 +52,8 @@ pub enum Grant {
     Secrets,
     /// See [`Grants::env_prefixes_reserved_override`].
     EnvPrefixesReservedOverride,
+    /// See [`Grants::metadata`].
+    Metadata,
 }
 
 impl fmt::Display for Grant {
@@ -60,6 +66,7 @@ impl fmt::Display for Grant {
             Self::PodPatch => "pod-patch",
             Self::Secrets => "secrets",
             Self::EnvPrefixesReservedOverride => "env-prefixes-reserved-override",
+            Self::Metadata => "metadata",
         })
     }
 }
@@ -116,6 +123,7 @@ impl Grants {
             (Grant::PodPatch, !self.pod_patch.is_empty()),
             (Grant::Secrets, !self.secrets.is_empty()),
             (Grant::EnvPrefixesReservedOverride, self.env_prefixes_reserved_override),
+            (Grant::Metadata, !self.metadata.is_empty()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
     }
@@ -134,6 +142,11 @@ impl Grants {
             }
             Grant::Secrets => listed(&|name| self.secrets.iter().any(|granted| granted == name)),
             Grant::EnvPrefixesReservedOverride => self.env_prefixes_reserved_override,
+            Grant::Metadata => listed(&|key| {
+                self.metadata.iter().any(|granted| {
+                    key == granted || granted.ends_with('/') && key.starts_with(granted.as_str())
+                })
+            }),
         }
     }
 }
@@ -153,6 +166,7 @@ mod tests {
             ("pod-patch: [spec.hostAliases]", Grant::PodPatch),
             ("secrets: [db]", Grant::Secrets),
             ("env-prefixes-reserved-override: true", Grant::EnvPrefixesReservedOverride),
+            ("metadata: [sidecar.istio.io/]", Grant::Metadata),
         ] {
             assert_eq!(serde_saphyr::from_str::<Grants>(yaml).unwrap().given(), [grant], "{yaml}");
         }

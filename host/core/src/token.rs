@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -89,6 +90,10 @@ pub struct TokenEntry {
     pub user: Username,
     /// The scopes that the token carries.
     pub scopes: ScopeSet,
+    /// When the token ends to be valid, such as `2027-01-31T00:00:00Z`. Without it, the token is valid until its entry
+    /// is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
     /// The user's UID. Together with `gid` it overrides the configured identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
@@ -101,6 +106,11 @@ pub struct TokenEntry {
 }
 
 impl TokenEntry {
+    /// True when the token is not valid any more at the time `now`.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
     /// The user's identity, if the entry has `uid` and `gid`.
     pub fn identity(&self) -> Option<Identity> {
         Some(Identity {
@@ -129,6 +139,7 @@ mod tests {
             sha256: TokenDigest::of(token),
             user: Username::parse("ada: [lovelace]").unwrap(),
             scopes: [Scope::ExecNotebook].into(),
+            expires: Some("2027-01-31T00:00:00Z".parse().unwrap()),
             uid: Some(1000),
             gid: Some(1001),
             groups: vec![Group { name: "x".into(), gid: Some(7) }],
@@ -148,6 +159,15 @@ mod tests {
         let entries: Vec<TokenEntry> = serde_saphyr::from_str(yaml).unwrap();
         assert_eq!(entries[0].sha256, TokenDigest::of("foo"));
         assert_eq!(entries[0].identity(), None);
+    }
+
+    #[test]
+    fn an_entry_expires_at_its_time() {
+        for (now, expected) in [("2027-01-30T23:59:59Z", false), ("2027-01-31T00:00:00Z", true)] {
+            assert_eq!(entry("one").has_expired(now.parse().unwrap()), expected, "{now}");
+        }
+        let forever = TokenEntry { expires: None, ..entry("one") };
+        assert!(!forever.has_expired("9000-01-01T00:00:00Z".parse().unwrap()));
     }
 
     #[test]

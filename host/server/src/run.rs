@@ -15,7 +15,7 @@ use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
 use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
-use crate::http::{Api, Prefix, probes, router, serve};
+use crate::http::{Api, Connections, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
@@ -56,16 +56,24 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
             .await
             .context("the one-machine cluster refuses the kind Spawn")?;
     }
-    let authenticator = Authenticator::new(config.auth.clone()).await?;
-    let labs = Labs::new(Arc::new(context(config, policies, &connection, metrics.clone())?));
+    let hub =
+        config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
+    let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
+    let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
     labs.context().records.check_installed().await?;
     let prefix = Prefix::of(&labs.context().config.http);
     write_address(&labs.context().config, &api, &prefix)?;
-    let body_limit = labs.context().config.http.max_body_bytes;
+    let http = labs.context().config.http.clone();
+    let tls = http.tls.map(Tls::open).transpose()?;
+    let connections = Connections::new(tls.as_ref(), http.max_connections).context("http.tls")?;
     let address = api.local_addr()?;
 
     // The one-machine cluster must outlive the drivers that work on it.
     let cluster_stop = CancellationToken::new();
+    if let Some(tls) = tls.clone() {
+        let stop = stop.clone();
+        background.spawn(async move { tls.follow(stop).await });
+    }
     if let Some(one_machine) = one_machine {
         background.spawn(one_machine.run(cluster_stop.clone()));
     }
@@ -82,8 +90,8 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         Api { labs: labs.clone(), authenticator, metrics: metrics.clone(), prefix, shutdown: stop.clone() };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
     let ((), (), reloading, ()) = tokio::join!(
-        serve(api, router(state, body_limit), stop.clone()),
-        serve(health, probes(labs.clone(), metrics), stop.clone()),
+        serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
+        serve(health, Connections::default(), probes(labs.clone(), metrics), stop.clone()),
         reload_on_hangup(&labs, &stop),
         drain(&labs, &stop),
     );
@@ -121,6 +129,7 @@ async fn drain(labs: &Labs, stop: &CancellationToken) {
 fn context(
     config: Config,
     policies: Policies,
+    hub: Option<Arc<HubApi>>,
     connection: &Connection,
     metrics: Metrics,
 ) -> anyhow::Result<Context> {
@@ -131,13 +140,8 @@ fn context(
         Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
         None => History::in_memory(keep),
     };
-    let hub = match &config.hub {
-        Some(hub) => {
-            let api = HubApi::new(hub.clone()).context("hub: cannot set up HTTPS")?;
-            Some(HubComparison::new(api, hub.forgotten.clone()))
-        }
-        None => None,
-    };
+    let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
+    let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
     let namespace = config.kubernetes.namespace.as_str();
     let records = |name| ConfigMapRecords::new(client.clone(), namespace, name, request_timeout);
     let volumes =
@@ -223,10 +227,14 @@ fn private_directory(path: &Path) -> anyhow::Result<()> {
 /// Creates an empty file of tokens for the one-machine mode, which `wasmspawner token` adds to while the service runs.
 fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let AuthMethod::Static(tokens) = &config.auth.method else { return Ok(()) };
-    let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens.tokens_file);
+    let of_file = |method: &AuthMethod| match method {
+        AuthMethod::Static(tokens) => Some(tokens.tokens_file.clone()),
+        AuthMethod::JupyterHub(_) | AuthMethod::Headers(_) => None,
+    };
+    let Some(tokens_file) = config.auth.methods.iter().find_map(of_file) else { return Ok(()) };
+    let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens_file);
     made.map(drop)
-        .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens.tokens_file.display()))
+        .with_context(|| format!("auth.static.tokens_file: {} cannot be made", tokens_file.display()))
 }
 
 /// The file of the state directory in which the service of one machine writes the URL of its API.
@@ -236,7 +244,8 @@ pub(crate) const ADDRESS_FILE: &str = "api.url";
 fn write_address(config: &Config, api: &TcpListener, prefix: &Prefix) -> anyhow::Result<()> {
     let (Some(state_dir), Some(_)) = (&config.state_dir, &config.embedded) else { return Ok(()) };
     let file = state_dir.join(ADDRESS_FILE);
-    std::fs::write(&file, format!("http://{}{}\n", api.local_addr()?, prefix.as_str()))
+    let scheme = if config.http.tls.is_some() { "https" } else { "http" };
+    std::fs::write(&file, format!("{scheme}://{}{}\n", api.local_addr()?, prefix.as_str()))
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 

@@ -151,6 +151,7 @@ def make_spawner(service):
             oauth_client_id="c",
         )
         spawner.auth_state = auth_state
+        spawner.api_token = "server-token"  # JupyterHub sets it before it calls start()
         return spawner
 
     return make

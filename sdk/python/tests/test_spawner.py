@@ -36,9 +36,16 @@ async def test_start(service, spawner):
 
 
 @pytest.mark.parametrize(
-    ("auth_state", "token"), [(None, "hub-token"), ({}, "hub-token"), ({"token": "gt-ada"}, "gt-ada")]
+    ("auth_state", "form", "spawn"),
+    [
+        (None, "hub-token", "server-token"),
+        ({}, "hub-token", "server-token"),
+        ({"token": "gt-ada"}, "gt-ada", "gt-ada"),
+    ],
 )
-async def test_only_form_and_spawn_use_the_token_of_the_user(service, spawner, auth_state, token):
+async def test_a_lab_is_started_with_a_token_of_its_user_and_never_with_the_hub_s(
+    service, spawner, auth_state, form, spawn
+):
     spawner.auth_state["value"] = auth_state
     service.on("GET /spawn-form/ada", lab("a form"))
     service.on(SPAWN, accept(303))
@@ -46,7 +53,8 @@ async def test_only_form_and_spawn_use_the_token_of_the_user(service, spawner, a
     service.on(LAB, RUNNING)
     await spawner.get_options_form()
     await spawner.start()
-    assert [r.headers["Authorization"] for r in service.requests] == [f"Bearer {token}"] * 2 + ["Bearer hub-token"] * 2
+    tokens = [request.headers["Authorization"].removeprefix("Bearer ") for request in service.requests]
+    assert tokens == [form, spawn, "hub-token", "hub-token"]
 
 
 async def test_named_servers_have_their_own_resource(service, spawner):

@@ -1,4 +1,4 @@
-//! `auth.mode: headers`, as with Gafaelfawr.
+//! The mode `headers`, as with Gafaelfawr.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -17,19 +17,28 @@ async fn gafaelfawr() -> Provider {
     Provider::start(&[
         ("/auth/api/v1/user-info", "gt-rra", rra),
         ("/auth/api/v1/token-info", "gt-rra", token("rra", json!(["exec:notebook", "read:all"]))),
-        ("/auth/api/v1/user-info", "gt-admin", json!({ "username": "admin", "uid": 7 })),
+        ("/auth/api/v1/user-info", "gt-admin", json!({ "username": "admin", "uid": 7, "groups": [] })),
         ("/auth/api/v1/token-info", "gt-admin", token("admin", json!(["admin:notebook"]))),
+        ("/auth/api/v1/user-info", "gt-bot", json!({ "username": "bot-jupyterhub" })),
+        ("/auth/api/v1/token-info", "gt-bot", token("bot-jupyterhub", json!([]))),
+        ("/auth/api/v1/user-info", "gt-eve", json!({ "username": "eve", "uid": 9 })),
+        ("/auth/api/v1/token-info", "gt-eve", token("eve", json!([]))),
     ])
     .await
     .unwrap()
 }
 
 async fn service(gafaelfawr: &Provider, trusted: &str, also_set: Value) -> Service {
+    service_with_proof(gafaelfawr, trusted, also_set, json!("delegated-token")).await
+}
+
+async fn service_with_proof(gafaelfawr: &Provider, trusted: &str, also_set: Value, proof: Value) -> Service {
     let auth = json!({
-        "mode": "headers",
+        "modes": ["headers"],
         "headers": {
             "url": gafaelfawr.url(),
             "trusted_peers": [trusted],
+            "proof": proof,
             "user_scopes": { "bot-jupyterhub": ["admin:jupyterhub"] },
             "ingress_also_sets": also_set,
         },
@@ -41,6 +50,7 @@ async fn send(service: &Service, method: Method, path: &str, headers: &[(&str, &
     let client = service.stranger();
     let request = client.request(method.clone(), &format!("{PREFIX}{path}"));
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let request = request.header("X-Requested-With", "the tests");
     let body = if method == Method::POST { request.json(&json!({})) } else { request };
     client.send(body).await.unwrap()
 }
@@ -64,9 +74,13 @@ async fn a_lab_has_the_uid_gid_and_groups_of_its_user() {
 #[tokio::test]
 async fn scopes_come_from_the_token_the_configuration_and_the_ingress() {
     let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
-    let bot = &[("X-Auth-Request-User", "bot-jupyterhub")];
+    let bot = &[("X-Auth-Request-User", "bot-jupyterhub"), ("X-Auth-Request-Token", "gt-bot")];
     let admin = &[("X-Auth-Request-User", "admin"), ("X-Auth-Request-Token", "gt-admin")];
-    let forged = &[("X-Auth-Request-User", "eve"), ("X-Auth-Request-Token-Scopes", "admin:notebook")];
+    let forged = &[
+        ("X-Auth-Request-User", "eve"),
+        ("X-Auth-Request-Token", "gt-eve"),
+        ("X-Auth-Request-Token-Scopes", "admin:notebook"),
+    ];
     for (headers, path, expected) in [
         (RRA, "/labs/rra", 404),
         (RRA, "/labs/eve", 403),
@@ -85,7 +99,9 @@ async fn scopes_come_from_the_token_the_configuration_and_the_ingress() {
 
 #[tokio::test]
 async fn headers_that_the_ingress_always_sets_are_trusted() {
-    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!(["scopes", "groups"])).await;
+    let also_set = json!(["scopes", "groups"]);
+    let gafaelfawr = gafaelfawr().await;
+    let service = service_with_proof(&gafaelfawr, "127.0.0.0/8", also_set, json!("bare-user-header")).await;
     let old = &[("X-Auth-Request-User", "eve"), ("X-Auth-Request-Token-Scopes", "read:all admin:notebook")];
     assert_eq!(send(&service, Method::GET, "/labs", old).await.status, 200);
 }
@@ -109,6 +125,61 @@ async fn requests_that_do_not_come_from_the_ingress_are_refused() {
         send(&service, Method::GET, "/labs/rra", unknown).await.problem().unwrap(),
         "401 invalid_token"
     );
+}
+
+/// Whoever can connect from the ingress's address, such as another container on its node, must not be anyone it likes.
+#[tokio::test]
+async fn a_user_header_without_a_token_is_refused_unless_it_is_configured_so() {
+    let gafaelfawr = gafaelfawr().await;
+    let bare = &[("X-Auth-Request-User", "rra")];
+    let strict = service(&gafaelfawr, "127.0.0.0/8", json!([])).await;
+    let answer = send(&strict, Method::GET, "/labs/rra", bare).await;
+    assert_eq!(answer.problem().unwrap(), "401 invalid_header");
+    assert!(answer.body.contains("auth.headers.proof"), "{}", answer.body);
+    let open = service_with_proof(&gafaelfawr, "127.0.0.0/8", json!([]), json!("bare-user-header")).await;
+    assert_eq!(send(&open, Method::GET, "/labs/rra", bare).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_shared_secret_shows_that_a_request_came_through_the_ingress() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret");
+    std::fs::write(&file, "0123456789abcdef\n").unwrap();
+    let proof = json!({ "shared-secret": { "file": file } });
+    let service = service_with_proof(&gafaelfawr().await, "127.0.0.0/8", json!([]), proof).await;
+    let user = ("X-Auth-Request-User", "rra");
+    for (secret, expected) in [(None, 401), (Some("guess"), 401), (Some("0123456789abcdef"), 404)] {
+        let headers: Vec<_> =
+            [user].into_iter().chain(secret.map(|secret| ("X-Ingress-Secret", secret))).collect();
+        let answer = send(&service, Method::GET, "/labs/rra", &headers).await;
+        assert_eq!(answer.status, expected, "{secret:?}");
+    }
+}
+
+/// A page of another site can make a browser submit a form, with the cookies by which the ingress knows the user.
+#[tokio::test]
+async fn a_request_that_another_site_s_form_could_send_changes_nothing() {
+    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
+    let client = service.stranger();
+    for (method, path) in [
+        (Method::POST, "/labs/rra/spawn"),
+        (Method::DELETE, "/labs/rra"),
+        (Method::DELETE, "/labs/rra/volumes"),
+        (Method::POST, "/policies/reload"),
+    ] {
+        let request = client.request(method.clone(), &format!("{PREFIX}{path}"));
+        let request = RRA.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let answer = client.send(request).await.unwrap();
+        assert_eq!(answer.problem().unwrap(), "403 cross_site_request", "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_user_whose_groups_gafaelfawr_does_not_say_is_refused() {
+    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
+    let eve = &[("X-Auth-Request-User", "eve"), ("X-Auth-Request-Token", "gt-eve")];
+    let answer = send(&service, Method::POST, "/labs/eve/spawn", eve).await;
+    assert_eq!(answer.problem().unwrap(), "403 identity_unknown");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ mod running;
 mod spawn;
 mod spawn_form;
 mod start;
+mod tls;
 mod volumes;
 
 /// The service under test.

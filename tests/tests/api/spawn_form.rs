@@ -30,13 +30,14 @@ async fn the_form_is_an_html_fragment() {
 }
 
 #[tokio::test]
-async fn only_the_user_and_administrators_get_the_form() {
+async fn only_the_user_the_hub_and_administrators_get_the_form() {
     let service = Service::start_with(BINARY, site).await.unwrap();
     let path = format!("{PREFIX}/spawn-form/ada");
-    assert_eq!(service.admin().unwrap().get(&path).await.unwrap().status, 200);
-    for other in [service.hub().unwrap(), service.user("bob").unwrap()] {
-        assert_eq!(other.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");
+    for allowed in [service.admin().unwrap(), service.hub().unwrap(), service.user("ada").unwrap()] {
+        assert_eq!(allowed.get(&path).await.unwrap().status, 200);
     }
+    let other = service.user("bob").unwrap().get(&path).await.unwrap();
+    assert_eq!(other.problem().unwrap(), "403 permission_denied");
 }
 
 #[tokio::test]
@@ -63,6 +64,7 @@ async fn a_site_can_use_the_profiles_of_kubespawner() {
         with_policy(config, profiles);
         // The simulated node has no labels.
         config["policies"][0]["config"]["node_selector"] = json!({});
+        config["policies"][0]["grants"] = json!({ "metadata": ["example.org/"] });
     };
     let service = Service::start_with(BINARY, site).await.unwrap();
     let ada = service.user("ada").unwrap();

@@ -25,8 +25,9 @@ fn error_line(service: &Service) -> String {
 async fn an_error_in_the_configuration_names_its_key() {
     for (expected, change) in [
         ("concurent_spawns", json!({ "limits": { "concurent_spawns": 1 } })),
+        ("http.max_connections", json!({ "http": { "max_connections": 0 } })),
         ("http.prefix", json!({ "http": { "prefix": "labs/" } })),
-        ("auth.jupyterhub", json!({ "auth": { "mode": "jupyterhub" } })),
+        ("auth.jupyterhub", json!({ "auth": { "modes": ["jupyterhub"] } })),
         (
             "no-such-policy.wasm",
             json!({ "policies": [{ "name": "site", "path": "/nowhere/no-such-policy.wasm" }] }),

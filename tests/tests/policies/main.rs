@@ -254,6 +254,16 @@ async fn a_crash_of_a_skippable_policy_is_ignored_but_its_refusals_hold() {
     assert!(policies.customize(&LabRequest::default()).await.is_err());
 }
 
+/// Whoever could make such a policy fail would be free of it.
+#[tokio::test]
+async fn a_policy_that_decides_is_never_skipped() {
+    let skippable = PolicySpec { on_failure: OnFailure::Skip, ..spec("site", "guest-stagehand", json!({})) };
+    let policies = load(vec![skippable]).await;
+    let trapped = spawn_request(User { name: "trapped".into(), ..User::default() });
+    let error = policies.authorize(&trapped).await.unwrap_err();
+    assert_eq!((error.policy.as_str(), error.kind.name()), ("site", "deadline"));
+}
+
 #[tokio::test]
 async fn too_many_calls_at_once_are_refused_as_overloaded() {
     let options = EngineOptions { slots: 1, slot_wait: Duration::from_millis(20), ..options() };

@@ -1,6 +1,7 @@
 //! `http`: where the service listens.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,22 @@ pub struct HttpConfig {
     pub prefix: String,
     /// Largest accepted body in bytes.
     pub max_body_bytes: usize,
+    /// Most connections to the REST API at any one time. Further ones wait until others end.
+    #[schemars(range(min = 1))]
+    pub max_connections: usize,
+    /// The REST API's certificate. Without it, the API is served without TLS, and tokens travel readably.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+}
+
+/// The certificate of the REST API, as PEM files. Changed files are used within ten seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsConfig {
+    /// The certificate and, after it, those of intermediate authorities.
+    pub cert: PathBuf,
+    /// The certificate's private key (PKCS #8, PKCS #1 or SEC 1).
+    pub key: PathBuf,
 }
 
 impl Default for HttpConfig {
@@ -29,12 +46,18 @@ impl Default for HttpConfig {
             health_listen: any(8091),
             prefix: "/spawner/v1".to_owned(),
             max_body_bytes: 1 << 20,
+            max_connections: 10_000,
+            tls: None,
         }
     }
 }
 
 impl HttpConfig {
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
+        if self.max_connections == 0 {
+            let problem = "0 would let nobody connect; write a number of at least 1";
+            return Err(InvalidSetting::new("http.max_connections", problem));
+        }
         let sound =
             self.prefix.starts_with('/') && !self.prefix.ends_with('/') && !self.prefix.contains("//");
         if sound && self.prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte)) {

@@ -18,7 +18,8 @@ pub struct HubConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_url: Option<BaseUrl>,
     /// A file with the token that the service presents to the Hub. The token needs the scopes `list:users` and
-    /// `read:servers`. Only the file's owner may have access to it (mode 0600). The service reads it again for each
+    /// `read:servers`, and where callers are authenticated by the Hub `read:users:groups` (`admin:auth_state`, too, where
+    /// the Hub stores UIDs there). Only the file's owner may have access to it (mode 0600). The service reads it again for each
     /// check.
     pub token_file: PathBuf,
     /// How long the Hub may take to answer; at most a minute.
@@ -100,7 +101,7 @@ impl HubConfig {
             return Err(InvalidSetting::new("hub.forgotten.max_percent", problem));
         }
         let of_auth = || {
-            let auth = auth.filter(|auth| auth.mode == AuthMode::Jupyterhub)?;
+            let auth = auth.filter(|auth| auth.modes.contains(&AuthMode::Jupyterhub))?;
             auth.jupyterhub.as_ref().map(|jupyterhub| jupyterhub.api_url.clone())
         };
         let api_url = self.api_url.or_else(of_auth).ok_or_else(|| {
@@ -128,11 +129,11 @@ mod tests {
         hub.validate(Some(&auth)).map_err(|error| error.to_string())
     }
 
-    const STATIC: &str = "{mode: static, static: {tokens_file: /t}}";
+    const STATIC: &str = "{modes: [static], static: {tokens_file: /t}}";
 
     #[test]
     fn the_api_url_defaults_to_that_of_auth() {
-        let auth = "{mode: jupyterhub, jupyterhub: {api_url: 'http://hub/hub/api'}}";
+        let auth = "{modes: [jupyterhub], jupyterhub: {api_url: 'http://hub/hub/api'}}";
         let hub = validated("token_file: /t", auth).unwrap();
         assert_eq!((hub.api_url.as_str(), hub.forgotten.stop_after), ("http://hub/hub/api", None));
         let hub = validated("{token_file: /t, api_url: 'http://other'}", auth).unwrap();

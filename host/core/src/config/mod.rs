@@ -17,7 +17,7 @@ mod telemetry;
 
 pub use base_url::BaseUrl;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
-pub use http::HttpConfig;
+pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
 pub use invalid::InvalidSetting;
 pub use kubernetes::{KubernetesConfig, NamespaceReclaim};

@@ -1,5 +1,6 @@
-//! Address ranges from which connections are accepted.
+//! Ranges of network addresses.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -15,6 +16,16 @@ pub struct PeerRange {
 }
 
 impl PeerRange {
+    /// A range that is a constant in this crate.
+    pub(crate) const fn constant(address: IpAddr, prefix: u8) -> Self {
+        Self { address, prefix }
+    }
+
+    /// True for a range of IPv4 addresses.
+    pub fn is_ipv4(&self) -> bool {
+        self.address.is_ipv4()
+    }
+
     /// True when `peer` is in the range. An IPv4-mapped IPv6 address is treated as the IPv4 address.
     pub fn contains(&self, peer: IpAddr) -> bool {
         let shared = match (self.address, peer.to_canonical()) {
@@ -46,9 +57,15 @@ impl TryFrom<String> for PeerRange {
     }
 }
 
+impl fmt::Display for PeerRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
 impl From<PeerRange> for String {
     fn from(range: PeerRange) -> Self {
-        format!("{}/{}", range.address, range.prefix)
+        range.to_string()
     }
 }
 

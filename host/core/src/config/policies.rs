@@ -39,7 +39,8 @@ pub enum OnFailure {
     /// The request fails, with an error that names the policy.
     #[default]
     Deny,
-    /// The request continues without this policy.
+    /// The form or the pod is made without this policy. The hooks `authorize` and `quota`, and the parsing of a form, are
+    /// never skipped: the request fails.
     Skip,
 }
 

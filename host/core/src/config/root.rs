@@ -101,7 +101,9 @@ impl ConfigFile {
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
-        let lab = LabConfig::parse(self.lab, self.kubernetes.instance.clone())
+        let mut lab = self.lab;
+        lab.network_policy.hub_namespace.get_or_insert_with(|| self.kubernetes.namespace.clone());
+        let lab = LabConfig::parse(lab, self.kubernetes.instance.clone())
             .map(|lab| lab.with_namespaces(self.kubernetes.namespaces))
             .map_err(|errors| {
                 problems
@@ -134,7 +136,7 @@ impl ConfigFile {
 }
 
 fn no_auth() -> InvalidSetting {
-    InvalidSetting::new("auth", "is missing; set auth.mode to static, jupyterhub or headers")
+    InvalidSetting::new("auth", "is missing; set auth.modes to a list of static, jupyterhub or headers")
 }
 
 fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {
@@ -191,7 +193,7 @@ fn shared_namespaces(names: &NameTemplates, reclaim: NamespaceReclaim) -> Option
 mod tests {
     use super::*;
 
-    const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
+    const LEAST: &str = "auth: {modes: [static], static: {tokens_file: tokens.yaml}}\n";
 
     fn problems(more: &str) -> Vec<String> {
         let file: ConfigFile = serde_saphyr::from_str(&format!("{LEAST}{more}")).unwrap();

@@ -2,7 +2,8 @@
 //! the operator's configuration and grants can lift parts of it.
 
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, Pod, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext,
+    AppArmorProfile, Capabilities, Container, Pod, PodSecurityContext, PodSpec, SeccompProfile,
+    SecurityContext,
 };
 
 use super::metadata;
@@ -49,7 +50,7 @@ fn apply_to_container(container: &mut Container, context: SecurityContext) {
     }
 }
 
-/// The lab's user and groups, and the seccomp profile of all containers.
+/// The lab's user and groups, and the seccomp and AppArmor profiles of all containers.
 fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
     let identity = &spawn.identity;
     let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();
@@ -66,6 +67,8 @@ fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
         supplemental_groups: (!groups.is_empty()).then_some(groups),
         fs_group,
         fs_group_change_policy: fs_group.map(|_| "OnRootMismatch".to_owned()),
+        app_armor_profile: (!spawn.config.security.no_app_armor)
+            .then(|| AppArmorProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
         seccomp_profile: Some(SeccompProfile { type_: seccomp.to_owned(), localhost_profile: None }),
         ..PodSecurityContext::default()
     }

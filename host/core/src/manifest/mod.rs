@@ -13,6 +13,7 @@ mod network_policy;
 mod nss_config_map;
 mod objects;
 mod pod;
+mod pod_security;
 mod pull_secret;
 mod resource_quota;
 mod resources;
@@ -35,7 +36,7 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let env = env_config_map::build(spawn);
     let digest = spec_digest::of(&pod, &env);
     LabObjects {
-        namespace: namespace::build(spawn, &digest),
+        namespace: namespace::build(spawn, &pod, &digest),
         service_account: service_account::build(spawn),
         env,
         nss: nss_config_map::build(spawn),

@@ -1,24 +1,29 @@
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::metadata::{self};
 use super::objects::LabObject;
+use super::pod_security;
 use crate::config::NamespaceReclaim;
 use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
 use crate::policy::ValidatedSpawn;
 
 /// The namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not changed if it
 /// exists.
-pub(super) fn build(spawn: &ValidatedSpawn, digest: &str) -> LabObject {
+pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> LabObject {
     match spawn.namespaces {
-        NamespaceReclaim::Delete => LabObject::Namespace(own(spawn, digest)),
+        NamespaceReclaim::Delete => LabObject::Namespace(own(spawn, pod, digest)),
         NamespaceReclaim::Retain => LabObject::RetainedNamespace(retained(spawn)),
     }
 }
 
-fn own(spawn: &ValidatedSpawn, digest: &str) -> Namespace {
+/// Nothing in the namespace may have more privileges than the lab's pod. A retained namespace is no lab's own, so there
+/// the operator decides.
+fn own(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Namespace {
     let mut metadata = metadata::of_lab(spawn, &spawn.names.namespace.clone().into());
     metadata.namespace = None;
+    let level = pod_security::strictest(pod).as_str().to_owned();
+    metadata.labels.get_or_insert_default().insert(pod_security::ENFORCE_LABEL.to_owned(), level);
     metadata.annotations.get_or_insert_default().extend([
         (OPERATION_ANNOTATION.to_owned(), OPERATION_SPAWN.to_owned()),
         (SPEC_DIGEST_ANNOTATION.to_owned(), digest.to_owned()),

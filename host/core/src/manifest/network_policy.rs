@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -8,22 +9,28 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::metadata::{self};
+use crate::config::PeerRange;
 use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
 use crate::labels::{SERVER_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
-/// Allows traffic to the lab's port from the configured peers. Listing `Ingress` in `policyTypes` denies all other.
+/// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses. Listing `Ingress` in `policyTypes` denies all other.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
     let config = &spawn.config.network_policy;
     if !config.enabled {
         return None;
     }
+    let peers = config.peers();
     let lab_port = NetworkPort { port: spawn.config.port, protocol: Protocol::Tcp };
     let ingress = NetworkPolicyIngressRule {
-        from: Some(config.ingress.iter().map(peer).collect()),
+        from: Some(peers.iter().map(peer).collect()),
         ports: Some(vec![port(&lab_port)]),
     };
-    let egress = config.egress.as_ref().map(|rules| rules.iter().map(egress_rule).collect());
+    let egress = match &config.egress {
+        Some(rules) => Some(rules.iter().map(egress_rule).collect()),
+        None if config.blocked.is_empty() => None,
+        None => Some([all_but(&config.blocked)].into_iter().chain(local_dns(&config.blocked)).collect()),
+    };
     let mut types = vec!["Ingress".to_owned()];
     types.extend(egress.is_some().then(|| "Egress".to_owned()));
     Some(NetworkPolicy {
@@ -35,7 +42,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
             }),
             policy_types: Some(types),
             // A rule without peers would allow all sources.
-            ingress: (!config.ingress.is_empty()).then(|| vec![ingress]),
+            ingress: (!peers.is_empty()).then(|| vec![ingress]),
             egress,
         }),
     })
@@ -46,6 +53,28 @@ fn lab_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
         (USER_LABEL.to_owned(), spawn.names.user_label.to_string()),
         (SERVER_LABEL.to_owned(), spawn.names.server_label.to_string()),
     ])
+}
+
+/// Everything except these addresses. Pods are listed apart, because some networks do not count them as addresses.
+fn all_but(blocked: &[PeerRange]) -> NetworkPolicyEgressRule {
+    let family = |cidr: &str, ipv4: bool| NetworkPeer {
+        cidr: Some(cidr.to_owned()),
+        except: blocked.iter().filter(|range| range.is_ipv4() == ipv4).map(PeerRange::to_string).collect(),
+        ..NetworkPeer::default()
+    };
+    let pods = NetworkPeer { namespace_labels: Some(BTreeMap::new()), ..NetworkPeer::default() };
+    let to = [pods, family("0.0.0.0/0", true), family("::/0", false)];
+    NetworkPolicyEgressRule { to: Some(to.iter().map(peer).collect()), ports: None }
+}
+
+/// The address of NodeLocal DNSCache, which many clusters run on every node. It is link-local, so it would be blocked.
+const LOCAL_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 20, 10));
+
+fn local_dns(blocked: &[PeerRange]) -> Option<NetworkPolicyEgressRule> {
+    let cache = NetworkPeer { cidr: Some(format!("{LOCAL_DNS}/32")), ..NetworkPeer::default() };
+    let ports = [Protocol::Udp, Protocol::Tcp].map(|protocol| NetworkPort { port: 53, protocol });
+    let rule = EgressRule { to: vec![cache], ports: ports.to_vec() };
+    blocked.iter().any(|range| range.contains(LOCAL_DNS)).then(|| egress_rule(&rule))
 }
 
 fn egress_rule(rule: &EgressRule) -> NetworkPolicyEgressRule {

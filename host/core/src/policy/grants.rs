@@ -65,6 +65,14 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         for name in reach.secrets {
             need("pod_patch".to_owned(), Grant::Secrets, Some(name));
         }
+        for key in reach.metadata.into_iter().filter(|key| is_acted_on(key)) {
+            need("pod_patch".to_owned(), Grant::Metadata, Some(key));
+        }
+    }
+    for (field, pairs) in [("labels", &asked.labels), ("annotations", &asked.annotations)] {
+        for (at, pair) in pairs.iter().enumerate().filter(|(_, pair)| is_acted_on(&pair.name)) {
+            need(format!("{field}[{at}].name"), Grant::Metadata, Some(pair.name.clone()));
+        }
     }
     for (at, var) in asked.env.iter().enumerate().filter(|(_, var)| reserved(&var.name)) {
         let wanted = Some(var.name.clone());
@@ -77,9 +85,39 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     needs
 }
 
+/// Labels by which the Services and NetworkPolicies of JupyterHub find their pods: a lab with them would get requests,
+/// or pass firewalls, that are meant for the Hub.
+const OF_THE_HUB: [&str; 3] = ["app", "component", "release"];
+
+/// True for keys that some other program may act on, such as a service mesh, a network plugin or a cloud. By convention
+/// their keys have a prefix.
+fn is_acted_on(key: &str) -> bool {
+    key.contains('/') || OF_THE_HUB.contains(&key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_and_annotations_that_other_programs_act_on_need_a_grant() {
+        let asked: Customization = serde_saphyr::from_str(
+            r#"
+labels: [{name: course, value: a}, {name: app, value: jupyterhub}]
+annotations: [{name: note, value: x}, {name: k8s.v1.cni.cncf.io/networks, value: host}]
+pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain":"x"},"labels":{"component":"hub"}}}'
+"#,
+        )
+        .unwrap();
+        let patch = Grants { pod_patch: vec!["metadata".to_owned()], ..Grants::default() };
+        let violations = check("p", &asked, |_| false, &patch).unwrap_err();
+        let wanted: Vec<_> = violations.iter().filter_map(|one| one.wanted.as_deref()).collect();
+        assert_eq!(wanted, ["component", "sidecar.istio.io/inject", "app", "k8s.v1.cni.cncf.io/networks"]);
+        assert!(violations.iter().all(|one| one.grant == Grant::Metadata));
+        let all =
+            ["component", "sidecar.istio.io/", "app", "k8s.v1.cni.cncf.io/"].map(str::to_owned).to_vec();
+        assert!(check("p", &asked, |_| false, &Grants { metadata: all, ..patch }).is_ok());
+    }
 
     const GREEDY: &str = r#"
 env:

@@ -1,7 +1,11 @@
 //! Patches of the Pod, for settings that a customization has no field for.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
+
+use crate::path;
 
 /// Parses a patch into Kubernetes' own types. Unknown fields are refused, so that a misspelt field is an error instead
 /// of being ignored.
@@ -16,7 +20,42 @@ pub(crate) fn parse(patch: &str) -> Result<Pod, String> {
     let known = leaves(&read);
     match leaves(&written).into_iter().find(|path| !known.contains(path)) {
         Some(unknown) => Err(format!("a Pod has no field `{unknown}`, or not of this kind")),
-        None => named(pod),
+        None => named(pod).and_then(with_allowed_volumes),
+    }
+}
+
+/// The kinds of volumes that a patch may have. What needs a grant is in [`reach`].
+const VOLUME_KINDS: [&str; 7] =
+    ["configMap", "downwardAPI", "emptyDir", "hostPath", "nfs", "projected", "secret"];
+/// The kinds of sources of a projected volume that a patch may have: none with which a lab could authenticate itself.
+const PROJECTED_KINDS: [&str; 3] = ["configMap", "downwardAPI", "secret"];
+
+/// Checks the volumes. Claims belong to users, CSI volumes read Secrets by themselves, and tokens of service accounts
+/// give access to the cluster, so a patch may have none of these.
+fn with_allowed_volumes(pod: Pod) -> Result<Pod, String> {
+    let spec = pod.spec.as_ref();
+    for volume in spec.into_iter().flat_map(|spec| spec.volumes.iter().flatten()) {
+        let written = serde_json::to_value(volume).unwrap_or_default();
+        only(&written, &VOLUME_KINDS, &volume.name, "volume")?;
+        for source in written["projected"]["sources"].as_array().into_iter().flatten() {
+            only(source, &PROJECTED_KINDS, &volume.name, "projected volume")?;
+        }
+        let path = volume.host_path.as_ref().map(|host| host.path.as_str());
+        if path.is_some_and(|path| !path::is_absolute(path)) {
+            return Err(format!("the path of the volume `{}` is not absolute, or has `..`", volume.name));
+        }
+    }
+    Ok(pod)
+}
+
+fn only(written: &Value, kinds: &[&str], volume: &str, what: &str) -> Result<(), String> {
+    let other = written.as_object().into_iter().flat_map(|fields| fields.keys());
+    match other.into_iter().find(|kind| *kind != "name" && !kinds.contains(&kind.as_str())) {
+        None => Ok(()),
+        Some(other) => {
+            let kinds = kinds.join(", ");
+            Err(format!("the {what} `{volume}` is of the kind `{other}`; a patch may have {kinds}"))
+        }
     }
 }
 
@@ -49,12 +88,19 @@ pub(crate) struct PatchTargets {
     pub(crate) host_paths: Vec<String>,
     /// Secrets of the namespace.
     pub(crate) secrets: Vec<String>,
+    /// Keys of labels and annotations, which other programs may act on.
+    pub(crate) metadata: Vec<String>,
 }
 
 /// Finds what a patch uses outside the pod. Empty for an invalid patch, which [`parse`] refuses.
 pub(crate) fn reach(patch: &str) -> PatchTargets {
     let mut reach = PatchTargets::default();
-    let Some(spec) = parse(patch).ok().and_then(|pod| pod.spec) else { return reach };
+    let Ok(pod) = parse(patch) else { return reach };
+    let metadata = pod.metadata;
+    reach.metadata =
+        [metadata.labels, metadata.annotations].into_iter().flatten().flat_map(BTreeMap::into_keys).collect();
+    reach.metadata.sort();
+    let Some(spec) = pod.spec else { return reach };
     for volume in spec.volumes.into_iter().flatten() {
         reach.host_paths.extend(volume.host_path.map(|host| host.path));
         reach.secrets.extend(volume.secret.and_then(|secret| secret.secret_name));
@@ -99,7 +145,6 @@ fn collect(value: &Value, path: String, paths: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path;
 
     #[test]
     fn a_patch_is_read_as_a_pod() {
@@ -116,6 +161,16 @@ mod tests {
             (r#"{"spec":{"priority":"high"}}"#, "not a part of a Pod"),
             (r#"{"spec":{"$patch":"delete"}}"#, "spec.$patch"),
             (r#"{"spec":{"containers":[{"image":"x"}]}}"#, "no name"),
+            (r#"{"spec":{"volumes":[{"name":"v","csi":{"driver":"d"}}]}}"#, "of the kind `csi`"),
+            (
+                r#"{"spec":{"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"of-bob"}}]}}"#,
+                "of the kind `persistentVolumeClaim`",
+            ),
+            (
+                r#"{"spec":{"volumes":[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}}]}}"#,
+                "of the kind `serviceAccountToken`",
+            ),
+            (r#"{"spec":{"volumes":[{"name":"v","hostPath":{"path":"/data/../etc"}}]}}"#, "has `..`"),
         ] {
             let error = parse(patch).unwrap_err();
             assert!(error.contains(says), "{patch}: {error}");

@@ -21,6 +21,68 @@ fn first(rejected: &SpawnRejected) -> (&str, &str) {
     (rejected.details[0].field.as_str(), rejected.details[0].message.as_str())
 }
 
+/// The first policy, `site`, has grants, and the second, `guest`, has those of the case.
+#[test]
+fn a_policy_uses_the_parts_of_another_only_within_its_own_grants() {
+    const SITE: &str = r#"{policy: site, grants: {host-path: [/data], secrets: [db], privileged-init: true, pod-patch: [spec.volumes]},
+        customization: {
+          volumes: [{name: data, source: {host_path: /data/all}}, {name: creds, source: {secret: {name: db}}}],
+          mounts: [{volume: data, path: /data}],
+          init_containers: [{name: setup, image: i, profile: privileged}],
+          pod_patch: '{"spec":{"volumes":[{"name":"late","hostPath":{"path":"/data/late"}}]}}'}}"#;
+    let guest = |grants: &str, customization: &str| {
+        Case::read(&format!(
+            "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1'}},
+              answers: [{SITE}, {{policy: guest, grants: {grants}, customization: {customization}}}]}}"
+        ))
+        .compose()
+    };
+    let patched = |mount: &str| {
+        format!(
+            r#"{{pod_patch: '{{"spec":{{"containers":[{{"name":"notebook","volumeMounts":[{mount}]}}]}}}}'}}"#
+        )
+    };
+    let of_late = patched(r#"{"name":"data","mountPath":"/x"}"#);
+    let setup = r#"{pod_patch: '{"spec":{"initContainers":[{"name":"setup","command":["sh"]}]}}'}"#;
+    for (grants, asked, sufficient, says) in [
+        (
+            "",
+            "{mounts: [{volume: data, path: /x}]}",
+            "host-path: [/data]",
+            "the grant `host-path` for `/data/all`",
+        ),
+        ("", "{mounts: [{volume: creds, path: /x}]}", "secrets: [db]", "the grant `secrets` for `db`"),
+        (
+            "",
+            "{init_containers: [{name: own, image: i, mounts: [{volume: data, path: /x}]}]}",
+            "host-path: [/data/all]",
+            "`init_containers[0].mounts[0].volume` needs the grant `host-path`",
+        ),
+        (
+            "pod-patch: [spec.containers], ",
+            of_late.as_str(),
+            "host-path: [/data]",
+            "`pod_patch` needs the grant `host-path` for `/data/all`",
+        ),
+        (
+            "pod-patch: [spec.initContainers], ",
+            setup,
+            "privileged-init: true",
+            "`pod_patch` needs the grant `privileged-init`",
+        ),
+    ] {
+        let refused =
+            guest(&format!("{{{grants}}}"), asked).err().unwrap_or_else(|| panic!("accepted: {asked}"));
+        assert!(matches!(&refused.blame, RejectionBlame::Policy(policy) if policy == "guest"), "{refused:?}");
+        assert!(refused.details[0].message.contains(says), "{refused:?}");
+        guest(&format!("{{{grants}{sufficient}}}"), asked)
+            .unwrap_or_else(|error| panic!("{asked}: {error:?}"));
+    }
+    // Volumes without a grant may be shared.
+    guest("{}", "{volumes: [{name: data, source: {empty_dir: {}}}], mounts: [{volume: data, path: /x}]}")
+        .unwrap();
+}
+
 #[test]
 fn policies_are_blamed_for_their_answers() {
     for (grants, customization, field, says) in [

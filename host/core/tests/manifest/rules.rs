@@ -301,3 +301,37 @@ fn every_kind_of_object_is_deleted_and_permitted() {
         assert!(permitted, "deploy/permissions.yaml: create, patch and deletecollection of {}", kind.plural);
     }
 }
+
+/// Kubernetes then refuses any pod in the namespace that has more privileges than the lab.
+#[test]
+fn a_lab_s_namespace_enforces_the_strictest_level_that_its_pod_meets() {
+    for (lab, grants, asked, expected) in [
+        ("", "{}", "{}", "restricted"),
+        ("", "{}", "{volumes: [{name: v, source: {nfs: {server: s, path: /x}}}]}", "baseline"),
+        (
+            "",
+            "{run-as-root-init: true}",
+            "{init_containers: [{name: a, image: i, profile: baseline}]}",
+            "baseline",
+        ),
+        (
+            "",
+            "{privileged-init: true}",
+            "{init_containers: [{name: a, image: i, profile: privileged}]}",
+            "privileged",
+        ),
+        ("", "{host-path: [/data]}", "{volumes: [{name: v, source: {host_path: /data}}]}", "privileged"),
+        (", security: {privilege_escalation: true}", "{}", "{}", "baseline"),
+        (", security: {default_capabilities: true}", "{}", "{}", "baseline"),
+        (", security: {unconfined_seccomp: true}", "{}", "{}", "privileged"),
+    ] {
+        let case = format!(
+            "{{identity: {{username: ada, uid: 1000, gid: 1000}}, lab: {{image: 'lab:1'{lab}}},
+              answers: [{{policy: p, grants: {grants}, customization: {asked}}}]}}"
+        );
+        let spawn = Case::read(&case).compose().unwrap_or_else(|error| panic!("{case}: {error:?}"));
+        let objects = wasmspawner_core::manifest::build(&spawn);
+        let labels = objects.namespace.metadata().labels.clone().unwrap();
+        assert_eq!(labels["pod-security.kubernetes.io/enforce"], expected, "{case}");
+    }
+}

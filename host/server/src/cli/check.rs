@@ -152,7 +152,7 @@ mod tests {
         (code, text(out), text(problems))
     }
 
-    const LEAST: &str = "auth: {mode: static, static: {tokens_file: tokens.yaml}}\n";
+    const LEAST: &str = "auth: {modes: [static], static: {tokens_file: tokens.yaml}}\n";
 
     #[test]
     fn a_configuration_with_only_auth_is_valid() {

@@ -104,7 +104,7 @@ fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Resul
     };
     file.state_dir = Some(state_dir.clone());
     let auth = file.auth.get_or_insert_with(|| AuthConfig {
-        mode: AuthMode::Static,
+        modes: vec![AuthMode::Static],
         r#static: Some(StaticAuth { tokens_file: state_dir.join("tokens.yaml") }),
         jupyterhub: None,
         headers: None,

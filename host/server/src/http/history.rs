@@ -23,7 +23,7 @@ pub(super) async fn get_history(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<Vec<wire::Operation>>, Problem> {
-    caller.may(Access::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key))?;
     let records =
         labs.history(&key).ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
     Ok(Json(records.iter().map(wire::Operation::from).collect()))

@@ -24,7 +24,7 @@ pub(super) async fn get_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
-    caller.may(Access::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key))?;
     let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
     Ok(Json(wire::Lab::from(&*lab)))
 }
@@ -46,7 +46,7 @@ pub(super) async fn stop_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<StatusCode, Problem> {
-    let owner = match caller.may(Access::ReadOrStop(&key.user))? {
+    let owner = match caller.may(Access::ReadOrStop(&key))? {
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
         Permit::Administrator => None,
     };

@@ -26,11 +26,13 @@ mod server;
 mod spawn;
 mod spawn_form;
 mod state;
+mod tls;
 mod volumes;
 mod wire;
 
 pub use prefix::Prefix;
 pub use probes::probes;
 pub use router::router;
-pub use server::serve;
+pub use server::{Connections, serve};
 pub use state::Api;
+pub use tls::Tls;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,13 +11,21 @@ use axum::extract::{ConnectInfo, Request};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{ServiceExt as _, service_fn};
 
+use super::tls::Tls;
+
 /// How long a client may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take to agree on TLS.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests under way may still take after the service was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
@@ -25,13 +34,47 @@ const HEADERS_COUNT: usize = 512;
 /// The pause after an error that would repeat at once, such as running out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How connections are accepted.
+#[derive(Clone, Default)]
+pub struct Connections {
+    /// With TLS, where there is a certificate.
+    tls: Option<TlsAcceptor>,
+    /// The most at any one time.
+    limit: Option<Arc<Semaphore>>,
+}
+
+impl Connections {
+    /// At most `limit` connections at any one time, with TLS where there is a certificate.
+    pub fn new(tls: Option<&Tls>, limit: usize) -> Result<Self, rustls::Error> {
+        let tls = tls.map(Tls::acceptor).transpose()?;
+        Ok(Self { tls, limit: Some(Arc::new(Semaphore::new(limit))) })
+    }
+}
+
 /// Serves until `shutdown`. After that, requests under way have at most 5 s to finish.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
-    let connections = TaskTracker::new();
-    while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
+pub async fn serve(
+    listener: TcpListener,
+    connections: Connections,
+    router: Router,
+    shutdown: CancellationToken,
+) {
+    let open = TaskTracker::new();
+    loop {
+        let accepted = shutdown.run_until_cancelled(async {
+            let slot = match &connections.limit {
+                Some(limit) => Arc::clone(limit).acquire_owned().await.ok(),
+                None => None,
+            };
+            (slot, listener.accept().await)
+        });
+        let Some((slot, accepted)) = accepted.await else { break };
         match accepted {
             Ok((stream, peer)) => {
-                connections.spawn(connection(stream, peer, router.clone(), shutdown.clone()));
+                let (tls, router, shutdown) = (connections.tls.clone(), router.clone(), shutdown.clone());
+                open.spawn(async move {
+                    connection(stream, peer, tls, router, shutdown).await;
+                    drop(slot);
+                });
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
@@ -40,13 +83,34 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
             }
         }
     }
-    connections.close();
-    let _ = tokio::time::timeout(GRACE, connections.wait()).await;
+    open.close();
+    let _ = tokio::time::timeout(GRACE, open.wait()).await;
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    shutdown: CancellationToken,
+) {
     // Events are small and must arrive at once, so Nagle's algorithm is switched off.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = tls else { return requests(stream, peer, router, shutdown).await };
+    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
+    match shutdown.clone().run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => requests(stream, peer, router, shutdown).await,
+        Some(Ok(Err(error))) => tracing::debug!(%error, %peer, "no TLS connection"),
+        Some(Err(_)) => tracing::debug!(%peer, "no TLS connection in time"),
+        None => {}
+    }
+}
+
+/// Answers the requests of one connection.
+async fn requests<S>(stream: S, peer: SocketAddr, router: Router, shutdown: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer = router.clone().oneshot(request.map(axum::body::Body::new));

@@ -44,11 +44,11 @@ pub(super) async fn spawn_lab(
     LabPath(key): LabPath,
     request: Request,
 ) -> Result<Response, Problem> {
-    caller.may(Access::Spawn(&key.user))?;
+    let permit = caller.may(Access::Spawn(&key))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let parsed = wire::parse_spawn(&body)?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
-    let token = caller.token_for(&key.user);
+    let token = caller.token_for_lab(permit);
     let lab = location::of_lab(&prefix, &key);
     let requested_by = caller.username.to_string();
     let request =

@@ -22,7 +22,7 @@ pub(super) async fn get_spawn_form(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Html<String>, Problem> {
-    caller.may(Access::Spawn(&key.user))?;
+    caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     Ok(Html(labs.spawn_form(&identity, &key.server).await?))
 }

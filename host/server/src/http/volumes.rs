@@ -24,7 +24,7 @@ pub(super) async fn get_volumes(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Volumes>, Problem> {
-    caller.may(Access::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key))?;
     Ok(Json(wire::Volumes::new(&key, labs.volumes(&key).as_ref())))
 }
 

@@ -1,19 +1,22 @@
 //! A client of JupyterHub's API: asks which servers the Hub knows, with the service's own token.
 
 mod error;
+mod user;
 
 pub use error::HubError;
+pub use user::{HubUser, OwnerKind};
 
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION};
-use reqwest::Client;
+use reqwest::{Client, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use wasmspawner_core::config::Hub;
+use wasmspawner_core::config::{BaseUrl, Hub};
 use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes};
+use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use crate::outgoing;
@@ -69,8 +72,28 @@ impl HubApi {
         Ok(listing.servers())
     }
 
+    /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.
+    pub async fn user(&self, user: &Username) -> Result<Option<HubUser>, HubError> {
+        let url = user_url(&self.config.api_url, user)?;
+        match self.get_url(url, &self.token().await?).await {
+            Ok(user) => Ok(Some(user)),
+            Err(HubError::Answered { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+            // The Hub answers so to an unknown token and to one without a scope for users.
+            Err(error @ HubError::UnknownToken { .. }) => {
+                tracing::warn!(%error, %user, "JupyterHub does not let this service read about a user");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, HubError> {
-        let request = self.client.get(self.config.api_url.join(path)).header(ACCEPT, PAGES);
+        let url = parse_url(&self.config.api_url.join(path))?;
+        self.get_url(url, token).await
+    }
+
+    async fn get_url<T: DeserializeOwned>(&self, url: Url, token: &SecretString) -> Result<T, HubError> {
+        let request = self.client.get(url).header(ACCEPT, PAGES);
         let request = request.header(AUTHORIZATION, format!("token {}", token.expose()));
         let response = request.send().await.map_err(|error| self.unreachable(innermost(&error)))?;
         match response.status() {
@@ -112,6 +135,19 @@ impl HubApi {
     }
 }
 
+/// The address of a user at the Hub's API.
+pub fn user_url(api_url: &BaseUrl, user: &Username) -> Result<Url, HubError> {
+    let mut url = parse_url(&api_url.join("/users"))?;
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.push(user.as_str());
+    }
+    Ok(url)
+}
+
+fn parse_url(url: &str) -> Result<Url, HubError> {
+    Url::parse(url).map_err(|error| HubError::Malformed { problem: format!("{url}: {error}") })
+}
+
 /// The innermost cause. It says what happened; the errors around it only say that the request failed.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
@@ -132,7 +168,7 @@ mod tests {
 
     fn hub(token_file: &Path) -> HubApi {
         let yaml = format!(
-            "auth: {{mode: static, static: {{tokens_file: /t}}}}\nhub: {{api_url: 'http://127.0.0.1:9', token_file: '{}'}}",
+            "auth: {{modes: [static], static: {{tokens_file: /t}}}}\nhub: {{api_url: 'http://127.0.0.1:9', token_file: '{}'}}",
             token_file.display()
         );
         let file: ConfigFile = serde_saphyr::from_str(&yaml).unwrap();

@@ -16,7 +16,7 @@ const FRESH: Duration = Duration::from_secs(2);
 
 /// Compares the labs with the servers that the Hub knows.
 pub struct HubComparison {
-    hub: HubApi,
+    hub: Arc<HubApi>,
     rules: ForgottenRules,
     state: Mutex<State>,
 }
@@ -29,7 +29,7 @@ struct State {
 
 impl HubComparison {
     /// A comparison that begins now. How long labs have been forgotten is not known across restarts.
-    pub fn new(hub: HubApi, rules: ForgottenRules) -> Self {
+    pub fn new(hub: Arc<HubApi>, rules: ForgottenRules) -> Self {
         Self { hub, rules, state: Mutex::default() }
     }
 

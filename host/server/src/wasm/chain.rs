@@ -38,9 +38,9 @@ pub enum FailedPolicies {
 
 /// The loaded chain of policies. Clones share it.
 ///
-/// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails,
-/// or the policy is skipped with a warning where the operator chose [`OnFailure::Skip`]. An answer, such as a refusal
-/// or an invalid field, is never skipped.
+/// Every call uses the chain that was loaded when the call began. If a policy fails by its own fault, the call fails.
+/// Where the operator chose [`OnFailure::Skip`], a policy that fails to make a form or to customize a pod is skipped with
+/// a warning. A policy that limits or refuses is never skipped: whoever can make it fail would be free of it.
 #[derive(Clone)]
 pub struct Policies {
     engine: Arc<Engine>,
@@ -115,7 +115,7 @@ impl Policies {
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
-        chain_answer(&policy, answer)
+        skippable_answer(&policy, answer)
     }
 
     /// The options that a submission of the form stands for, parsed by the policy that makes the form; `None` if no
@@ -131,7 +131,7 @@ impl Policies {
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.parse_form(&self.engine, submission, context).await;
-        chain_answer(&policy, answer)
+        deciding_answer(&policy, answer)
     }
 
     /// The limits of all policies that set limits. Of each limit, the smallest holds.
@@ -143,7 +143,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.limits(&self.engine, user, usage).await;
-            answers.extend(chain_answer(policy, answer)?);
+            answers.extend(deciding_answer(policy, answer)?);
         }
         Ok(answers)
     }
@@ -160,7 +160,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.authorize(&self.engine, request).await;
-            let Some(answer) = chain_answer(policy, answer)? else { continue };
+            let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
             answers.push(answer);
             if denied {
@@ -179,7 +179,9 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.customize(&self.engine, request).await;
-            let Some(PolicyAnswer { policy: name, value }) = chain_answer(policy, answer)? else { continue };
+            let Some(PolicyAnswer { policy: name, value }) = skippable_answer(policy, answer)? else {
+                continue;
+            };
             answers.push(policy::ChainAnswer {
                 policy: name.into(),
                 grants: policy.spec.grants.clone(),
@@ -194,20 +196,25 @@ impl Policies {
     }
 }
 
-/// Turns one policy's answer into the chain's. `None` if the policy does not have the hook, or has failed and is
-/// skipped.
-fn chain_answer<T>(
+/// Turns one policy's answer into the chain's. `None` if the policy does not have the hook.
+fn deciding_answer<T>(
     policy: &Policy,
     answer: Option<Result<T, CallError>>,
 ) -> Result<Option<PolicyAnswer<T>>, CallError> {
-    match answer {
-        None => Ok(None),
-        Some(Ok(value)) => Ok(Some(PolicyAnswer { policy: policy.name().clone(), value })),
-        Some(Err(error)) if passed_over(policy, &error) => {
+    answer.transpose().map(|value| value.map(|value| PolicyAnswer { policy: policy.name().clone(), value }))
+}
+
+/// Like [`deciding_answer`]; also `None` if the policy has failed and is skipped.
+fn skippable_answer<T>(
+    policy: &Policy,
+    answer: Option<Result<T, CallError>>,
+) -> Result<Option<PolicyAnswer<T>>, CallError> {
+    match deciding_answer(policy, answer) {
+        Err(error) if passed_over(policy, &error) => {
             tracing::warn!(policy = %policy.name(), %error, "the policy failed and is skipped");
             Ok(None)
         }
-        Some(Err(error)) => Err(error),
+        answer => answer,
     }
 }
 

@@ -72,7 +72,8 @@ class ServiceClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_KEEPALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": "wasmspawner-jupyterhub"},
+            # Where an ingress authenticates by cookie, the service wants the second of requests that change something.
+            headers={"User-Agent": "wasmspawner-jupyterhub", "X-Requested-With": "wasmspawner-jupyterhub"},
         )
         self._user_slots = asyncio.Semaphore(options.max_requests)
         self._status_slots = asyncio.Semaphore(options.max_status_requests)

@@ -66,8 +66,8 @@ class WasmSpawner(Spawner):
         help="""
         Key of the authentication state that holds the user's own token for the service.
 
-        The spawn form is fetched and the lab is started with it. Without it, or where the Hub stores no
-        authentication state, the Hub's own token is used; the service then wants the scope `admin:notebook` of it.
+        The spawn form is fetched and the lab is started with it. Without it the form is fetched with the Hub's token, and
+        the lab started with the server's own API token, for which the service needs `jupyterhub` in its `auth.modes`.
         """,
     )
 
@@ -178,7 +178,8 @@ class WasmSpawner(Spawner):
     @staticmethod
     async def _fetch_options_form(spawner: "WasmSpawner") -> str:
         try:
-            form = await spawner._client.spawn_form(spawner._lab, await spawner._user_token())
+            token = await spawner._user_token() or spawner._hub_token()
+            form = await spawner._client.spawn_form(spawner._lab, token)
         except ServiceError as error:
             raise for_user(error, f"fetching the spawn form of {spawner._log_name}") from error
         return form if form.strip() else ""
@@ -217,7 +218,7 @@ class WasmSpawner(Spawner):
         return SpawnRequest(
             self._client,
             self._lab,
-            await self._user_token(),
+            await self._user_token() or self.api_token,
             dict(self.user_options),
             {key: str(value) for key, value in self.get_env().items() if value is not None},
             hub_token=self._hub_token,
@@ -393,7 +394,7 @@ class WasmSpawner(Spawner):
 
     async def _user_token(self) -> str:
         auth_state = await self.user.get_auth_state()
-        return (auth_state or {}).get(self.auth_state_token_key) or self._hub_token()
+        return (auth_state or {}).get(self.auth_state_token_key) or ""
 
     def _hub_token(self) -> str:
         return TokenFile.read(self.token_file) if self.token_file else self.token

@@ -1,6 +1,7 @@
 //! `auth.headers`: callers are authenticated by an ingress (Gafaelfawr).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use jiff::SignedDuration;
 use schemars::JsonSchema;
@@ -19,7 +20,11 @@ pub struct HeadersAuth {
     /// Gafaelfawr's base URL. The service requests `/auth/api/v1/user-info` and `/auth/api/v1/token-info` below it.
     pub url: BaseUrl,
     /// Addresses that the ingress connects from. A request from any other address is refused, whatever its headers are.
+    /// List the ingress's own addresses: in a range for all pods, any pod could pretend to be the ingress.
     pub trusted_peers: Vec<PeerRange>,
+    /// What a request must show besides its address.
+    #[serde(default)]
+    pub proof: IngressProof,
     /// How long Gafaelfawr's answer about a token is cached; at most an hour.
     #[serde(default = "default_cache")]
     #[schemars(with = "String")]
@@ -42,6 +47,28 @@ pub struct HeadersAuth {
     pub ingress_also_sets: Vec<IngressHeader>,
 }
 
+/// What a request must show to count as one of the ingress, besides its address.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IngressProof {
+    /// `X-Auth-Request-Token`: a token of the user in `X-Auth-Request-User`, which Gafaelfawr confirms.
+    #[default]
+    DelegatedToken,
+    /// The header `X-Ingress-Secret` with the content of a file that only the ingress and this service can read.
+    SharedSecret(SharedSecret),
+    /// Nothing: whoever connects from `trusted_peers` is whoever `X-Auth-Request-User` says. Choose this only where no
+    /// other program can have one of these addresses.
+    BareUserHeader,
+}
+
+/// Where the secret is that the ingress and this service share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharedSecret {
+    /// The file. It holds one line of at least 16 characters, and is read again for each request.
+    pub file: PathBuf,
+}
+
 /// A header that only some ingresses set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -57,7 +84,7 @@ pub enum IngressHeader {
 impl HeadersAuth {
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         if self.trusted_peers.is_empty() {
-            let problem = "is empty, so every request would be refused; list the ingress's addresses, as in [10.0.0.0/8]";
+            let problem = "is empty, so every request would be refused; list the ingress's addresses, as in [192.0.2.7]";
             return Err(InvalidSetting::new("auth.headers.trusted_peers", problem));
         }
         check_span("auth.headers.cache", self.cache, SignedDuration::from_hours(1))?;

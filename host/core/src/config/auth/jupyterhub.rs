@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{BaseUrl, InvalidSetting};
 use super::check_span;
-use crate::access::{Scope, ScopeSet};
-use crate::names::Username;
+use crate::access::{Rights, Scope, ScopeSet};
+use crate::names::{ServerName, Username};
 
 /// Callers present a JupyterHub token. The service asks the Hub about it and derives the scopes from the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +45,19 @@ impl JupyterHubAuth {
         check_span("auth.jupyterhub.timeout", self.timeout, SignedDuration::from_mins(1))
     }
 
-    /// The scopes that a user's token gives in this service.
-    pub fn user_scopes(&self, user: &Username, hub_scopes: &[String], groups: &[String]) -> ScopeSet {
+    /// What a user's token is worth in this service. The Hub scope `access:servers!server=<user>/<server>`, which the
+    /// API token of a server has, makes it worth `exec:notebook` for that server. Somebody with whom a server is shared
+    /// has the same scope for it, under another user's name, and gets nothing for it.
+    pub fn user_rights(&self, user: &Username, hub_scopes: &[String], groups: &[String]) -> Rights {
+        let of_server = format!("access:servers!server={user}/");
+        let servers = hub_scopes.iter().filter_map(|hub_scope| hub_scope.strip_prefix(&of_server));
+        Rights {
+            scopes: self.user_scopes(user, hub_scopes, groups),
+            servers: servers.filter_map(|server| ServerName::parse(server).ok()).collect(),
+        }
+    }
+
+    fn user_scopes(&self, user: &Username, hub_scopes: &[String], groups: &[String]) -> ScopeSet {
         let own = format!("user={user}");
         let by_scope = hub_scopes.iter().flat_map(|hub_scope| {
             let (name, limit) = match hub_scope.split_once('!') {
@@ -64,11 +75,11 @@ impl JupyterHubAuth {
         by_scope.chain(by_group).collect()
     }
 
-    /// The scopes that a Hub service's token gives in this service.
+    /// The scopes that a Hub service's token gives in this service. A service owns no lab, whatever its name is.
     pub fn service_scopes(&self, service: &str, hub_scopes: &[String]) -> ScopeSet {
         let unlimited = hub_scopes.iter().filter_map(|hub_scope| self.scopes.get(hub_scope)).flatten();
         let named = self.services.get(service).into_iter().flatten();
-        unlimited.chain(named).copied().collect()
+        unlimited.chain(named).copied().filter(|scope| *scope != Scope::ExecNotebook).collect()
     }
 }
 
@@ -81,7 +92,8 @@ fn default_timeout() -> SignedDuration {
 }
 
 /// A token that may start its owner's servers at the Hub may do so in this service; a token that may administer all
-/// servers is an administrator's. The token inside a running lab has neither of these Hub scopes.
+/// servers is an administrator's. The API token of a server has neither of these Hub scopes: see
+/// [`JupyterHubAuth::user_rights`].
 fn default_scopes() -> BTreeMap<String, ScopeSet> {
     [
         ("servers".to_owned(), [Scope::ExecNotebook].into()),
@@ -121,9 +133,30 @@ mod tests {
     }
 
     #[test]
+    fn the_token_of_a_server_is_worth_that_server_of_the_same_user() {
+        let auth = auth("");
+        for (user, hub_scopes, expected) in [
+            ("ada", vec!["access:servers!server=ada/gpu", "users:activity!user=ada"], vec!["gpu"]),
+            ("ada", vec!["access:servers!server=ada/"], vec![""]),
+            ("ada", vec!["access:servers!server=ada/a", "access:servers!server=ada/b"], vec!["a", "b"]),
+            // A server that was shared with bob, a limit to other things, and a name that begins alike.
+            ("bob", vec!["access:servers!server=ada/gpu"], vec![]),
+            ("ada", vec!["access:servers!user=ada", "access:servers", "read:servers!server=ada/x"], vec![]),
+            ("ad", vec!["access:servers!server=ada/gpu"], vec![]),
+        ] {
+            let hub_scopes: Vec<String> = hub_scopes.into_iter().map(str::to_owned).collect();
+            let rights = auth.user_rights(&Username::parse(user).unwrap(), &hub_scopes, &[]);
+            let servers: Vec<&str> = rights.servers.iter().map(ServerName::as_str).collect();
+            assert_eq!(servers, expected, "{user} {hub_scopes:?}");
+            assert_eq!(rights.scopes, scopes(&[]), "{user} {hub_scopes:?}");
+        }
+    }
+
+    #[test]
     fn a_hub_service_gets_the_scopes_listed_under_its_name() {
         let auth = auth("services: {hub: ['admin:jupyterhub']}\n");
         assert_eq!(auth.service_scopes("hub", &[]), scopes(&[Scope::AdminJupyterhub]));
         assert_eq!(auth.service_scopes("other", &["servers!user=ada".into()]), scopes(&[]));
+        assert_eq!(auth.service_scopes("ada", &["servers".into()]), scopes(&[]));
     }
 }

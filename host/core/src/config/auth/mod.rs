@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use headers::{HeadersAuth, IngressHeader};
+pub use headers::{HeadersAuth, IngressHeader, IngressProof, SharedSecret};
 pub use identities::{Identities, IdentityEntry};
 pub use jupyterhub::JupyterHubAuth;
 
@@ -19,18 +19,20 @@ use super::{InvalidSetting, check_span};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuthConfig {
-    /// How callers are authenticated. The section of the same name holds the settings of that mode.
-    pub mode: AuthMode,
-    /// For `mode: static`.
+    /// How callers are authenticated: one or more modes, in the order in which they are tried. The section of the same
+    /// name holds the settings of a mode. `static` comes before `jupyterhub`, so that the Hub never sees a static token.
+    #[schemars(length(min = 1))]
+    pub modes: Vec<AuthMode>,
+    /// For the mode `static`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#static: Option<StaticAuth>,
-    /// For `mode: jupyterhub`.
+    /// For the mode `jupyterhub`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jupyterhub: Option<JupyterHubAuth>,
-    /// For `mode: headers`.
+    /// For the mode `headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeadersAuth>,
-    /// UIDs, GIDs and groups of users for whom the mode provides none.
+    /// UIDs, GIDs and groups of users for whom no mode provides them.
     #[serde(default)]
     pub identities: Identities,
 }
@@ -39,7 +41,7 @@ pub struct AuthConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMode {
-    /// Tokens listed in a file. For a single machine and for tests.
+    /// Tokens listed in a file. For the command line, a single machine and tests.
     Static,
     /// JupyterHub's tokens, checked at the Hub.
     Jupyterhub,
@@ -51,21 +53,21 @@ pub enum AuthMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticAuth {
-    /// A YAML list of `sha256`, `user`, `scopes` and optionally `uid`, `gid`, `groups`. Only its owner may have access
-    /// to the file (mode 0600). The service reads it again when it changes.
+    /// A YAML list of `sha256`, `user`, `scopes` and optionally `expires`, `uid`, `gid`, `groups`. Only its owner may
+    /// have access to the file (mode 0600). The service reads it again when it changes.
     pub tokens_file: PathBuf,
 }
 
 /// The validated section `auth`.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// How callers are authenticated.
-    pub method: AuthMethod,
-    /// UIDs, GIDs and groups of users for whom the method provides none.
+    /// How callers are authenticated, in the order in which the methods are tried.
+    pub methods: Vec<AuthMethod>,
+    /// UIDs, GIDs and groups of users for whom no method provides them.
     pub identities: Identities,
 }
 
-/// The chosen mode with its settings.
+/// A mode with its settings.
 #[derive(Debug, Clone)]
 pub enum AuthMethod {
     /// Tokens listed in a file.
@@ -76,29 +78,78 @@ pub enum AuthMethod {
     Headers(HeadersAuth),
 }
 
+impl AuthMode {
+    /// The mode as it is written in the file; also the name of its section.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Static => "static",
+            Self::Jupyterhub => "jupyterhub",
+            Self::Headers => "headers",
+        }
+    }
+}
+
 impl AuthConfig {
-    /// Takes the section of the chosen mode and checks it.
-    pub fn validate(self) -> Result<Auth, InvalidSetting> {
-        let method = match self.mode {
-            AuthMode::Static => AuthMethod::Static(required(self.r#static, "static", "tokens_file")?),
+    /// Takes the sections of the chosen modes and checks them.
+    pub fn validate(mut self) -> Result<Auth, InvalidSetting> {
+        self.check_order()?;
+        let modes = std::mem::take(&mut self.modes);
+        let methods = modes.into_iter().map(|mode| self.take(mode)).collect::<Result<_, _>>()?;
+        let unused = [
+            self.r#static.is_some().then_some(AuthMode::Static),
+            self.jupyterhub.is_some().then_some(AuthMode::Jupyterhub),
+            self.headers.is_some().then_some(AuthMode::Headers),
+        ];
+        if let Some(mode) = unused.into_iter().flatten().next() {
+            let problem = "is set but not used; add the mode to auth.modes, or remove this section";
+            return Err(InvalidSetting::new(format!("auth.{}", mode.as_str()), problem));
+        }
+        Ok(Auth { methods, identities: self.identities })
+    }
+
+    fn check_order(&self) -> Result<(), InvalidSetting> {
+        let invalid = |problem: String| Err(InvalidSetting::new("auth.modes", problem));
+        if self.modes.is_empty() {
+            return invalid(
+                "is empty, so every request would be refused; list static, jupyterhub or headers".into(),
+            );
+        }
+        if let Some((at, mode)) =
+            self.modes.iter().enumerate().find(|(at, mode)| self.modes[..*at].contains(mode))
+        {
+            return invalid(format!("{} is listed twice; remove entry {}", mode.as_str(), at + 1));
+        }
+        let position = |wanted| self.modes.iter().position(|mode| *mode == wanted);
+        match (position(AuthMode::Static), position(AuthMode::Jupyterhub)) {
+            (Some(of_static), Some(of_hub)) if of_hub < of_static => invalid(
+                "jupyterhub comes before static, so the Hub would see every static token; put static first"
+                    .into(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self, mode: AuthMode) -> Result<AuthMethod, InvalidSetting> {
+        Ok(match mode {
+            AuthMode::Static => AuthMethod::Static(required(self.r#static.take(), mode, "tokens_file")?),
             AuthMode::Jupyterhub => {
-                let jupyterhub = required(self.jupyterhub, "jupyterhub", "api_url")?;
+                let jupyterhub = required(self.jupyterhub.take(), mode, "api_url")?;
                 jupyterhub.check()?;
                 AuthMethod::JupyterHub(jupyterhub)
             }
             AuthMode::Headers => {
-                let headers = required(self.headers, "headers", "url and trusted_peers")?;
+                let headers = required(self.headers.take(), mode, "url and trusted_peers")?;
                 headers.check()?;
                 AuthMethod::Headers(headers)
             }
-        };
-        Ok(Auth { method, identities: self.identities })
+        })
     }
 }
 
-fn required<T>(section: Option<T>, name: &str, needs: &str) -> Result<T, InvalidSetting> {
+fn required<T>(section: Option<T>, mode: AuthMode, needs: &str) -> Result<T, InvalidSetting> {
+    let name = mode.as_str();
     section.ok_or_else(|| {
-        let problem = format!("missing; auth.mode is {name}, which needs this section with {needs}");
+        let problem = format!("missing; auth.modes has {name}, which needs this section with {needs}");
         InvalidSetting::new(format!("auth.{name}"), problem)
     })
 }
@@ -116,32 +167,66 @@ mod tests {
 
     #[test]
     fn each_mode_uses_the_section_of_its_name() {
-        let file = validated("mode: static\nstatic: {tokens_file: /t}\n").unwrap();
+        let file = validated("modes: [static]\nstatic: {tokens_file: /t}\n").unwrap();
         assert!(
-            matches!(file.method, AuthMethod::Static(StaticAuth { tokens_file }) if tokens_file == *"/t")
+            matches!(&file.methods[..], [AuthMethod::Static(StaticAuth { tokens_file })] if tokens_file == "/t")
         );
-        let hub = validated("mode: jupyterhub\njupyterhub: {api_url: http://hub:8081/hub/api}\n").unwrap();
-        assert!(matches!(hub.method, AuthMethod::JupyterHub(_)));
+        let hub = validated("modes: [jupyterhub]\njupyterhub: {api_url: http://hub:8081/hub/api}\n").unwrap();
+        assert!(matches!(hub.methods[..], [AuthMethod::JupyterHub(_)]));
         let headers =
-            validated("mode: headers\nheaders: {url: https://x, trusted_peers: [10.0.0.0/8]}\n").unwrap();
-        assert!(matches!(headers.method, AuthMethod::Headers(_)));
+            validated("modes: [headers]\nheaders: {url: https://x, trusted_peers: [10.0.0.0/8]}\n").unwrap();
+        assert!(matches!(headers.methods[..], [AuthMethod::Headers(_)]));
+    }
+
+    #[test]
+    fn a_delegated_token_is_asked_of_the_ingress_unless_another_proof_is_chosen() {
+        for (yaml, expected) in [
+            ("", IngressProof::DelegatedToken),
+            (
+                ", proof: {shared-secret: {file: /s}}",
+                IngressProof::SharedSecret(SharedSecret { file: "/s".into() }),
+            ),
+            (", proof: bare-user-header", IngressProof::BareUserHeader),
+        ] {
+            let yaml = format!("{{url: https://x, trusted_peers: [192.0.2.7]{yaml}}}");
+            assert_eq!(serde_saphyr::from_str::<HeadersAuth>(&yaml).unwrap().proof, expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn several_modes_keep_their_order() {
+        let both =
+            "modes: [static, jupyterhub]\nstatic: {tokens_file: /t}\njupyterhub: {api_url: http://h}\n";
+        let auth = validated(both).unwrap();
+        assert!(matches!(auth.methods[..], [AuthMethod::Static(_), AuthMethod::JupyterHub(_)]));
     }
 
     #[test]
     fn an_error_names_the_wrong_key() {
         for (yaml, expected) in [
-            ("mode: jupyterhub\n", "auth.jupyterhub: missing; auth.mode is jupyterhub"),
-            ("mode: jupyterhub\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),
+            ("modes: [jupyterhub]\n", "auth.jupyterhub: missing; auth.modes has jupyterhub"),
+            ("modes: [jupyterhub]\njupyterhub: {api_url: nowhere}\n", "\"nowhere\" is not a base URL"),
             (
-                "mode: jupyterhub\njupyterhub: {api_url: http://h, timeout: 0s}\n",
+                "modes: [jupyterhub]\njupyterhub: {api_url: http://h, timeout: 0s}\n",
                 "auth.jupyterhub.timeout: 0s is out of range",
             ),
             (
-                "mode: headers\nheaders: {url: https://x, trusted_peers: []}\n",
+                "modes: [headers]\nheaders: {url: https://x, trusted_peers: []}\n",
                 "auth.headers.trusted_peers: is empty",
             ),
-            ("mode: magic\n", "magic"),
-            ("mode: static\nstatic: {tokens_file: /t}\ntokens: 1\n", "tokens"),
+            ("modes: [magic]\n", "magic"),
+            ("mode: static\nstatic: {tokens_file: /t}\n", "modes"),
+            ("modes: []\n", "auth.modes: is empty"),
+            ("modes: [static, static]\nstatic: {tokens_file: /t}\n", "auth.modes: static is listed twice"),
+            (
+                "modes: [jupyterhub, static]\nstatic: {tokens_file: /t}\njupyterhub: {api_url: http://h}\n",
+                "auth.modes: jupyterhub comes before static",
+            ),
+            (
+                "modes: [static]\nstatic: {tokens_file: /t}\njupyterhub: {api_url: http://h}\n",
+                "auth.jupyterhub: is set but not used",
+            ),
+            ("modes: [static]\nstatic: {tokens_file: /t}\ntokens: 1\n", "tokens"),
         ] {
             let error = validated(yaml).unwrap_err();
             assert!(error.contains(expected), "{yaml}: {error}");

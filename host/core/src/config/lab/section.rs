@@ -49,9 +49,11 @@ pub struct LabSection {
     /// Variables of the request that neither a policy nor this configuration may replace. A `*` at the end stands for
     /// any characters.
     pub reserved_env: Vec<String>,
-    /// Variables that are credentials, in addition to those whose name says so (`TOKEN`, `SECRET`, `PASSWORD`, ...).
-    /// Their values go into the lab's Secret and are never shown.
+    /// Variables that are credentials, in addition to those whose name says so (`TOKEN`, `SECRET`, `PASSWORD`, ...) and
+    /// to URLs with a password. Their values go into the lab's Secret and are never shown.
     pub credential_env: Vec<EnvName>,
+    /// Treat every variable of the spawn request as a credential.
+    pub request_env_is_secret: bool,
     /// The longest time limits that a policy may set.
     pub max_time_limits: MaxTimeLimits,
     /// Parts of the security baseline that are lifted for every lab of the site.
@@ -86,6 +88,7 @@ impl Default for LabSection {
             termination_grace_period_seconds: 30,
             reserved_env: RESERVED_ENV.map(str::to_owned).to_vec(),
             credential_env: Vec::new(),
+            request_env_is_secret: false,
             max_time_limits: MaxTimeLimits::default(),
             security: SecurityLifts::default(),
             scheduler_name: None,
@@ -164,6 +167,8 @@ pub struct SecurityLifts {
     pub default_capabilities: bool,
     /// Labs run without a seccomp profile.
     pub unconfined_seccomp: bool,
+    /// Pods ask for no AppArmor profile. Nodes without AppArmor, such as those with SELinux, refuse pods that do.
+    pub no_app_armor: bool,
     /// Labs get a token of their service account.
     pub service_account_token: bool,
 }

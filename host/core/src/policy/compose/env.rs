@@ -58,10 +58,13 @@ pub(super) fn lab_env(
         return Err(SpawnRejected::request(vec![FieldError::new("env", message)]));
     }
     let config = &inputs.lab.section;
+    let hidden = |name: &EnvName, text: &str| {
+        let of_request =
+            config.request_env_is_secret && inputs.request.env.get(name).is_some_and(|sent| sent == text);
+        of_request || is_credential(name.as_str(), text, config)
+    };
     let stored = |name: &EnvName, value: EnvValue| match value {
-        EnvValue::Literal(text) if is_credential(name.as_str(), config) => {
-            LabValue::Credential(SecretString::new(text))
-        }
+        EnvValue::Literal(text) if hidden(name, &text) => LabValue::Credential(SecretString::new(text)),
         EnvValue::Literal(text) => LabValue::Plain(text),
         EnvValue::SecretRef(key) => LabValue::SecretKey(key),
         EnvValue::FieldRef(field) => LabValue::Field(field),

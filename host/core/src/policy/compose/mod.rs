@@ -3,6 +3,7 @@
 
 mod env;
 mod expand;
+mod foreign_parts;
 mod inputs;
 mod limits;
 mod merge;
@@ -35,6 +36,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     for answer in &answers {
         check_answer(answer, inputs.lab, &mut provenance)?;
     }
+    foreign_parts::check(&answers)?;
     let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
     check_storage(&merged, &inputs, &provenance)?;
@@ -209,6 +211,7 @@ fn record_security_source(lifts: SecurityLifts, provenance: &mut Provenance) {
         ("default_capabilities", lifts.default_capabilities),
         ("unconfined_seccomp", lifts.unconfined_seccomp),
         ("service_account_token", lifts.service_account_token),
+        ("no_app_armor", lifts.no_app_armor),
     ] {
         let source = if lifted { Source::Configuration } else { Source::Baseline };
         provenance.set(format!("security.{field}"), &source);

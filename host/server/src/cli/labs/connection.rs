@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use super::service::Service;
 use crate::cli::config_args::default_state_dir;
-use crate::cli::token::{mint_for_admin, tokens_file};
+use crate::cli::token::{own_token, tokens_file};
 use crate::run::ADDRESS_FILE;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8090/spawner/v1";
@@ -21,7 +21,7 @@ pub(super) struct ConnectionArgs {
     /// The bearer token; other users can see it in the process list, so prefer the variable
     #[arg(long, global = true, env = "WASMSPAWNER_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// State directory of a one-machine service: a new administrator's token is made there and used instead of --token
+    /// State directory of a one-machine service: an administrator's token of a day is made there and used instead of --token
     /// [default without a token: the user's state directory]
     #[arg(long, global = true, value_name = "DIR")]
     state_dir: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl ConnectionArgs {
                 file.display()
             );
         }
-        mint_for_admin(&file)
+        own_token(&file)
     }
 }
 

@@ -106,7 +106,9 @@ impl Service {
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        self.http.request(method, url).bearer_auth(&self.token).timeout(TIMEOUT)
+        // The header is for ingresses that authenticate by cookie.
+        let request = self.http.request(method, url).header("x-requested-with", "wasmspawner");
+        request.bearer_auth(&self.token).timeout(TIMEOUT)
     }
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {

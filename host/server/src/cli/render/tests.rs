@@ -12,7 +12,7 @@ struct Command {
 
 const SITE: &str = "
 auth:
-  mode: static
+  modes: [static]
   static: {tokens_file: tokens.yaml}
   identities: {users: {ada: {uid: 4242, gid: 100, groups: [{name: staff, id: 500}, {name: friends}]}}}
 lab:

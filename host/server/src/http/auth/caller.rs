@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, FromRef, FromRequestParts};
-use http::StatusCode;
 use http::request::Parts;
-use wasmspawner_core::access::{Access, Permit, ScopeSet, permit};
+use http::{HeaderMap, Method, StatusCode};
+use wasmspawner_core::access::{Access, Permit, Rights, permit};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
@@ -17,23 +17,43 @@ use crate::http::problem::Problem;
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Caller {
     pub(in crate::http) username: Username,
-    /// The user's uid, gid and groups, where the authentication method knows them; a service has none.
-    pub(in crate::http) identity: Option<Identity>,
-    pub(in crate::http) scopes: ScopeSet,
-    pub(in crate::http) token: SecretString,
+    /// The user's UID, GID and groups as far as the credential says them, or why it does not. A service has none.
+    pub(super) identity: Result<Identity, AuthError>,
+    pub(super) rights: Rights,
+    pub(super) token: SecretString,
+    pub(super) authenticated_by: Provider,
+}
+
+/// Who says that a credential is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Provider {
+    TokensFile,
+    Hub,
+    Ingress,
 }
 
 impl Caller {
     /// The permit that allows the caller to do this; without one, 403.
     pub(in crate::http) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
-        permit(&self.username, &self.scopes, action)
+        permit(&self.username, &self.rights, action)
             .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
     }
 
-    /// The token that a lab of `user` gets: the caller's if the caller is that user, else an empty one. An
-    /// administrator's token would give the user the administrator's rights.
-    pub(in crate::http) fn token_for(&self, user: &Username) -> SecretString {
-        if self.username == *user { self.token.clone() } else { SecretString::default() }
+    /// The token that a lab gets which the caller starts with this permit: the caller's own, or an empty one.
+    pub(in crate::http) fn token_for_lab(&self, permit: Permit) -> SecretString {
+        if self.rights.may_enter_lab(permit) { self.token.clone() } else { SecretString::default() }
+    }
+}
+
+impl Caller {
+    /// An ingress authenticates a browser by its cookies, which the browser also sends when a page of another site
+    /// submits a form. Such a form cannot set this header. A bearer token is never sent without intent.
+    fn refuse_cross_site(&self, method: &Method, headers: &HeaderMap) -> Result<(), AuthError> {
+        let by_cookie = self.authenticated_by == Provider::Ingress;
+        if by_cookie && !method.is_safe() && !headers.contains_key("x-requested-with") {
+            return Err(AuthError::CrossSite);
+        }
+        Ok(())
     }
 }
 
@@ -47,6 +67,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
         let caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
+        caller.refuse_cross_site(&parts.method, &parts.headers)?;
         tracing::Span::current().record("caller", caller.username.as_str());
         Ok(caller)
     }
@@ -59,16 +80,21 @@ impl From<AuthError> for Problem {
             AuthError::Missing | AuthError::Malformed => {
                 Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "not_authenticated", msg)
             }
-            AuthError::UnknownToken => {
+            AuthError::UnknownToken | AuthError::ExpiredToken(_) => {
                 Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "invalid_token", msg)
             }
             AuthError::UntrustedPeer => Self::new(StatusCode::UNAUTHORIZED, "untrusted_peer", msg),
             AuthError::BadIngressHeader(_) => Self::new(StatusCode::UNAUTHORIZED, "invalid_header", msg),
+            AuthError::CrossSite => {
+                Self::at(StatusCode::FORBIDDEN, &["header", "x-requested-with"], "cross_site_request", msg)
+            }
             AuthError::Unavailable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "identity_provider_unavailable", msg)
                     .retry_after(5)
             }
-            AuthError::UnknownIdentity(_) => Self::new(StatusCode::FORBIDDEN, "identity_unknown", msg),
+            AuthError::UnknownIdentity(_) | AuthError::UnknownGroups { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "identity_unknown", msg)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use wasmspawner_core::names::Username;
 
 /// Why a request is not authenticated. No message reveals anything about a credential that its sender does not know.
@@ -16,12 +17,21 @@ pub(in crate::http) enum AuthError {
     /// The token is unknown, or not valid any more.
     #[error("the token is not valid")]
     UnknownToken,
+    /// The token was valid until then.
+    #[error("the token expired at {0}; request a new one")]
+    ExpiredToken(Timestamp),
     /// The request did not come through the ingress.
     #[error("the request did not come through a trusted ingress")]
     UntrustedPeer,
     /// A header of the ingress is malformed, given twice, or contradicts the token.
     #[error("the ingress sent a bad header: {0}")]
     BadIngressHeader(String),
+    /// A page of another site could have made a browser send this request.
+    #[error(
+        "a request that changes something needs the header `X-Requested-With` (any value) when an ingress authenticates \
+         it, so that no page of another site can make a browser send it"
+    )]
+    CrossSite,
     /// The service that knows the caller does not answer.
     #[error("{0} cannot be asked about the caller at the moment")]
     Unavailable(&'static str),
@@ -30,6 +40,31 @@ pub(in crate::http) enum AuthError {
         "no uid and gid are known for `{0}`: the identity provider has none, and auth.identities has neither an entry nor a default"
     )]
     UnknownIdentity(Username),
+    /// The identity provider does not say the user's groups. Policies decide by groups, so none is not assumed.
+    #[error("the groups of `{user}` are not known: {remedy}, or list the user under auth.identities.users")]
+    UnknownGroups {
+        /// The user.
+        user: Username,
+        /// What makes the provider say them.
+        remedy: &'static str,
+    },
+}
+
+impl AuthError {
+    /// How much the error says about a credential that was sent. Where several methods refuse a request, the one that
+    /// says most is answered.
+    pub(super) fn weight(&self) -> u8 {
+        match self {
+            Self::Missing => 0,
+            Self::UntrustedPeer => 1,
+            Self::Malformed => 2,
+            Self::UnknownToken => 3,
+            Self::BadIngressHeader(_) => 4,
+            Self::ExpiredToken(_) => 5,
+            Self::UnknownIdentity(_) | Self::UnknownGroups { .. } | Self::CrossSite => 6,
+            Self::Unavailable(_) => 7,
+        }
+    }
 }
 
 /// Why authentication cannot be set up.
@@ -61,6 +96,23 @@ pub enum AuthSetupError {
         path: PathBuf,
         /// What is wrong, and where.
         problem: String,
+    },
+    /// The file with the ingress's secret cannot be read.
+    #[error("auth.headers.proof.shared-secret.file: cannot read {}: {source}", path.display())]
+    UnreadableSecret {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// The file with the ingress's secret has no usable one.
+    #[error(
+        "auth.headers.proof.shared-secret.file: {} must hold one line of at least 16 characters, without spaces",
+        path.display()
+    )]
+    WeakSecret {
+        /// The file.
+        path: PathBuf,
     },
     /// The HTTP client for the identity provider cannot be made.
     #[error("auth: cannot set up HTTPS")]

@@ -1,20 +1,20 @@
 //! Authentication with JupyterHub's tokens, which are checked at the Hub.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::StatusCode;
-use reqwest::{Client, RequestBuilder, Url};
-use serde::Deserialize;
-use wasmspawner_core::access::Scope;
+use reqwest::{Client, RequestBuilder};
+use wasmspawner_core::access::Rights;
 use wasmspawner_core::config::auth::{Identities, JupyterHubAuth};
 use wasmspawner_core::identity::{Group, Identity};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
 
+use super::caller::Provider;
 use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
+use crate::hub::{HubApi, HubUser, OwnerKind, user_url};
 use crate::outgoing;
 
 /// Asks the Hub whom a token belongs to.
@@ -22,107 +22,99 @@ pub(super) struct Hub {
     client: Client,
     config: JupyterHubAuth,
     identities: Arc<Identities>,
+    /// With the service's own token, where the section `hub` is configured.
+    service: Option<Arc<HubApi>>,
     lookups: Lookups<Caller>,
 }
 
-/// The fields that are read of the Hub's answer about the owner of a token, or about a user.
-#[derive(Deserialize)]
-struct Model {
-    #[serde(default)]
-    kind: Kind,
-    name: String,
-    #[serde(default)]
-    groups: Vec<String>,
-    #[serde(default)]
-    scopes: Vec<String>,
-    #[serde(default)]
-    auth_state: Option<AuthState>,
-}
-
-#[derive(Deserialize, Default, PartialEq, Eq, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    #[default]
-    User,
-    Service,
-}
-
-/// The fields that are read of a user's `auth_state`, where an authenticator may put them.
-#[derive(Deserialize)]
-struct AuthState {
-    #[serde(default)]
-    uid: Option<u32>,
-    #[serde(default)]
-    gid: Option<u32>,
-}
+const PROVIDER: &str = "JupyterHub";
+/// What makes the Hub say a user's groups.
+const GROUPS_REMEDY: &str =
+    "give the service's own token at JupyterHub (hub.token_file) the scope read:users:groups";
 
 impl Hub {
-    pub(super) fn new(config: JupyterHubAuth, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
+    pub(super) fn new(
+        config: JupyterHubAuth,
+        identities: Arc<Identities>,
+        service: Option<Arc<HubApi>>,
+    ) -> Result<Self, AuthSetupError> {
         let client = outgoing::client(&config.api_url, config.timeout.unsigned_abs())?;
-        let lookups = Lookups::new(config.cache.unsigned_abs().max(Duration::from_millis(1)));
-        Ok(Self { client, config, identities, lookups })
+        let lookups = Lookups::new(PROVIDER, config.cache.unsigned_abs());
+        Ok(Self { client, config, identities, service, lookups })
     }
 
     pub(super) async fn caller(&self, token: SecretString) -> Result<Caller, AuthError> {
         self.lookups.get(TokenDigest::of(token.expose()), self.ask(&token)).await
     }
 
-    /// The identity of another user, as far as the caller's token may read it at the Hub.
-    pub(super) async fn identity_of(
-        &self,
-        token: &SecretString,
-        user: &Username,
-    ) -> Result<Option<Identity>, AuthError> {
-        let mut url = Url::parse(&self.config.api_url.join("/users")).map_err(unavailable)?;
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.push(user.as_str());
-        }
-        let model = answer(self.client.get(url), token).await?;
-        Ok(model.and_then(|model| self.identity(user, &model)))
+    /// The identity of a user: what the Hub says to this service or, without the section `hub`, to the caller's token.
+    pub(super) async fn identity_of(&self, user: &Username, caller: &Caller) -> Result<Identity, AuthError> {
+        let known = match &self.service {
+            Some(service) => service.user(user).await.map_err(unavailable)?,
+            None if caller.authenticated_by == Provider::Hub => {
+                let url = user_url(&self.config.api_url, user).map_err(unavailable)?;
+                answer(self.client.get(url), &caller.token).await?
+            }
+            None => None,
+        };
+        self.identity(user, known.as_ref())
     }
 
     async fn ask(&self, token: &SecretString) -> Result<Caller, AuthError> {
         let request = self.client.get(self.config.api_url.join("/user"));
-        let model = answer(request, token).await?.ok_or(AuthError::UnknownToken)?;
-        let username = Username::parse(model.name.as_str()).map_err(unavailable)?;
-        let (identity, scopes) = match model.kind {
-            Kind::User => (
-                self.identity(&username, &model),
-                self.config.user_scopes(&username, &model.scopes, &model.groups),
-            ),
-            Kind::Service => {
-                // A service owns no lab, whatever its name is.
-                let mut scopes = self.config.service_scopes(&model.name, &model.scopes);
-                scopes.remove(&Scope::ExecNotebook);
-                (None, scopes)
+        let owner = answer(request, token).await?.ok_or(AuthError::UnknownToken)?;
+        let username = Username::parse(owner.name.as_str()).map_err(unavailable)?;
+        let (identity, rights) = match owner.kind {
+            OwnerKind::User => {
+                let groups = owner.groups.as_deref().unwrap_or_default();
+                // The token of a server may not read what the authenticator stored, but the service may.
+                let identity = if self.service.is_some() {
+                    Err(AuthError::UnknownIdentity(username.clone()))
+                } else {
+                    self.identity(&username, Some(&owner))
+                };
+                (identity, self.config.user_rights(&username, &owner.scopes, groups))
             }
+            OwnerKind::Service => (
+                Err(AuthError::UnknownIdentity(username.clone())),
+                Rights::from(self.config.service_scopes(&owner.name, &owner.scopes)),
+            ),
         };
-        Ok(Caller { username, identity, scopes, token: token.clone() })
+        Ok(Caller { username, identity, rights, token: token.clone(), authenticated_by: Provider::Hub })
     }
 
-    /// The identity of a user: uid and gid from `auth_state` at the Hub, else from the configuration; groups from both.
-    fn identity(&self, user: &Username, model: &Model) -> Option<Identity> {
-        let known = self.identities.get(user);
-        let at_hub = model.auth_state.as_ref().and_then(|state| state.uid.zip(state.gid.or(state.uid)));
-        let mut identity = match (at_hub, known) {
-            (None, known) => known?,
-            (Some((uid, gid)), Some(known)) => Identity { uid, gid, ..known },
+    /// The identity of a user: UID and GID from `auth_state` at the Hub, else from the configuration; groups from both.
+    /// The groups of a user who is listed in the configuration are known even if the Hub does not say them.
+    fn identity(&self, user: &Username, at_hub: Option<&HubUser>) -> Result<Identity, AuthError> {
+        let configured = self.identities.get(user);
+        let auth_state = at_hub.and_then(|known| known.auth_state.as_ref());
+        let numbers = auth_state.and_then(|state| state.uid.zip(state.gid.or(state.uid)));
+        let mut identity = match (numbers, configured) {
+            (None, Some(configured)) => configured,
+            (None, None) => return Err(AuthError::UnknownIdentity(user.clone())),
+            (Some((uid, gid)), Some(configured)) => Identity { uid, gid, ..configured },
             (Some((uid, gid)), None) => {
                 let username = user.clone();
                 Identity { username, uid, gid, groups: vec![], email: None, display_name: None }
             }
         };
-        for name in &model.groups {
-            if identity.groups.iter().all(|group| group.name != *name) {
-                identity.groups.push(Group { name: name.clone(), gid: None });
+        match at_hub.and_then(|known| known.groups.as_ref()) {
+            Some(groups) => {
+                for name in groups {
+                    if identity.groups.iter().all(|group| group.name != *name) {
+                        identity.groups.push(Group { name: name.clone(), gid: None });
+                    }
+                }
             }
+            None if self.identities.users.contains_key(user) => {}
+            None => return Err(AuthError::UnknownGroups { user: user.clone(), remedy: GROUPS_REMEDY }),
         }
-        Some(identity)
+        Ok(identity)
     }
 }
 
 /// The Hub's answer; `None` when the token may not read it.
-async fn answer(request: RequestBuilder, token: &SecretString) -> Result<Option<Model>, AuthError> {
+async fn answer(request: RequestBuilder, token: &SecretString) -> Result<Option<HubUser>, AuthError> {
     let request = request.header(http::header::AUTHORIZATION, format!("token {}", token.expose()));
     let response = request.send().await.map_err(unavailable)?;
     match response.status() {
@@ -133,6 +125,6 @@ async fn answer(request: RequestBuilder, token: &SecretString) -> Result<Option<
 }
 
 fn unavailable(error: impl std::fmt::Debug) -> AuthError {
-    tracing::warn!(?error, "JupyterHub gave no answer about a token");
-    AuthError::Unavailable("JupyterHub")
+    tracing::warn!(?error, "JupyterHub gave no answer about a token or a user");
+    AuthError::Unavailable(PROVIDER)
 }

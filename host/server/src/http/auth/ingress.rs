@@ -7,13 +7,15 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use wasmspawner_core::access::ScopeSet;
-use wasmspawner_core::config::auth::{HeadersAuth, Identities, IngressHeader};
+use wasmspawner_core::access::{Rights, ScopeSet};
+use wasmspawner_core::config::auth::{HeadersAuth, Identities, IngressHeader, IngressProof};
 use wasmspawner_core::identity::{Group, Identity};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
 
+use super::caller::Provider;
+use super::ingress_secret::IngressSecret;
 use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
 use crate::outgoing;
@@ -23,8 +25,15 @@ pub(super) struct Ingress {
     client: Client,
     config: HeadersAuth,
     identities: Arc<Identities>,
+    /// For the proof `shared-secret`.
+    secret: Option<IngressSecret>,
     lookups: Lookups<KnownUser>,
 }
+
+const PROVIDER: &str = "Gafaelfawr";
+/// What makes Gafaelfawr say a user's groups.
+const GROUPS_REMEDY: &str = "let the ingress delegate a token for which Gafaelfawr says them, or let it set \
+                             X-Auth-Request-Groups (auth.headers.ingress_also_sets)";
 
 /// What Gafaelfawr knows about a token and its user.
 #[derive(Clone)]
@@ -34,9 +43,9 @@ struct KnownUser {
 }
 
 /// The answer to `GET /auth/api/v1/user-info`.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 struct UserInfo {
-    username: Username,
+    username: Option<Username>,
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -59,8 +68,12 @@ struct TokenInfo {
 impl Ingress {
     pub(super) fn new(config: HeadersAuth, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
         let client = outgoing::client(&config.url, config.timeout.unsigned_abs())?;
-        let lookups = Lookups::new(config.cache.unsigned_abs());
-        Ok(Self { client, config, identities, lookups })
+        let lookups = Lookups::new(PROVIDER, config.cache.unsigned_abs());
+        let secret = match &config.proof {
+            IngressProof::SharedSecret(secret) => Some(IngressSecret::open(secret.file.clone())?),
+            IngressProof::DelegatedToken | IngressProof::BareUserHeader => None,
+        };
+        Ok(Self { client, config, identities, secret, lookups })
     }
 
     pub(super) async fn caller(
@@ -73,21 +86,35 @@ impl Ingress {
         if !trusted {
             return Err(AuthError::UntrustedPeer);
         }
+        if let Some(secret) = &self.secret
+            && !secret.is(single_header(headers, "x-ingress-secret")?.unwrap_or_default()).await
+        {
+            return Err(AuthError::UntrustedPeer);
+        }
         let username = single_header(headers, "x-auth-request-user")?.ok_or(AuthError::Missing)?;
         let username =
             Username::parse(username).map_err(|error| AuthError::BadIngressHeader(error.to_string()))?;
         let token = SecretString::new(single_header(headers, "x-auth-request-token")?.unwrap_or_default());
+        if token.expose().is_empty() && self.config.proof == IngressProof::DelegatedToken {
+            let problem = "X-Auth-Request-Token is missing; let the ingress delegate a token, or choose another \
+                           auth.headers.proof";
+            return Err(AuthError::BadIngressHeader(problem.into()));
+        }
         let known =
             if token.expose().is_empty() { None } else { Some(self.known_user(&username, &token).await?) };
         let scopes = self.scopes(headers, &username, known.as_ref())?;
-        let identity = self.identity(headers, &username, known.map(|known| known.user))?;
-        Ok(Caller { username, identity, scopes, token })
+        let identity = self.identity(headers, &username, known.map(|known| known.user));
+        if let Err(error @ AuthError::BadIngressHeader(_)) = identity {
+            return Err(error);
+        }
+        let rights = Rights::from(scopes);
+        Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress })
     }
 
     /// What Gafaelfawr knows about the token. The token must belong to `username`.
     async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
-        if known.user.username != *username {
+        if known.user.username.as_ref() != Some(username) {
             return Err(AuthError::BadIngressHeader(
                 "the token in X-Auth-Request-Token is another user's".into(),
             ));
@@ -130,43 +157,46 @@ impl Ingress {
         Ok(self.config.scopes(user, of_token.into_iter().chain(from_header)))
     }
 
+    /// The identity of the user: from Gafaelfawr, else from the configuration. Groups come from Gafaelfawr, from the
+    /// ingress's header and from the configuration; one of them has to say them.
     fn identity(
         &self,
         headers: &HeaderMap,
         user: &Username,
         info: Option<UserInfo>,
-    ) -> Result<Option<Identity>, AuthError> {
-        let email =
-            self.trusted_header(headers, IngressHeader::Email, "x-auth-request-email")?.map(str::to_owned);
-        let groups =
-            self.trusted_header(headers, IngressHeader::Groups, "x-auth-request-groups")?.unwrap_or_default();
-        let mut identity = match info {
-            Some(UserInfo { uid: Some(uid), gid, groups, email, name, .. }) => Identity {
+    ) -> Result<Identity, AuthError> {
+        let email = self.trusted_header(headers, IngressHeader::Email, "x-auth-request-email")?;
+        let in_header = self.trusted_header(headers, IngressHeader::Groups, "x-auth-request-groups")?;
+        let UserInfo { name, email: known_email, uid, gid, groups, .. } = info.unwrap_or_default();
+        let configured = self.identities.get(user);
+        let groups_known =
+            groups.is_some() || in_header.is_some() || self.identities.users.contains_key(user);
+        let mut identity = match (uid, configured) {
+            (Some(uid), _) => Identity {
                 username: user.clone(),
                 uid,
                 // Gafaelfawr leaves `gid` out for users who have a primary group of their own, whose gid is the uid.
                 gid: gid.unwrap_or(uid),
-                groups: groups.unwrap_or_default(),
-                email,
-                display_name: name,
+                groups: Vec::new(),
+                email: None,
+                display_name: None,
             },
-            info => {
-                let Some(mut identity) = self.identities.get(user) else { return Ok(None) };
-                if let Some(info) = info {
-                    identity.groups.extend(info.groups.unwrap_or_default());
-                    identity.email = info.email.or(identity.email);
-                    identity.display_name = info.name.or(identity.display_name);
-                }
-                identity
-            }
+            (None, Some(configured)) => configured,
+            (None, None) => return Err(AuthError::UnknownIdentity(user.clone())),
         };
-        identity.email = identity.email.or(email);
-        for name in groups.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        if !groups_known {
+            return Err(AuthError::UnknownGroups { user: user.clone(), remedy: GROUPS_REMEDY });
+        }
+        identity.groups.extend(groups.unwrap_or_default());
+        let in_header = in_header.unwrap_or_default().split(',').map(str::trim);
+        for name in in_header.filter(|name| !name.is_empty()) {
             if identity.groups.iter().all(|group| group.name != name) {
                 identity.groups.push(Group { name: name.to_owned(), gid: None });
             }
         }
-        Ok(Some(identity))
+        identity.email = known_email.or(identity.email).or_else(|| email.map(str::to_owned));
+        identity.display_name = name.or(identity.display_name);
+        Ok(identity)
     }
 
     fn trusted_header<'h>(
@@ -192,5 +222,5 @@ fn single_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h st
 
 fn unavailable(error: impl std::fmt::Debug) -> AuthError {
     tracing::warn!(?error, "Gafaelfawr gave no answer about a token");
-    AuthError::Unavailable("Gafaelfawr")
+    AuthError::Unavailable(PROVIDER)
 }

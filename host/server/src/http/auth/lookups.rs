@@ -1,148 +1,225 @@
 //! A cache of answers about tokens. At most one look-up per token runs at a time.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
-use tokio::time::Instant;
+use moka::future::Cache;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
 use wasmspawner_core::token::TokenDigest;
 
 use super::AuthError;
 
-/// Answers by token. A request about a token that is being looked up waits for that look-up; requests about other
-/// tokens do not wait. Only successful answers are kept: a token that was refused or could not be checked is looked up
-/// again next time.
+/// Answers by token. A request about a token that is being looked up waits for that look-up. When the provider does not
+/// answer, its last good answer about a token is used for a while.
 pub(super) struct Lookups<V> {
+    provider: &'static str,
     cached_for: Duration,
-    entries: Mutex<HashMap<TokenDigest, Arc<Lookup<V>>>>,
+    answers: Cache<TokenDigest, Answer<V>>,
+    slots: Semaphore,
 }
 
-type Lookup<V> = OnceCell<(Instant, Result<V, AuthError>)>;
+#[derive(Clone)]
+struct Answer<V> {
+    /// When the provider gave it.
+    given_at: Instant,
+    /// Until when nobody asks again.
+    fresh_until: Instant,
+    answer: Result<V, AuthError>,
+}
 
-/// When a look-up is added and there are at least this many, those that are too old are removed.
-const PRUNE_ABOVE: usize = 1024;
+/// How long a refusal is remembered. It is short, because the token may become valid.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
+/// After a provider did not answer, how long it is not asked about the same token.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How old an answer may be that stands in for a provider that does not answer. A token that was revoked in the
+/// meantime is accepted for that long.
+const LAST_GOOD_FOR: Duration = Duration::from_mins(5);
+/// The most tokens that are remembered.
+const MOST: u64 = 20_000;
+/// The most look-ups at any one time, and how long a request waits for its turn.
+const MOST_AT_ONCE: usize = 64;
+const WAIT_FOR_TURN: Duration = Duration::from_secs(5);
 
-impl<V: Clone> Lookups<V> {
-    /// Answers are kept for the duration `cached_for`.
-    pub(super) fn new(cached_for: Duration) -> Self {
-        Self { cached_for, entries: Mutex::default() }
+impl<V: Clone + Send + Sync + 'static> Lookups<V> {
+    /// Answers of `provider` are kept for the duration `cached_for`.
+    pub(super) fn new(provider: &'static str, cached_for: Duration) -> Self {
+        let answers = Cache::builder().max_capacity(MOST).time_to_live(cached_for + LAST_GOOD_FOR).build();
+        Self { provider, cached_for, answers, slots: Semaphore::new(MOST_AT_ONCE) }
     }
 
     /// The answer about `token`: the cached one, that of a look-up under way, or the result of `ask`.
     pub(super) async fn get<A>(&self, token: TokenDigest, ask: A) -> Result<V, AuthError>
     where
+        A: Future<Output = Result<V, AuthError>> + Send,
+    {
+        let last = self.answers.get(&token).await;
+        if let Some(last) = last.as_ref().filter(|last| last.is_fresh()) {
+            return last.answer.clone();
+        }
+        let look_up = async { self.next(last, self.in_turn(ask).await) };
+        let entry = self.answers.entry(token).or_insert_with_if(look_up, |answer| !answer.is_fresh()).await;
+        entry.into_value().answer
+    }
+
+    async fn in_turn<A>(&self, ask: A) -> Result<V, AuthError>
+    where
         A: Future<Output = Result<V, AuthError>>,
     {
-        let lookup = self.current(token);
-        let (_, answer) = lookup.get_or_init(|| async { (Instant::now(), ask.await) }).await;
-        if answer.is_err() {
-            self.forget(token, &lookup);
-        }
-        answer.clone()
-    }
-
-    /// The look-up to join: the present one, or a new one when that is too old.
-    fn current(&self, token: TokenDigest) -> Arc<Lookup<V>> {
-        let mut entries = self.lock();
-        if let Some(lookup) = entries.get(&token).filter(|lookup| self.is_current(lookup)) {
-            return Arc::clone(lookup);
-        }
-        if entries.len() >= PRUNE_ABOVE {
-            entries.retain(|_, lookup| self.is_current(lookup));
-        }
-        let lookup = Arc::<Lookup<V>>::default();
-        entries.insert(token, Arc::clone(&lookup));
-        lookup
-    }
-
-    fn is_current(&self, lookup: &Lookup<V>) -> bool {
-        lookup.get().is_none_or(|(asked_at, _)| asked_at.elapsed() < self.cached_for)
-    }
-
-    fn forget(&self, token: TokenDigest, lookup: &Arc<Lookup<V>>) {
-        let mut entries = self.lock();
-        if entries.get(&token).is_some_and(|present| Arc::ptr_eq(present, lookup)) {
-            entries.remove(&token);
+        match timeout(WAIT_FOR_TURN, self.slots.acquire()).await {
+            Ok(_slot) => ask.await,
+            Err(_) => Err(AuthError::Unavailable(self.provider)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TokenDigest, Arc<Lookup<V>>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is remembered after a look-up.
+    fn next(&self, last: Option<Answer<V>>, answer: Result<V, AuthError>) -> Answer<V> {
+        let now = Instant::now();
+        if matches!(answer, Err(AuthError::Unavailable(_)))
+            && let Some(last) = last
+            && last.answer.is_ok()
+            && now - last.given_at < self.cached_for + LAST_GOOD_FOR
+        {
+            return Answer { fresh_until: now + PAUSE, ..last };
+        }
+        let keep = match answer {
+            Ok(_) => self.cached_for,
+            Err(AuthError::Unavailable(_)) => PAUSE,
+            Err(_) => REFUSED_FOR,
+        };
+        Answer { given_at: now, fresh_until: now + keep, answer }
+    }
+}
+
+impl<V> Answer<V> {
+    fn is_fresh(&self) -> bool {
+        Instant::now() < self.fresh_until
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use futures::FutureExt;
     use futures::future::join_all;
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::Notify;
+    use tokio::time::advance;
 
-    const LONG: Duration = Duration::from_hours(1);
+    use super::*;
 
-    fn lookups(cached_for: Duration) -> Lookups<usize> {
-        Lookups::new(cached_for)
+    const CACHED_FOR: Duration = Duration::from_mins(1);
+    const AWAY: AuthError = AuthError::Unavailable("the provider");
+
+    fn lookups() -> Lookups<usize> {
+        Lookups::new("the provider", CACHED_FOR)
     }
 
-    /// Counts how often it was asked, and answers with the count.
-    #[derive(Default)]
-    struct Oracle(AtomicUsize);
-
-    impl Oracle {
-        async fn ask(&self) -> Result<usize, AuthError> {
-            let count = self.0.fetch_add(1, Ordering::SeqCst) + 1;
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-            Ok(count)
-        }
+    async fn get(
+        lookups: &Lookups<usize>,
+        token: &str,
+        answer: Result<usize, AuthError>,
+    ) -> Result<usize, AuthError> {
+        lookups.get(TokenDigest::of(token), async { answer }).await
     }
 
     #[tokio::test]
     async fn parallel_lookups_of_one_token_ask_once() {
-        let (lookups, oracle) = (lookups(LONG), Oracle::default());
-        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), oracle.ask()))).await;
+        let (lookups, asked) = (lookups(), AtomicUsize::new(0));
+        let ask = || async {
+            let count = asked.fetch_add(1, Ordering::SeqCst) + 1;
+            tokio::task::yield_now().await;
+            Ok(count)
+        };
+        let answers = join_all((0..100).map(|_| lookups.get(TokenDigest::of("a"), ask()))).await;
         assert!(answers.iter().all(|answer| *answer == Ok(1)));
     }
 
-    #[tokio::test]
-    async fn an_answer_is_cached_for_a_limited_time() {
-        for (cached_for, second) in [(LONG, 1), (Duration::ZERO, 2)] {
-            let (lookups, oracle) = (lookups(cached_for), Oracle::default());
-            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(1));
-            assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(second), "{cached_for:?}");
+    /// Columns: the first answer, how much later it is asked again, the second answer, and what the second caller gets.
+    #[tokio::test(start_paused = true)]
+    async fn answers_are_remembered_for_a_limited_time() {
+        let refused = || Err(AuthError::UnknownToken);
+        let (short, long) = (Duration::from_millis(1), CACHED_FOR + LAST_GOOD_FOR);
+        for (first, later, second, expected) in [
+            (Ok(1), CACHED_FOR - short, Ok(2), Ok(1)),
+            (Ok(1), CACHED_FOR, Ok(2), Ok(2)),
+            (Ok(1), CACHED_FOR, refused(), refused()),
+            (refused(), REFUSED_FOR - short, Ok(2), refused()),
+            (refused(), REFUSED_FOR, Ok(2), Ok(2)),
+            (Err(AWAY), PAUSE - short, Ok(2), Err(AWAY)),
+            (Err(AWAY), PAUSE, Ok(2), Ok(2)),
+            // The provider is away: its last good answer holds for some minutes, a refusal does not.
+            (Ok(1), CACHED_FOR, Err(AWAY), Ok(1)),
+            (Ok(1), long - short, Err(AWAY), Ok(1)),
+            (Ok(1), long, Err(AWAY), Err(AWAY)),
+            (refused(), REFUSED_FOR, Err(AWAY), Err(AWAY)),
+        ] {
+            let lookups = lookups();
+            assert_eq!(get(&lookups, "a", first.clone()).await, first);
+            advance(later).await;
+            assert_eq!(
+                get(&lookups, "a", second.clone()).await,
+                expected,
+                "{first:?}, {later:?}, {second:?}"
+            );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_last_good_answer_ends_although_it_is_used_all_the_time() {
+        let lookups = lookups();
+        let began = Instant::now();
+        get(&lookups, "a", Ok(1)).await.unwrap();
+        while get(&lookups, "a", Err(AWAY)).await.is_ok() {
+            advance(PAUSE).await;
+        }
+        assert_eq!(began.elapsed(), CACHED_FOR + LAST_GOOD_FOR);
     }
 
     #[tokio::test]
     async fn lookups_of_different_tokens_do_not_wait_for_each_other() {
-        let (lookups, never) = (lookups(LONG), Notify::new());
+        let (lookups, never) = (lookups(), Notify::new());
         let stuck = lookups.get(TokenDigest::of("stuck"), async {
             never.notified().await;
             Ok(0)
         });
-        let quick = lookups.get(TokenDigest::of("quick"), async { Ok(7) });
         tokio::select! {
             _ = stuck => unreachable!(),
-            answer = quick => assert_eq!(answer, Ok(7)),
+            answer = get(&lookups, "quick", Ok(7)) => assert_eq!(answer, Ok(7)),
         }
     }
 
     #[tokio::test]
-    async fn a_refusal_is_not_cached() {
-        let lookups = lookups(LONG);
-        let ask = |answer| lookups.get(TokenDigest::of("a"), async move { answer });
-        assert_eq!(ask(Err(AuthError::UnknownToken)).await, Err(AuthError::UnknownToken));
-        assert_eq!(ask(Ok(3)).await, Ok(3));
+    async fn a_cancelled_lookup_leaves_nothing_behind() {
+        let (lookups, never) = (lookups(), Notify::new());
+        for n in 0..MOST_AT_ONCE * 2 {
+            let leaves = lookups.get(TokenDigest::of(&n.to_string()), async {
+                never.notified().await;
+                Ok(0)
+            });
+            assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
+        }
+        lookups.answers.run_pending_tasks().await;
+        assert_eq!((lookups.answers.entry_count(), lookups.slots.available_permits()), (0, MOST_AT_ONCE));
+        assert_eq!(get(&lookups, "0", Ok(2)).await, Ok(2));
     }
 
-    #[tokio::test]
-    async fn a_cancelled_lookup_does_not_block_the_next_one() {
-        let (lookups, oracle) = (lookups(LONG), Oracle::default());
-        let leaves = lookups.get(TokenDigest::of("a"), oracle.ask());
-        assert!(leaves.now_or_never().is_none(), "it is asked, and does not wait for the answer");
-        assert_eq!(lookups.get(TokenDigest::of("a"), oracle.ask()).await, Ok(2));
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_unknown_tokens_waits_for_its_turn_and_is_then_refused() {
+        let (lookups, never, asked) = (lookups(), Notify::new(), AtomicUsize::new(0));
+        let flood = (0..MOST_AT_ONCE + 10).map(|n| {
+            let (never, asked) = (&never, &asked);
+            let ask = async move {
+                asked.fetch_add(1, Ordering::SeqCst);
+                never.notified().await;
+                Ok(0)
+            };
+            timeout(WAIT_FOR_TURN * 2, lookups.get(TokenDigest::of(&n.to_string()), ask))
+        });
+        let answers = join_all(flood).await;
+        assert_eq!(asked.load(Ordering::SeqCst), MOST_AT_ONCE);
+        assert_eq!(
+            answers.iter().filter(|answer| matches!(answer, Ok(Err(error)) if *error == AWAY)).count(),
+            10
+        );
     }
 }

@@ -5,6 +5,7 @@ mod caller;
 mod error;
 mod hub;
 mod ingress;
+mod ingress_secret;
 mod lookups;
 mod static_tokens;
 
@@ -16,6 +17,7 @@ use wasmspawner_core::config::auth::{Auth, AuthMethod, Identities};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 
+use crate::hub::HubApi;
 pub(super) use caller::Caller;
 pub(super) use error::AuthError;
 pub use error::AuthSetupError;
@@ -23,10 +25,10 @@ use hub::Hub;
 use ingress::Ingress;
 use static_tokens::StaticTokens;
 
-/// Authenticates requests with the configured method.
+/// Authenticates requests with the configured methods.
 #[derive(Clone)]
 pub struct Authenticator {
-    method: Arc<Method>,
+    methods: Arc<[Method]>,
     identities: Arc<Identities>,
 }
 
@@ -37,44 +39,87 @@ enum Method {
 }
 
 impl Authenticator {
-    /// Prepares the configured method. Static tokens are read now, so that an invalid file prevents the start.
-    pub async fn new(auth: Auth) -> Result<Self, AuthSetupError> {
+    /// Prepares the configured methods. Static tokens are read now, so that an invalid file prevents the start. `hub`
+    /// is how the service itself asks JupyterHub about users.
+    pub async fn new(auth: Auth, hub: Option<Arc<HubApi>>) -> Result<Self, AuthSetupError> {
         let identities = Arc::new(auth.identities);
-        let method = match auth.method {
-            AuthMethod::Static(config) => {
-                Method::Static(StaticTokens::open(config.tokens_file, Arc::clone(&identities)).await?)
-            }
-            AuthMethod::JupyterHub(config) => Method::Hub(Hub::new(config, Arc::clone(&identities))?),
-            AuthMethod::Headers(config) => Method::Ingress(Ingress::new(config, Arc::clone(&identities))?),
-        };
-        Ok(Self { method: Arc::new(method), identities })
+        let mut methods = Vec::with_capacity(auth.methods.len());
+        for method in auth.methods {
+            methods.push(match method {
+                AuthMethod::Static(config) => Method::Static(StaticTokens::open(config.tokens_file).await?),
+                AuthMethod::JupyterHub(config) => {
+                    Method::Hub(Hub::new(config, Arc::clone(&identities), hub.clone())?)
+                }
+                AuthMethod::Headers(config) => {
+                    Method::Ingress(Ingress::new(config, Arc::clone(&identities))?)
+                }
+            });
+        }
+        Ok(Self { methods: methods.into(), identities })
     }
 
-    /// The caller who sent a request with these headers from the address `peer`.
+    /// The caller who sent a request with these headers from the address `peer`, according to the first method that
+    /// knows the credential.
     pub(super) async fn caller(
         &self,
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Caller, AuthError> {
-        match &*self.method {
-            Method::Static(tokens) => tokens.caller(&bearer::token(headers)?).await,
-            Method::Hub(hub) => hub.caller(bearer::token(headers)?).await,
-            Method::Ingress(ingress) => ingress.caller(headers, peer).await,
+        let mut refusal = AuthError::Missing;
+        for method in &*self.methods {
+            let error = match method.caller(headers, peer).await {
+                Ok(caller) => return Ok(caller),
+                Err(error) => error,
+            };
+            if error.weight() > refusal.weight() {
+                refusal = error;
+            }
+        }
+        Err(refusal)
+    }
+
+    /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
+    pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
+        let own = (caller.username == *user).then_some(&caller.identity);
+        if let Some(Ok(identity)) = own {
+            return Ok(identity.clone());
+        }
+        if let Some(hub) = self.methods.iter().find_map(Method::hub) {
+            return hub.identity_of(user, caller).await;
+        }
+        if let Some(Err(error @ AuthError::UnknownGroups { .. })) = own {
+            return Err(error.clone());
+        }
+        self.configured_identity(user)
+    }
+
+    /// The identity from the configuration. Where an identity provider is asked as well, the default entry says nothing
+    /// about a user's groups.
+    fn configured_identity(&self, user: &Username) -> Result<Identity, AuthError> {
+        let identity = self.identities.get(user).ok_or_else(|| AuthError::UnknownIdentity(user.clone()))?;
+        let only_static = self.methods.iter().all(|method| matches!(method, Method::Static(_)));
+        if only_static || self.identities.users.contains_key(user) {
+            return Ok(identity);
+        }
+        let remedy = "let the user's own token start the lab";
+        Err(AuthError::UnknownGroups { user: user.clone(), remedy })
+    }
+}
+
+impl Method {
+    async fn caller(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Caller, AuthError> {
+        match self {
+            Self::Static(tokens) => tokens.caller(&bearer::token(headers)?).await,
+            Self::Hub(hub) => hub.caller(bearer::token(headers)?).await,
+            Self::Ingress(ingress) => ingress.caller(headers, peer).await,
         }
     }
 
-    /// The uid, gid and groups of `user`, on whose lab `caller` may act.
-    pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
-        if caller.username == *user
-            && let Some(identity) = &caller.identity
-        {
-            return Ok(identity.clone());
+    fn hub(&self) -> Option<&Hub> {
+        match self {
+            Self::Hub(hub) => Some(hub),
+            Self::Static(_) | Self::Ingress(_) => None,
         }
-        let found = match &*self.method {
-            Method::Hub(hub) => hub.identity_of(&caller.token, user).await?,
-            Method::Static(_) | Method::Ingress(_) => None,
-        };
-        found.or_else(|| self.identities.get(user)).ok_or_else(|| AuthError::UnknownIdentity(user.clone()))
     }
 }
 

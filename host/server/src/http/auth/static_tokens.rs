@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 use subtle::ConstantTimeEq;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use wasmspawner_core::config::auth::Identities;
+use wasmspawner_core::access::Rights;
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
+use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};
 
 /// How often the file is checked for changes; a removed token may work for this long.
@@ -26,7 +28,6 @@ const LARGEST: u64 = 16 << 20;
 /// may just have been added.
 pub(super) struct StaticTokens {
     path: PathBuf,
-    identities: Arc<Identities>,
     recheck: Duration,
     tokens: ArcSwap<Vec<TokenEntry>>,
     seen: Mutex<Seen>,
@@ -47,22 +48,29 @@ struct Version {
 }
 
 impl StaticTokens {
-    pub(super) async fn open(path: PathBuf, identities: Arc<Identities>) -> Result<Self, AuthSetupError> {
+    pub(super) async fn open(path: PathBuf) -> Result<Self, AuthSetupError> {
         let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
         let version = Version::of(&tokio::fs::metadata(&path).await.map_err(unreadable)?);
         let tokens = read(&path, version).await?;
         let seen = Mutex::new(Seen { version, checked: Instant::now() });
-        Ok(Self { path, identities, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), seen })
+        Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), seen })
     }
 
     pub(super) async fn caller(&self, token: &SecretString) -> Result<Caller, AuthError> {
         self.refresh(self.recheck).await;
         let digest = TokenDigest::of(token.expose());
-        if let Some(entry) = self.find(digest) {
-            return Ok(self.described(entry, token));
+        let mut found = self.find(digest);
+        if found.is_none() {
+            self.refresh(Duration::ZERO).await;
+            found = self.find(digest);
         }
-        self.refresh(Duration::ZERO).await;
-        self.find(digest).map(|entry| self.described(entry, token)).ok_or(AuthError::UnknownToken)
+        match found {
+            None => Err(AuthError::UnknownToken),
+            Some(TokenEntry { expires: Some(at), .. }) if at <= Timestamp::now() => {
+                Err(AuthError::ExpiredToken(at))
+            }
+            Some(entry) => Ok(described(entry, token)),
+        }
     }
 
     /// The entry with this digest. All entries are compared, each in constant time, so that timing reveals nothing.
@@ -74,15 +82,6 @@ impl StaticTokens {
             }
         }
         found
-    }
-
-    fn described(&self, entry: TokenEntry, token: &SecretString) -> Caller {
-        Caller {
-            identity: entry.identity().or_else(|| self.identities.get(&entry.user)),
-            username: entry.user,
-            scopes: entry.scopes,
-            token: token.clone(),
-        }
     }
 
     /// Reads the file again if it has changed; does nothing if it was checked within `younger`. While the file cannot
@@ -110,6 +109,16 @@ impl StaticTokens {
                 tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
             }
         }
+    }
+}
+
+fn described(entry: TokenEntry, token: &SecretString) -> Caller {
+    Caller {
+        identity: entry.identity().ok_or_else(|| AuthError::UnknownIdentity(entry.user.clone())),
+        username: entry.user,
+        rights: Rights::from(entry.scopes),
+        token: token.clone(),
+        authenticated_by: Provider::TokensFile,
     }
 }
 
@@ -158,6 +167,7 @@ mod tests {
             sha256: TokenDigest::of(token),
             user: Username::parse(user).unwrap(),
             scopes: [Scope::ExecNotebook].into(),
+            expires: None,
             uid: None,
             gid: None,
             groups: vec![],
@@ -171,7 +181,7 @@ mod tests {
     }
 
     async fn open(path: &Path) -> Result<StaticTokens, AuthSetupError> {
-        StaticTokens::open(path.to_owned(), Arc::default()).await
+        StaticTokens::open(path.to_owned()).await
     }
 
     async fn user(tokens: &StaticTokens, token: &str) -> Result<String, AuthError> {

@@ -46,7 +46,7 @@ pub(super) async fn follow_events(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    caller.may(Access::ReadOrStop(&key.user))?;
+    caller.may(Access::ReadOrStop(&key))?;
     let last_seen = last_seen(&headers, query.as_deref().unwrap_or_default());
     let reader = labs
         .events(&key, last_seen)
