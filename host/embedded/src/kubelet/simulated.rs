@@ -45,19 +45,14 @@ struct Plan {
 }
 
 impl Plan {
-    /// The plan of a pod without annotations.
-    fn plain(delays: SimulatedOptions) -> Self {
-        Self { delays, fault: None, after: Duration::ZERO, times: u32::MAX }
-    }
-
-    fn of(pod: &Pod, delays: SimulatedOptions) -> Result<Self, String> {
-        let mut plan = Self::plain(delays);
+    /// Reads the annotations of a pod. The error names one that makes no sense.
+    fn read(&mut self, pod: &Pod) -> Result<(), String> {
         for (name, value) in pod.metadata.annotations.iter().flatten() {
             if let Some(key) = name.strip_prefix(PREFIX) {
-                plan.set(key, value).map_err(|why| format!("annotation {name}: {value:?}: {why}"))?;
+                self.set(key, value).map_err(|why| format!("annotation {name}: {value:?}: {why}"))?;
             }
         }
-        Ok(plan)
+        Ok(())
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -86,6 +81,8 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct SimulatedPod {
     plan: Plan,
+    /// An annotation that makes no sense. The pod does not run then.
+    pub(crate) mistake: Option<String>,
     /// How often the fault has happened.
     happened: AtomicU32,
     /// The container that faults of containers are about: the first.
@@ -93,15 +90,12 @@ pub(crate) struct SimulatedPod {
 }
 
 impl SimulatedPod {
-    /// A pod with the faults and delays of its annotations. One with annotations that make no sense has none of them;
-    /// the error says why.
-    pub(crate) fn of(pod: &Pod, options: SimulatedOptions) -> (Self, Result<(), String>) {
+    /// A pod with the faults and delays of its annotations.
+    pub(crate) fn of(pod: &Pod, delays: SimulatedOptions) -> Self {
+        let mut plan = Plan { delays, fault: None, after: Duration::ZERO, times: u32::MAX };
+        let mistake = plan.read(pod).err();
         let victim = spec(pod).containers.first().map(|container| container.name.clone());
-        let (plan, annotations) = match Plan::of(pod, options) {
-            Ok(plan) => (plan, Ok(())),
-            Err(error) => (Plan::plain(options), Err(error)),
-        };
-        (Self { plan, happened: AtomicU32::new(0), victim }, annotations)
+        Self { plan, mistake, happened: AtomicU32::new(0), victim }
     }
 
     pub(crate) fn delays(&self) -> &SimulatedOptions {
@@ -210,35 +204,26 @@ impl SimulatedRun {
 mod tests {
     use super::*;
 
-    fn plan(annotations: &[(&str, &str)]) -> Result<Plan, String> {
-        let annotations =
-            annotations.iter().map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()));
+    fn simulated(key: &str, value: &str) -> SimulatedPod {
         let mut pod = Pod::default();
-        pod.metadata.annotations = Some(annotations.collect());
-        Plan::of(&pod, SimulatedOptions { pull: Duration::from_secs(2), ..SimulatedOptions::default() })
-    }
-
-    #[test]
-    fn annotations_override_options() {
-        let default = plan(&[]).unwrap();
-        assert_eq!((default.delays.pull.as_secs(), default.fault, default.times), (2, None, u32::MAX));
-        let given = [("fault", "crash-loop"), ("fault-after", "1m 30s"), ("fault-times", "2")];
-        let plan = plan(&given).unwrap();
-        assert_eq!((plan.fault, plan.after.as_secs(), plan.times), (Some(Fault::CrashLoop), 90, 2));
+        pod.metadata.annotations = Some([(format!("{PREFIX}{key}"), value.to_owned())].into());
+        SimulatedPod::of(&pod, SimulatedOptions::default())
     }
 
     #[test]
     fn errors_name_key_value_and_remedy() {
-        for (annotation, expect) in [
+        assert_eq!(simulated("fault-after", "1m 30s").plan.after.as_secs(), 90);
+        for (key, value, expect) in [
             (
-                ("fault", "fire"),
+                "fault",
+                "fire",
                 "simulated.kubelet/fault: \"fire\": unknown variant `fire`, expected one of `pull-f",
             ),
-            (("pull-delay", "-1s"), "pull-delay: \"-1s\": a duration is needed, such as 500ms"),
-            (("fault-times", "x"), "fault-times: \"x\": a number is needed"),
-            (("typo", "1"), "typo: \"1\": the simulated kubelet knows no such annotation"),
+            ("pull-delay", "-1s", "pull-delay: \"-1s\": a duration is needed, such as 500ms"),
+            ("fault-times", "x", "fault-times: \"x\": a number is needed"),
+            ("typo", "1", "typo: \"1\": the simulated kubelet knows no such annotation"),
         ] {
-            let message = plan(&[annotation]).unwrap_err();
+            let message = simulated(key, value).mistake.unwrap();
             assert!(message.contains(expect), "{message}");
         }
     }
