@@ -31,7 +31,7 @@ mod strategic;
 mod table;
 mod verbs;
 
-pub use certificate::{Certificate, CertificateError, kubeconfig};
+pub use certificate::{Certificate, kubeconfig};
 pub use listen::Access;
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
 pub use present::Body;

@@ -2,7 +2,7 @@
 //!
 //! A custom kind has the schema of its definition. Kubernetes' own kinds have their fields from `k8s-openapi`, and
 //! schemas with these further keywords: `notEmpty`, `form` (of a text), `labels`, `quantities` (maps of them) and
-//! `uniqueBy` (fields of which no two items of a list have the same).
+//! `uniqueBy` (a field that no two items of a list have the same).
 
 use super::failure::{Cause, duplicate, invalid, required, unsupported};
 use super::metadata::Document;
@@ -184,22 +184,14 @@ impl Findings {
     }
 
     fn check_items(&mut self, items: &[Value], schema: &Value, path: &str) {
-        for field in schema.get("uniqueBy").and_then(Value::as_array).into_iter().flatten() {
-            let field = field.as_str().unwrap_or_default();
+        if let Some(field) = schema.get("uniqueBy").and_then(Value::as_str) {
             let mut seen = HashSet::new();
             for (i, item) in items.iter().enumerate() {
                 let text = item.get(field).and_then(Value::as_str).unwrap_or_default();
                 if text.is_empty() || seen.insert(text) {
                     continue;
                 }
-                let at = format!("{path}[{i}].{field}");
-                // Kubernetes has another reason for the paths of mounts than for everything else.
-                let is_path = field == "mountPath";
-                self.causes.push(if is_path {
-                    invalid(at, text, "must be unique")
-                } else {
-                    duplicate(at, text)
-                });
+                self.causes.push(duplicate(format!("{path}[{i}].{field}"), text));
             }
         }
         let Some(schema) = schema.get("items") else { return };

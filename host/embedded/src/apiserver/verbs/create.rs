@@ -46,14 +46,14 @@ pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc
 async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     let resource = &call.resource;
     admission::prepare_create(resource, &mut document);
-    admission::validate_create(resource, &document)?;
+    admission::validate(resource, &document, None)?;
     let kinds = admission::custom_kinds(resource, &document)?;
     let key = Key::new(metadata::namespace(&document), metadata::name(&document));
     let dry_run = call.query.dry_run()?;
     let (object, durable) = call.server.store.transact(|transaction| {
         check_place(call, transaction, &document)?;
         if transaction.get(&resource.collection, &key).is_some() {
-            return Err(Failure::already_exists(&resource.group, &resource.plural, &key.name));
+            return Err(resource.already_exists(&key.name));
         }
         admission::admit(resource, &mut document, transaction.state())?;
         if dry_run {
@@ -78,12 +78,13 @@ fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) 
         return Ok(());
     }
     let found = transaction.get("namespaces", &Key::new("", namespace));
-    let found = found.ok_or_else(|| Failure::not_found("", "namespaces", namespace))?;
-    if metadata::is_deleting(found.document()) {
-        let (group, plural) = (&call.resource.group, &call.resource.plural);
-        return Err(Failure::namespace_terminating(group, plural, metadata::name(document), namespace));
+    match found {
+        None => Err(Failure::no_namespace(namespace)),
+        Some(found) if metadata::is_deleting(found.document()) => {
+            Err(call.resource.namespace_terminating(metadata::name(document), namespace))
+        }
+        Some(_) => Ok(()),
     }
-    Ok(())
 }
 
 /// An object whose owners are all gone goes too, as the garbage collector of Kubernetes sees to.

@@ -74,7 +74,7 @@ pub(crate) async fn update(
         check_version(call, name, &old, &asked)?;
         let new = become_of(call, old.document(), asked, part);
         if part != Part::Binding {
-            admission::validate_update(resource, &new, old.document())?;
+            admission::validate(resource, &new, Some(old.document()))?;
         }
         if new == *old.document() {
             return Ok(old);
