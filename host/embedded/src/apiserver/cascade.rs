@@ -111,7 +111,7 @@ impl<'a, 't> Cascade<'a, 't> {
     /// Deletes something that may have gone meanwhile, which is fine. Objects of a kind that is not served any more, which
     /// an older state may have, go at once.
     fn begin_quietly(&mut self, collection: &CollectionName, key: &Key) {
-        match self.server.registry.of_collection(collection) {
+        match self.server.registry.first(|kind| kind.collection == *collection) {
             Some(resource) => drop(self.begin(&resource, key, &DeleteOptions::default())),
             None => drop(self.transaction.remove(collection, key)),
         }
@@ -178,7 +178,7 @@ impl<'a, 't> Cascade<'a, 't> {
         }
         if self.content(name).is_empty()
             && metadata::finalizers(namespace.document()).next().is_none()
-            && let Some(resource) = self.server.registry.of_collection(&namespaces)
+            && let Some(resource) = self.server.registry.find("", "v1", "namespaces")
         {
             self.remove(&resource, &key);
         }
@@ -198,8 +198,8 @@ impl<'a, 't> Cascade<'a, 't> {
         let namespace = metadata::namespace(dependent);
         owner_references(dependent).any(|reference| {
             let text = |field| reference.get(field).and_then(Value::as_str).unwrap_or_default();
-            let is_kind = |r: &Arc<Resource>| r.kind == text("kind") && r.api_version() == text("apiVersion");
-            let Some(resource) = self.server.registry.all().into_iter().find(is_kind) else { return true };
+            let is_owners = |r: &Resource| r.kind == text("kind") && r.api_version() == text("apiVersion");
+            let Some(resource) = self.server.registry.first(is_owners) else { return true };
             let key = resource.key(Some(namespace), text("name"));
             let owner = self.transaction.get(&resource.collection, &key);
             owner.is_some_and(|owner| metadata::uid(owner.document()) == text("uid"))

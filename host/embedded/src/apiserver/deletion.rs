@@ -3,7 +3,7 @@
 use super::call::Query;
 use super::failure::Failure;
 use super::input;
-use super::metadata::{self, Document};
+use super::metadata::Document;
 use super::resource::Resource;
 use bytes::Bytes;
 use serde_json::Value;
@@ -14,8 +14,8 @@ pub(super) struct DeleteOptions {
     /// Seconds that the object gets to end; none leaves it to the object.
     pub(super) grace: Option<i64>,
     pub(super) dry_run: bool,
-    uid: Option<String>,
-    resource_version: Option<String>,
+    uid: String,
+    resource_version: String,
 }
 
 impl DeleteOptions {
@@ -40,25 +40,14 @@ impl DeleteOptions {
         Ok(Self {
             grace,
             dry_run: query.dry_run()? || in_body.is_some_and(|values| values.iter().any(|v| v == "All")),
-            uid: text(preconditions.and_then(|p| p.get("uid"))),
-            resource_version: text(preconditions.and_then(|p| p.get("resourceVersion"))),
+            uid: text(preconditions.and_then(|p| p.get("uid"))).unwrap_or_default(),
+            resource_version: text(preconditions.and_then(|p| p.get("resourceVersion"))).unwrap_or_default(),
         })
     }
 
     /// 409 when the object is not the one that the client means.
     pub(super) fn check(&self, resource: &Resource, object: &Document) -> Result<(), Failure> {
-        let expectations =
-            [("uid", "UID", &self.uid), ("resourceVersion", "ResourceVersion", &self.resource_version)];
-        for (field, title, expected) in expectations {
-            let found = metadata::text(object, field);
-            if let Some(expected) = expected.as_deref().filter(|expected| *expected != found) {
-                let why = format!(
-                    "Precondition failed: {title} in precondition: {expected}, {title} in object meta: {found}"
-                );
-                return Err(resource.conflict(metadata::name(object), &why));
-            }
-        }
-        Ok(())
+        resource.check_version(object, &self.uid, &self.resource_version)
     }
 
     /// Seconds until the object may be removed. Only pods that a node has begun to run get any: the node says when

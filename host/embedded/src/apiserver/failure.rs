@@ -47,11 +47,6 @@ pub(super) fn forbidden(field: impl Into<String>, rule: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {rule}"))
 }
 
-/// The value is larger than allowed.
-pub(super) fn too_long(field: impl Into<String>, limit: usize) -> Cause {
-    cause("FieldValueTooLong", field, format!("Too long: may not be more than {limit} bytes"))
-}
-
 /// A request that failed. Boxed: failures are rare, results are not.
 #[derive(Clone, Debug)]
 pub(super) struct Failure(Box<Status>);

@@ -1,7 +1,7 @@
 //! Schemas of kinds, after OpenAPI v3: which fields there are, their defaults, and the rules for them.
 //!
 //! A custom kind has the schema of its definition. Kubernetes' own kinds have their fields from `k8s-openapi`, and
-//! schemas with these further keywords: `notEmpty`, `form` (of a text), `labels`, `quantities` (maps of them) and
+//! schemas with these further keywords: `notEmpty`, `form` (of a text), `quantities` (a map of them) and
 //! `uniqueBy` (a field that no two items of a list have the same).
 
 use super::failure::{Cause, duplicate, invalid, required, unsupported};
@@ -154,7 +154,6 @@ impl Findings {
         }
         self.check_bounds(value, schema, path);
         match value {
-            Value::Object(map) if is_on(schema, "labels") => self.check_labels(map, path),
             Value::Object(map) if is_on(schema, "quantities") => self.check_quantities(map, path),
             Value::Object(map) => self.check_object(map, schema, path),
             Value::Array(items) => self.check_items(items, schema, path),

@@ -41,11 +41,10 @@ impl KubeletLogs {
         let status = pod.status.as_ref().and_then(|status| status::container(status, container));
         let status = status.ok_or_else(|| waiting("PodScheduling"))?;
         let restarts = status.restart_count - i32::from(request.previous);
-        let restarts = u32::try_from(restarts).map_err(|_| {
-            LogError::NotFound(format!(
-                "previous terminated container {container:?} in pod {name:?} not found"
-            ))
-        })?;
+        if restarts < 0 {
+            let why = format!("previous terminated container {container:?} in pod {name:?} not found");
+            return Err(LogError::NotFound(why));
+        }
         let directory = state.pod(pod.metadata.uid.as_deref().unwrap_or_default()).container(container);
         match open_log(directory, restarts, request.follow, request.tail_lines).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -65,7 +65,7 @@ impl Backoff {
     }
 
     /// The waits of a container that has been restarted so often already. The first restart is free.
-    pub(crate) fn after_restarts(options: BackoffOptions, restarts: u32) -> Self {
+    pub(crate) fn after_restarts(options: BackoffOptions, restarts: i32) -> Self {
         let mut backoff = Self { options, next: Duration::ZERO };
         for _ in 0..restarts.min(32) {
             backoff.advance();

@@ -117,7 +117,7 @@ impl PodRuntime {
         init: bool,
         launch: Option<&Launch>,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> Result<Run, Exit> {
         match (self, launch) {

@@ -33,26 +33,40 @@ enum Fault {
     Evicted,
 }
 
-/// What a pod's annotations ask for.
-#[derive(Debug, Clone)]
-struct Plan {
+/// A pod of which nothing runs, with the faults and delays that its annotations ask for.
+#[derive(Debug)]
+pub(crate) struct SimulatedPod {
     delays: SimulatedOptions,
     fault: Option<Fault>,
     /// How long a container (or the pod) runs before the fault.
     after: Duration,
     /// How often the fault happens before all is well.
     times: u32,
+    /// How often the fault has happened.
+    happened: AtomicU32,
+    /// The container that faults of containers are about: the first.
+    victim: Option<String>,
+    /// An annotation that makes no sense. The pod does not run then.
+    pub(crate) mistake: Option<String>,
 }
 
-impl Plan {
-    /// Reads the annotations of a pod. The error names one that makes no sense.
-    fn read(&mut self, pod: &Pod) -> Result<(), String> {
+impl SimulatedPod {
+    pub(crate) fn of(pod: &Pod, delays: SimulatedOptions) -> Self {
+        let mut simulated = Self {
+            delays,
+            fault: None,
+            after: Duration::ZERO,
+            times: u32::MAX,
+            happened: AtomicU32::new(0),
+            victim: spec(pod).containers.first().map(|container| container.name.clone()),
+            mistake: None,
+        };
         for (name, value) in pod.metadata.annotations.iter().flatten() {
-            if let Some(key) = name.strip_prefix(PREFIX) {
-                self.set(key, value).map_err(|why| format!("annotation {name}: {value:?}: {why}"))?;
+            if let Some(Err(why)) = name.strip_prefix(PREFIX).map(|key| simulated.set(key, value)) {
+                simulated.mistake = Some(format!("annotation {name}: {value:?}: {why}"));
             }
         }
-        Ok(())
+        simulated
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -75,43 +89,21 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// A pod of which nothing runs.
-#[derive(Debug)]
-pub(crate) struct SimulatedPod {
-    plan: Plan,
-    /// An annotation that makes no sense. The pod does not run then.
-    pub(crate) mistake: Option<String>,
-    /// How often the fault has happened.
-    happened: AtomicU32,
-    /// The container that faults of containers are about: the first.
-    victim: Option<String>,
-}
-
-impl SimulatedPod {
-    /// A pod with the faults and delays of its annotations.
-    pub(crate) fn of(pod: &Pod, delays: SimulatedOptions) -> Self {
-        let mut plan = Plan { delays, fault: None, after: Duration::ZERO, times: u32::MAX };
-        let mistake = plan.read(pod).err();
-        let victim = spec(pod).containers.first().map(|container| container.name.clone());
-        Self { plan, mistake, happened: AtomicU32::new(0), victim }
-    }
 
     pub(crate) fn delays(&self) -> &SimulatedOptions {
-        &self.plan.delays
+        &self.delays
     }
 
     /// How long the pod runs until it is evicted, if it is.
     pub(crate) fn evicted_after(&self) -> Option<Duration> {
-        (self.plan.fault == Some(Fault::Evicted)).then_some(self.plan.after)
+        (self.fault == Some(Fault::Evicted)).then_some(self.after)
     }
 
     /// Whether the fault happens to the container now; each time counts.
     fn happens(&self, fault: Fault, container: &Container) -> bool {
-        self.plan.fault == Some(fault)
+        self.fault == Some(fault)
             && self.victim.as_ref() == Some(&container.name)
-            && self.happened.fetch_add(1, Ordering::Relaxed) < self.plan.times
+            && self.happened.fetch_add(1, Ordering::Relaxed) < self.times
     }
 
     pub(crate) fn image(&self, container: &Container) -> ImageState {
@@ -123,11 +115,11 @@ impl SimulatedPod {
                 "rpc error: code = NotFound desc = failed to pull and unpack image {image:?}: failed to resolve \
                  reference {image:?}: {image}: not found"
             );
-            ImageState::Unavailable { after: self.plan.delays.pull, message }
-        } else if self.plan.delays.pull.is_zero() {
+            ImageState::Unavailable { after: self.delays.pull, message }
+        } else if self.delays.pull.is_zero() {
             ImageState::Present
         } else {
-            ImageState::Pulls { after: self.plan.delays.pull }
+            ImageState::Pulls { after: self.delays.pull }
         }
     }
 
@@ -143,11 +135,11 @@ impl SimulatedPod {
     pub(crate) fn start(&self, container: &Container, init: bool) -> SimulatedRun {
         let after = |delay: Duration, exit| Some((Instant::now() + delay, exit));
         let end = if init {
-            after(self.plan.delays.init, Exit::of_code(0))
+            after(self.delays.init, Exit::of_code(0))
         } else if self.happens(Fault::Oom, container) {
-            after(self.plan.after, Exit { reason: "OOMKilled", ..Exit::of_code(137) })
+            after(self.after, Exit { reason: "OOMKilled", ..Exit::of_code(137) })
         } else if self.happens(Fault::CrashLoop, container) || self.happens(Fault::Exit, container) {
-            after(self.plan.after, Exit::of_code(1))
+            after(self.after, Exit::of_code(1))
         } else {
             None
         };
@@ -164,7 +156,7 @@ impl SimulatedPod {
 
     /// The run of a container that ran before the program was restarted.
     pub(crate) fn resume(&self) -> SimulatedRun {
-        SimulatedRun { end: None, stop: self.plan.delays.stop, asked: None }
+        SimulatedRun { end: None, stop: self.delays.stop, asked: None }
     }
 }
 
@@ -212,7 +204,7 @@ mod tests {
 
     #[test]
     fn errors_name_key_value_and_remedy() {
-        assert_eq!(simulated("fault-after", "1m 30s").plan.after.as_secs(), 90);
+        assert_eq!(simulated("fault-after", "1m 30s").after.as_secs(), 90);
         for (key, value, expect) in [
             (
                 "fault",

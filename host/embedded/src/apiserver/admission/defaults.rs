@@ -16,13 +16,14 @@ pub(super) fn set_defaults(resource: &Resource, object: &mut Document) {
     }
 }
 
-fn each(map: &mut Document, list: &str, set: impl Fn(&mut Document)) {
+/// Changes the objects in a list.
+pub(super) fn each(map: &mut Document, list: &str, set: impl Fn(&mut Document)) {
     let items = map.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut).for_each(set);
 }
 
 /// Sets members of one map where the other has none of that name.
-fn copy_missing(object: &mut Document, from: &str, to: &str) {
+pub(super) fn copy_missing(object: &mut Document, from: &str, to: &str) {
     let values = object.get(from).and_then(Value::as_object).cloned();
     for (name, value) in values.into_iter().flatten() {
         member(object, to).entry(name).or_insert(value);

@@ -1,6 +1,6 @@
 //! Holding objects and changes of them to the rules of their kind.
 
-use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required, too_long};
+use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required};
 use crate::apiserver::metadata::{self, Document};
 use crate::apiserver::names::Form;
 use crate::apiserver::resource::Resource;
@@ -8,11 +8,6 @@ use crate::apiserver::schema::Findings;
 use crate::quantity;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-
-/// Sum of all keys and values of annotations, in bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-/// Sum of all values of a `ConfigMap` or `Secret`, in bytes.
-const DATA_LIMIT: usize = 1024 * 1024;
 
 /// 422 when a new object, or what a change makes of the `old` one, breaks a rule of its kind. 400 when a value of it
 /// cannot be read.
@@ -94,26 +89,12 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
     if let Some(Value::Object(labels)) = metadata::field(object, "labels") {
         findings.check_labels(labels, "metadata.labels");
     }
-    let mut size = 0;
-    for (key, value) in entries(metadata::field(object, "annotations")) {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        if !Form::QualifiedName.accepts(&key.to_lowercase()) {
-            findings.causes.push(invalid("metadata.annotations", key, Form::QualifiedName.rule()));
-        }
-    }
-    if size > ANNOTATIONS_LIMIT {
-        findings.causes.push(too_long("metadata.annotations", ANNOTATIONS_LIMIT));
-    }
-    for finalizer in metadata::finalizers(object).filter(|finalizer| !Form::QualifiedName.accepts(finalizer))
-    {
-        findings.causes.push(invalid("metadata.finalizers", finalizer, Form::QualifiedName.rule()));
-    }
     findings.check(object, &resource.schema);
     let nothing = Value::Object(Map::new());
     let spec = object.get("spec").unwrap_or(&nothing);
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => of_pod(spec, findings),
-        ("", "configmaps" | "secrets") => of_data(resource, object, findings),
+        ("", "configmaps" | "secrets") => of_data(object, findings),
         ("", "persistentvolumeclaims") => {
             let storage = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
             match storage.map(|storage| (storage, quantity::milli(storage))) {
@@ -159,20 +140,11 @@ fn of_pod(spec: &Value, findings: &mut Findings) {
     }
 }
 
-fn of_data(resource: &Resource, object: &Document, findings: &mut Findings) {
-    let mut size = 0;
+fn of_data(object: &Document, findings: &mut Findings) {
     for field in ["data", "binaryData"] {
-        for (key, value) in entries(object.get(field)) {
-            size += value.as_str().map_or(0, str::len);
-            if !Form::DataKey.accepts(key) {
-                findings.causes.push(invalid(format!("{field}[{key}]"), key, Form::DataKey.rule()));
-            }
+        for (key, _) in entries(object.get(field)).filter(|(key, _)| !Form::DataKey.accepts(key)) {
+            findings.causes.push(invalid(format!("{field}[{key}]"), key, Form::DataKey.rule()));
         }
-    }
-    // The values of a secret are Base64, four characters for three bytes.
-    let limit = if resource.is_core("secrets") { DATA_LIMIT / 3 * 4 } else { DATA_LIMIT };
-    if size > limit {
-        findings.causes.push(too_long("data", DATA_LIMIT));
     }
 }
 

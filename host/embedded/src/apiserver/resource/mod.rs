@@ -10,7 +10,7 @@ pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
 
 use super::failure::{Cause, Failure, cause, qualified};
-use super::metadata::Document;
+use super::metadata::{self, Document};
 use super::store::{CollectionName, Key};
 use codec::Codec;
 use http::StatusCode;
@@ -96,12 +96,21 @@ impl Resource {
         self.failure(StatusCode::CONFLICT, "Conflict", name, &message)
     }
 
-    /// 409: the object has changed meanwhile.
-    pub(super) fn modified(&self, name: &str) -> Failure {
-        self.conflict(
-            name,
-            "the object has been modified; please apply your changes to the latest version and try again",
-        )
+    /// 409 when a client means another object of the same name, or another version of it. `""` means any.
+    pub(super) fn check_version(&self, object: &Document, uid: &str, version: &str) -> Result<(), Failure> {
+        let name = metadata::name(object);
+        if !uid.is_empty() && uid != metadata::uid(object) {
+            let found = metadata::uid(object);
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
+            return Err(self.conflict(name, &why));
+        }
+        if !version.is_empty() && version != metadata::text(object, "resourceVersion") {
+            return Err(self.conflict(
+                name,
+                "the object has been modified; please apply your changes to the latest version and try again",
+            ));
+        }
+        Ok(())
     }
 
     /// 403: an admission rule refuses the object.

@@ -12,9 +12,6 @@ use http::{Response, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
 
-/// How often another name is tried for `generateName`, as Kubernetes does.
-const NAME_ATTEMPTS: usize = 8;
-
 pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
     let document = input::accept(call, input::parse_object(&call.body)?, None)?;
     let object = create_object(call, document).await?;
@@ -22,28 +19,15 @@ pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
 }
 
 /// Creates the object, under a generated name when it only has a prefix.
-pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc<Object>, Failure> {
+pub(crate) async fn create_object(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     if !metadata::text(&document, "resourceVersion").is_empty() {
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
     }
-    let prefix = metadata::text(&document, "generateName").to_owned();
-    if !metadata::name(&document).is_empty() || prefix.is_empty() {
-        return create_named(call, document).await;
-    }
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let mut document = document.clone();
-        let name = json!(names::generated_name(&prefix));
+    let prefix = metadata::text(&document, "generateName");
+    if metadata::name(&document).is_empty() && !prefix.is_empty() {
+        let name = json!(names::generated_name(prefix));
         metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
-        match create_named(call, document).await {
-            Err(failure) if failure.is_already_exists() && attempt < NAME_ATTEMPTS => {}
-            result => return result,
-        }
     }
-}
-
-async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     let resource = &call.resource;
     admission::prepare_create(resource, &mut document);
     admission::validate(resource, &document, None)?;

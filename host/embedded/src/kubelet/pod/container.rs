@@ -34,8 +34,7 @@ impl Worker {
         let policy = RestartPolicy::parse(self.spec().restart_policy.as_deref());
         let policy = if init { policy.for_init() } else { policy };
         let mut restarts = self.container(name, |known| known.restart_count).unwrap_or_default();
-        let mut backoff =
-            Backoff::after_restarts(self.node.backoff, u32::try_from(restarts).unwrap_or_default());
+        let mut backoff = Backoff::after_restarts(self.node.backoff, restarts);
         let mut next = resumed;
         loop {
             if next.is_none() && self.end_of(name).is_none() {

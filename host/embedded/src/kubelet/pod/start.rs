@@ -56,8 +56,7 @@ impl Worker {
         let report = |draft: EventDraft| self.report(draft.of_container(name, init));
         report(EventDraft::normal("Created", format!("Created container: {name}")));
         let mark = format!("{uid}/{name}/{restarts}/");
-        let number = u32::try_from(restarts).unwrap_or_default();
-        let begun = self.runtime.start(container, init, launch.as_ref(), &mark, number, now);
+        let begun = self.runtime.start(container, init, launch.as_ref(), &mark, restarts, now);
         self.change_container(name, |known| {
             known.restart_count = restarts;
             known.image_id.clone_from(&known.image);

@@ -88,12 +88,12 @@ impl ContainerDirectory {
         self.0.join("exit")
     }
 
-    pub(crate) fn log(&self, restarts: u32) -> PathBuf {
+    pub(crate) fn log(&self, restarts: i32) -> PathBuf {
         self.0.join(format!("{restarts}.log"))
     }
 
     /// The part of a log that was cut off.
-    pub(crate) fn cut_log(&self, restarts: u32) -> PathBuf {
+    pub(crate) fn cut_log(&self, restarts: i32) -> PathBuf {
         self.0.join(format!("{restarts}.log.1"))
     }
 }

@@ -99,7 +99,7 @@ impl Launch {
         &self,
         directory: ContainerDirectory,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> Result<ProcessRun, String> {
         let program = self.command.first().ok_or("no command specified")?;
@@ -115,15 +115,13 @@ impl Launch {
         &self,
         directory: ContainerDirectory,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> io::Result<ProcessRun> {
         create_private(directory.path())?;
-        let mut old = vec![directory.exit(), directory.record()];
-        if let Some(before_last) = restarts.checked_sub(2) {
-            old.extend([directory.log(before_last), directory.cut_log(before_last)]);
-        }
-        for old in old {
+        // The logs of this run and of the one before are kept.
+        let logs = [directory.log(restarts - 2), directory.cut_log(restarts - 2)];
+        for old in [directory.exit(), directory.record()].iter().chain(&logs) {
             let _ = fs::remove_file(old);
         }
         fs::create_dir_all(&self.working_dir)?;

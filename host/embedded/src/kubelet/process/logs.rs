@@ -19,7 +19,7 @@ const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 /// run.
 pub(crate) async fn open_log(
     directory: ContainerDirectory,
-    restarts: u32,
+    restarts: i32,
     follow: bool,
     tail_lines: Option<u64>,
 ) -> io::Result<BoxStream<'static, io::Result<Bytes>>> {
@@ -40,7 +40,7 @@ struct Reader {
     position: u64,
     follow: bool,
     directory: ContainerDirectory,
-    restarts: u32,
+    restarts: i32,
 }
 
 impl Reader {

@@ -69,7 +69,7 @@ impl PodProcess {
         let record = ProcessRecord::read(&directory);
         let adopted = record.as_ref().and_then(|record| ProcessRun::adopted(record, directory.clone()));
         if let (Some(run), Some(record)) = (adopted, &record) {
-            known.restart_count = record.restart_count();
+            known.restart_count = record.restarts;
             known.state = Some(status::running(record.started_at));
             return Some(run);
         }
@@ -77,11 +77,11 @@ impl PodProcess {
         kill_marked(&format!("{uid}/{}/", known.name));
         let id = known.container_id.clone();
         let end = match record {
-            Some(record) if record.restart_count() == known.restart_count && end_of(known).is_some() => {
+            Some(record) if record.restarts == known.restart_count && end_of(known).is_some() => {
                 return None;
             }
             Some(record) => {
-                known.restart_count = record.restart_count();
+                known.restart_count = record.restarts;
                 let written = fs::metadata(directory.exit()).and_then(|metadata| metadata.modified()).ok();
                 let finished = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(now);
                 let exit = Exit::of_code(exit_code(&directory, None));
@@ -138,7 +138,7 @@ impl PodProcess {
         container: &str,
         launch: &Launch,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> Result<ProcessRun, Exit> {
         let directory = self.directory.container(container);

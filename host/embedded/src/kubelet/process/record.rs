@@ -19,7 +19,7 @@ pub(crate) struct ProcessRecord {
     pub(crate) start_ticks: u64,
     pub(crate) started_at: Timestamp,
     /// Which run of the container this is.
-    pub(crate) restarts: u32,
+    pub(crate) restarts: i32,
     /// Found in the environment of everything the container has started.
     pub(crate) mark: String,
 }
@@ -34,10 +34,6 @@ impl ProcessRecord {
         let partial = path.with_extension("partial");
         fs::write(&partial, serde_json::to_vec(self)?)?;
         fs::rename(partial, path)
-    }
-
-    pub(crate) fn restart_count(&self) -> i32 {
-        i32::try_from(self.restarts).unwrap_or_default()
     }
 
     /// The process if it still runs.
