@@ -20,6 +20,12 @@ use std::sync::Arc;
 /// The body of an answer: bytes at once, or a stream that goes on while the client listens.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+fn with_type(content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// An answer with these bytes of JSON.
 pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<Body> {
     let mut response = text("application/json", json);
@@ -28,10 +34,7 @@ pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<B
 }
 
 pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
-    let body = Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    with_type(content_type, Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync())
 }
 
 /// An answer that is written piece by piece.
@@ -39,9 +42,7 @@ pub(super) fn stream(
     content_type: &'static str,
     pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Response<Body> {
-    let mut response = Response::new(StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    with_type(content_type, StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync())
 }
 
 pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {

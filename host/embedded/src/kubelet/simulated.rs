@@ -36,7 +36,7 @@ enum Fault {
 /// A pod of which nothing runs, with the faults and delays that its annotations ask for.
 #[derive(Debug)]
 pub(crate) struct SimulatedPod {
-    delays: SimulatedOptions,
+    pub(crate) delays: SimulatedOptions,
     fault: Option<Fault>,
     /// How long a container (or the pod) runs before the fault.
     after: Duration,
@@ -88,10 +88,6 @@ impl SimulatedPod {
             _ => return Err("the simulated kubelet knows no such annotation".to_owned()),
         }
         Ok(())
-    }
-
-    pub(crate) fn delays(&self) -> &SimulatedOptions {
-        &self.delays
     }
 
     /// How long the pod runs until it is evicted, if it is.

@@ -58,8 +58,8 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
 
 /// Changes an object to what `change` makes of it: the whole but its status, or only its status.
 ///
-/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed again, unless the
-/// client names the version that it wants to change.
+/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed
+/// again, unless the client names the version that it wants to change.
 pub(crate) async fn update(
     call: &Call,
     name: &str,

@@ -141,7 +141,7 @@ impl Worker {
         let ready = |ready| self.change_container(&container.name, |container| container.ready = ready);
         if let Some(simulated) = self.runtime.simulated() {
             started();
-            self.sleep(simulated.delays().ready).await;
+            self.sleep(simulated.delays.ready).await;
             while let Some(complaint) = simulated.unready(container, self.pod_ip()) {
                 self.report_unhealthy(container, "Readiness", &complaint);
                 tokio::time::sleep(COMPLAINT_PERIOD).await;

@@ -49,7 +49,7 @@ impl Worker {
             match reason {
                 None => {
                     tokio::select! {
-                        () = self.sleep(self.runtime.simulated().map_or(Duration::ZERO, |pod| pod.delays().schedule)) => {}
+                        () = self.sleep(self.runtime.simulated().map_or(Duration::ZERO, |pod| pod.delays.schedule)) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
                     }
                     if let Some(scheduled) = self.bind().await {
