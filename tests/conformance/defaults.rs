@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 /// Creates the object, without storing it.
 async fn try_out(cluster: &Cluster, plural: &str, object: &Value) -> Result<Value, kube::core::Status> {
-    let group = if plural == "networkpolicies" { "apis/networking.k8s.io" } else { "api" };
-    let path = format!("/{group}/v1/namespaces/{{ns}}/{plural}?dryRun=All");
+    let path = format!("/api/v1/namespaces/{{ns}}/{plural}?dryRun=All");
     let mut object = object.clone();
     object["metadata"] = json!({"name": "a"});
     cluster.send("POST", &path, "application/json", &object).await
@@ -19,11 +18,9 @@ pub(crate) async fn fields_have_their_defaults(cluster: &Cluster) {
         "containers": [{"name": "c", "image": image, "ports": [{"containerPort": 80}],
             "env": [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
             "readinessProbe": {"httpGet": {"port": 80}},
-            "resources": {"limits": {"cpu": "0.5", "memory": "1024Mi"}}}]}});
+            "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}});
     let claim =
-        json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}});
-    let policy = json!({"spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}]}]}});
-    let range = json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}}]}});
+        json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     for (plural, given, expected) in [
         ("secrets", &json!({}), &[("/type", json!("Opaque"))][..]),
         (
@@ -51,15 +48,6 @@ pub(crate) async fn fields_have_their_defaults(cluster: &Cluster) {
             &claim,
             &[("/spec/resources/requests/storage", json!("1Gi")), ("/status/phase", json!("Pending"))],
         ),
-        (
-            "networkpolicies",
-            &policy,
-            &[
-                ("/spec/policyTypes", json!(["Ingress", "Egress"])),
-                ("/spec/egress/0/ports/0/protocol", json!("TCP")),
-            ],
-        ),
-        ("limitranges", &range, &[("/spec/limits/0/defaultRequest/cpu", json!("2"))]),
     ] {
         let stored = try_out(cluster, plural, given).await.unwrap();
         for (path, value) in expected {
@@ -103,29 +91,9 @@ pub(crate) async fn broken_rules_are_causes_of_their_field(cluster: &Cluster) {
         ),
         (
             "pods",
-            container(
-                json!({"volumeMounts": [{"name": "v", "mountPath": "/x"}, {"name": "v", "mountPath": "/x"}]}),
-            ),
-            422,
-            "FieldValueInvalid spec.containers[0].volumeMounts[1].mountPath",
-        ),
-        (
-            "pods",
             container(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}})),
             422,
             "FieldValueInvalid spec.containers[0].resources.requests",
-        ),
-        (
-            "pods",
-            container(json!({"imagePullPolicy": "Sometimes"})),
-            422,
-            "FieldValueNotSupported spec.containers[0].imagePullPolicy",
-        ),
-        (
-            "pods",
-            container(json!({"securityContext": {"runAsUser": -1}})),
-            422,
-            "FieldValueInvalid spec.containers[0].securityContext.runAsUser",
         ),
         (
             "pods",
@@ -133,13 +101,6 @@ pub(crate) async fn broken_rules_are_causes_of_their_field(cluster: &Cluster) {
             422,
             "FieldValueDuplicate spec.initContainers[0].name",
         ),
-        (
-            "pods",
-            pod(json!({"volumes": [{"name": "v", "secret": {}}]})),
-            422,
-            "FieldValueRequired spec.volumes[0].secret.secretName",
-        ),
-        ("pods", pod(json!({"nodeSelector": {"a b": "c"}})), 422, "FieldValueInvalid spec.nodeSelector"),
         ("pods", pod(json!({"restartPolicy": "Maybe"})), 422, "FieldValueNotSupported spec.restartPolicy"),
         ("secrets", json!({"data": {"a": "not base64!"}}), 400, ""),
         ("secrets", json!({"stringData": {"a b": "c"}}), 422, "FieldValueInvalid data[a b]"),
@@ -150,12 +111,6 @@ pub(crate) async fn broken_rules_are_causes_of_their_field(cluster: &Cluster) {
             json!({"spec": {"hard": {"pods": "-1"}}}),
             422,
             "FieldValueInvalid spec.hard[pods]",
-        ),
-        (
-            "networkpolicies",
-            json!({"spec": {"podSelector": {}, "policyTypes": ["Nope"]}}),
-            422,
-            "FieldValueNotSupported spec.policyTypes[0]",
         ),
     ] {
         let (found, causes) = match try_out(cluster, plural, &object).await {

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, config_map, object, pod, refused};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(crate) async fn json_patches_apply(cluster: &Cluster) {
     let maps: Api<ConfigMap> = cluster.api();
@@ -47,10 +47,23 @@ pub(crate) async fn strategic_patches_merge_lists_by_key(cluster: &Cluster) {
     let two = json!({"metadata": {"name": "p"}, "spec": {"containers": [
         {"name": "a", "image": "registry.example/i:1"}, {"name": "b", "image": "registry.example/j:1"}]}});
     pods.create(&PostParams::default(), &object(two)).await.unwrap();
-    let patch = json!({"spec": {"containers": [{"name": "b", "image": "registry.example/j:2"}]}});
+    let patch = json!({"spec": {"containers": [{"name": "b", "image": "registry.example/j:2"}],
+        "$setElementOrder/containers": [{"name": "a"}, {"name": "b"}]}});
     let patched = pods.patch("p", &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
     let images: Vec<_> = patched.spec.unwrap().containers.into_iter().filter_map(|c| c.image).collect();
     assert_eq!(images, ["registry.example/i:1", "registry.example/j:2"]);
+    let conditions = async |conditions: Value| {
+        let patch = Patch::Strategic(json!({"status": {"conditions": conditions}}));
+        let patched = pods.patch_status("p", &PatchParams::default(), &patch).await.unwrap();
+        let conditions = patched.status.unwrap().conditions.unwrap();
+        let conditions = conditions.into_iter().map(|c| format!("{}={}", c.type_, c.status));
+        conditions.filter(|c| c.starts_with("example.com/")).collect::<Vec<_>>()
+    };
+    let [one, two] = ["example.com/1", "example.com/2"];
+    conditions(json!([{"type": one, "status": "False"}, {"type": two, "status": "True"}])).await;
+    let changed =
+        conditions(json!([{"type": one, "status": "True"}, {"type": two, "$patch": "delete"}])).await;
+    assert_eq!(changed, ["example.com/1=True"]);
 }
 
 pub(crate) async fn a_forced_apply_creates_and_changes(cluster: &Cluster) {

@@ -39,7 +39,6 @@ pub(crate) async fn invalid_objects_are_refused_with_causes(cluster: &Cluster) {
             container(json!({"volumeMounts": [{"name": "nosuch", "mountPath": "/x"}]})),
             "spec.containers[0].volumeMounts[0].name",
         ),
-        ("pods", container(json!({"env": [{"name": "A=B"}]})), "spec.containers[0].env[0].name"),
         (
             "pods",
             container(json!({"ports": [{"containerPort": 70000}]})),

@@ -111,7 +111,7 @@ impl<'a, 't> Cascade<'a, 't> {
     /// Deletes something that may have gone meanwhile, which is fine. Objects of a kind that is not served any more, which
     /// an older state may have, go at once.
     fn begin_quietly(&mut self, collection: &CollectionName, key: &Key) {
-        match self.server.registry.of_collection(collection) {
+        match self.server.registry.first(|kind| kind.collection == *collection) {
             Some(resource) => drop(self.begin(&resource, key, &DeleteOptions::default())),
             None => drop(self.transaction.remove(collection, key)),
         }
@@ -165,7 +165,7 @@ impl<'a, 't> Cascade<'a, 't> {
         self.server.registry.forget(metadata::name(definition));
     }
 
-    /// Deletes the content of a namespace that is being deleted: pods first, then the rest, then the namespace itself.
+    /// Deletes the content of a namespace that is being deleted, and then the namespace itself.
     fn drain(&mut self, name: &str) {
         let namespaces: CollectionName = "namespaces".into();
         let key = Key::new("", name);
@@ -173,16 +173,12 @@ impl<'a, 't> Cascade<'a, 't> {
         if !metadata::is_deleting(namespace.document()) {
             return;
         }
-        let content = self.content(name);
-        let pods = content.iter().any(|(collection, _)| &**collection == "pods");
-        for (collection, key) in content.iter().filter(|(collection, _)| !pods || &**collection == "pods") {
-            self.begin_quietly(collection, key);
+        for (collection, key) in self.content(name) {
+            self.begin_quietly(&collection, &key);
         }
-        if pods && self.content(name).iter().all(|(collection, _)| &**collection != "pods") {
-            self.namespaces.insert(name.to_owned());
-        } else if self.content(name).is_empty()
+        if self.content(name).is_empty()
             && metadata::finalizers(namespace.document()).next().is_none()
-            && let Some(resource) = self.server.registry.of_collection(&namespaces)
+            && let Some(resource) = self.server.registry.find("", "v1", "namespaces")
         {
             self.remove(&resource, &key);
         }
@@ -199,24 +195,15 @@ impl<'a, 't> Cascade<'a, 't> {
 
     /// Whether any owner of the object is there. Owners of kinds that are not served here count as there.
     pub(super) fn has_living_owner(&self, dependent: &Document) -> bool {
+        let namespace = metadata::namespace(dependent);
         owner_references(dependent).any(|reference| {
-            self.owner(dependent, reference).is_some() || self.owner_resource(reference).is_none()
+            let text = |field| reference.get(field).and_then(Value::as_str).unwrap_or_default();
+            let is_owners = |r: &Resource| r.kind == text("kind") && r.api_version() == text("apiVersion");
+            let Some(resource) = self.server.registry.first(is_owners) else { return true };
+            let key = resource.key(Some(namespace), text("name"));
+            let owner = self.transaction.get(&resource.collection, &key);
+            owner.is_some_and(|owner| metadata::uid(owner.document()) == text("uid"))
         })
-    }
-
-    fn owner(&self, dependent: &Document, reference: &Value) -> Option<(Arc<Resource>, Arc<Object>)> {
-        let resource = self.owner_resource(reference)?;
-        let name = reference.get("name")?.as_str()?;
-        let key = resource.key(Some(metadata::namespace(dependent)), name);
-        let owner = self.transaction.get(&resource.collection, &key)?;
-        (Some(metadata::uid(owner.document())) == reference.get("uid").and_then(Value::as_str))
-            .then_some((resource, owner))
-    }
-
-    fn owner_resource(&self, reference: &Value) -> Option<Arc<Resource>> {
-        let api_version = reference.get("apiVersion")?.as_str()?;
-        let kind = reference.get("kind")?.as_str()?;
-        self.server.registry.all().into_iter().find(|r| r.kind == kind && r.api_version() == api_version)
     }
 }
 

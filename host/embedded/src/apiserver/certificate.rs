@@ -3,23 +3,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio_rustls::rustls::{self, ServerConfig};
-
-/// Why a certificate cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CertificateError {
-    /// The certificate could not be signed.
-    #[error("cannot make a certificate for loopback")]
-    Make(#[from] rcgen::Error),
-    /// TLS does not take the certificate.
-    #[error("cannot use the certificate for loopback")]
-    Use(#[from] rustls::Error),
-}
 
 /// A self-signed certificate for `localhost` and the address of a listener. Its key never leaves the process: make one
 /// at each start. Clients trust it by the [`kubeconfig`].
@@ -31,14 +21,14 @@ pub struct Certificate {
 
 impl Certificate {
     /// Makes a certificate for a server at `address`, any of `127.0.0.0/8` or `::1`.
-    pub fn for_loopback(address: IpAddr) -> Result<Self, CertificateError> {
+    pub fn for_loopback(address: IpAddr) -> io::Result<Self> {
         let names = ["localhost".to_owned(), address.to_string()];
-        let made = rcgen::generate_simple_self_signed(names)?;
+        let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)?;
+            .with_safe_default_protocol_versions()
+            .and_then(|tls| tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
+            .map_err(io::Error::other)?;
         Ok(Self { pem: made.cert.pem(), acceptor: TlsAcceptor::from(Arc::new(config)) })
     }
 

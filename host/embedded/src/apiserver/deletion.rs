@@ -3,62 +3,47 @@
 use super::call::Query;
 use super::failure::Failure;
 use super::input;
-use super::metadata::{self, Document};
+use super::metadata::Document;
 use super::resource::Resource;
 use bytes::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{self as meta, Preconditions};
 use serde_json::Value;
 
-/// `DeleteOptions`.
+/// What a client asks for with a deletion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     /// Seconds that the object gets to end; none leaves it to the object.
     pub(super) grace: Option<i64>,
     pub(super) dry_run: bool,
-    uid: Option<String>,
-    resource_version: Option<String>,
+    preconditions: Preconditions,
 }
 
 impl DeleteOptions {
     /// Reads them from the body, or from the query.
     pub(super) fn parse(body: &Bytes, query: &Query) -> Result<Self, Failure> {
-        let body = if body.is_empty() { Document::new() } else { input::parse_object(body)? };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let preconditions = body.get("preconditions");
-        let policy = text(body.get("propagationPolicy"))
-            .or_else(|| query.text("propagationPolicy").map(str::to_owned));
+        let body = if body.is_empty() { Value::Object(Document::new()) } else { input::parse(body)? };
+        let body: meta::DeleteOptions = serde_json::from_value(body)
+            .map_err(|error| Failure::bad_request(format!("cannot read the DeleteOptions: {error}")))?;
+        let policy = body.propagation_policy.as_deref().or_else(|| query.text("propagationPolicy"));
         // Dependents go after their owner.
-        if let Some(other) = policy.filter(|policy| policy != "Background") {
+        if let Some(other) = policy.filter(|policy| *policy != "Background") {
             return Err(Failure::bad_request(format!(
                 "propagationPolicy {other:?} is not supported by this API server; use \"Background\""
             )));
         }
-        let grace = match body.get("gracePeriodSeconds").and_then(Value::as_i64) {
+        let grace = match body.grace_period_seconds {
             Some(grace) => Some(grace),
             None => query.value("gracePeriodSeconds")?,
         };
-        let in_body = body.get("dryRun").and_then(Value::as_array);
-        Ok(Self {
-            grace,
-            dry_run: query.dry_run()? || in_body.is_some_and(|values| values.iter().any(|v| v == "All")),
-            uid: text(preconditions.and_then(|p| p.get("uid"))),
-            resource_version: text(preconditions.and_then(|p| p.get("resourceVersion"))),
-        })
+        let dry_run = query.dry_run()? || body.dry_run.iter().flatten().any(|value| value == "All");
+        Ok(Self { grace, dry_run, preconditions: body.preconditions.unwrap_or_default() })
     }
 
     /// 409 when the object is not the one that the client means.
     pub(super) fn check(&self, resource: &Resource, object: &Document) -> Result<(), Failure> {
-        let expectations =
-            [("uid", "UID", &self.uid), ("resourceVersion", "ResourceVersion", &self.resource_version)];
-        for (field, title, expected) in expectations {
-            let found = metadata::text(object, field);
-            if let Some(expected) = expected.as_deref().filter(|expected| *expected != found) {
-                let why = format!(
-                    "Precondition failed: {title} in precondition: {expected}, {title} in object meta: {found}"
-                );
-                return Err(resource.conflict(metadata::name(object), &why));
-            }
-        }
-        Ok(())
+        let Preconditions { uid, resource_version } = &self.preconditions;
+        let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
+        resource.check_version(object, &text(uid), &text(resource_version))
     }
 
     /// Seconds until the object may be removed. Only pods that a node has begun to run get any: the node says when

@@ -6,6 +6,7 @@ use super::present::{self, Body};
 use super::resource::Resource;
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What can be done with every kind.
@@ -48,15 +49,11 @@ fn of_version<'a>(
 
 /// The named groups with their versions, each an `APIGroup`.
 fn groups(kinds: &[Arc<Resource>]) -> Vec<Value> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for kind in kinds.iter().filter(|kind| !kind.group.is_empty()) {
-        match groups.iter_mut().find(|(group, _)| *group == kind.group) {
-            Some((_, versions)) if versions.contains(&kind.version.as_str()) => {}
-            Some((_, versions)) => versions.push(&kind.version),
-            None => groups.push((&kind.group, vec![&kind.version])),
-        }
+        groups.entry(&kind.group).or_default().insert(&kind.version);
     }
-    let group = |(name, versions): (&str, Vec<&str>)| {
+    let group = |(name, versions): (&str, BTreeSet<&str>)| {
         let entry = |v: &&str| json!({"groupVersion": format!("{name}/{v}"), "version": v});
         let versions: Vec<_> = versions.iter().map(entry).collect();
         json!({"name": name, "versions": versions, "preferredVersion": versions.first()})

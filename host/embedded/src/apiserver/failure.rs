@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// One thing wrong with an object; a failure can have many.
 pub(super) use kube::core::response::StatusCause as Cause;
 
-fn cause(reason: &str, field: impl Into<String>, message: String) -> Cause {
+pub(super) fn cause(reason: &str, field: impl Into<String>, message: String) -> Cause {
     Cause { reason: reason.to_owned(), message, field: field.into() }
 }
 
@@ -47,11 +47,6 @@ pub(super) fn forbidden(field: impl Into<String>, rule: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {rule}"))
 }
 
-/// The value is larger than allowed.
-pub(super) fn too_long(field: impl Into<String>, limit: usize) -> Cause {
-    cause("FieldValueTooLong", field, format!("Too long: may not be more than {limit} bytes"))
-}
-
 /// A request that failed. Boxed: failures are rare, results are not.
 #[derive(Clone, Debug)]
 pub(super) struct Failure(Box<Status>);
@@ -62,11 +57,12 @@ pub(super) fn qualified(group: &str, plural: &str) -> String {
 }
 
 impl Failure {
-    fn new(code: StatusCode, reason: &str, message: impl AsRef<str>) -> Self {
+    pub(super) fn new(code: StatusCode, reason: &str, message: impl AsRef<str>) -> Self {
         Self(Status::failure(message.as_ref(), reason).with_code(code.as_u16()).boxed())
     }
 
-    fn details(mut self, group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
+    /// The same failure, with the object that it is about.
+    pub(super) fn about(mut self, group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
         self.0.details = Some(StatusDetails {
             name: name.to_owned(),
             group: group.to_owned(),
@@ -78,10 +74,14 @@ impl Failure {
         self
     }
 
-    /// 404: no such object.
-    pub(super) fn not_found(group: &str, plural: &str, name: &str) -> Self {
-        let message = format!("{} {name:?} not found", qualified(group, plural));
-        Self::new(StatusCode::NOT_FOUND, "NotFound", message).details(group, plural, name, Vec::new())
+    /// 404: the namespace in the path does not exist.
+    pub(super) fn no_namespace(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFound", format!("namespaces {name:?} not found")).about(
+            "",
+            "namespaces",
+            name,
+            Vec::new(),
+        )
     }
 
     /// 404: no such path.
@@ -89,43 +89,9 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource")
     }
 
-    /// 409: create found the name taken.
-    pub(super) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
-        let message = format!("{} {name:?} already exists", qualified(group, plural));
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).details(group, plural, name, Vec::new())
-    }
-
-    /// 409: a precondition or an optimistic lock does not hold.
-    pub(super) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message =
-            format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(group, plural));
-        Self::new(StatusCode::CONFLICT, "Conflict", message).details(group, plural, name, Vec::new())
-    }
-
-    /// 422: the object breaks rules of its kind.
-    pub(super) fn invalid(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
-        let each: Vec<_> = causes.iter().map(|c| format!("{}: {}", c.field, c.message)).collect();
-        let message = format!("{} {name:?} is invalid: {}", qualified(group, kind), each.join(", "));
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).details(group, kind, name, causes)
-    }
-
     /// 422: the request is understood, but what it asks for does not work.
     pub(super) fn unprocessable(message: impl AsRef<str>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
-    }
-
-    /// 403: an admission rule refuses the object.
-    pub(super) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
-        let message = format!("{} {name:?} is forbidden: {why}", qualified(group, plural));
-        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).details(group, plural, name, Vec::new())
-    }
-
-    /// 403: nothing is created in a namespace that is being deleted. The cause lets clients tell it from other refusals.
-    pub(super) fn namespace_terminating(group: &str, plural: &str, name: &str, namespace: &str) -> Self {
-        let why =
-            format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let terminating = cause("NamespaceTerminating", "metadata.namespace", why.clone());
-        Self::forbidden(group, plural, name, &why).details(group, plural, name, vec![terminating])
     }
 
     /// 400: the request cannot be understood.
@@ -159,7 +125,7 @@ impl Failure {
     pub(super) fn too_large_revision(asked: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {asked}, current: {current}");
         let too_large = cause("ResourceVersionTooLarge", "", "Too large resource version".to_owned());
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).details("", "", "", vec![too_large])
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).about("", "", "", vec![too_large])
     }
 
     /// 413: the body is larger than the server takes.

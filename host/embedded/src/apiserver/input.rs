@@ -12,27 +12,14 @@ pub(super) const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// What every object in protobuf begins with.
 const PROTOBUF: &[u8] = b"k8s\0";
 
-/// Reads JSON, or YAML when it is not JSON. Protobuf, which `kubectl create namespace` and its siblings send, is not
-/// read: `kubectl create -f` sends JSON.
+/// Reads JSON. Protobuf, which `kubectl create namespace` and its siblings send, is not read: `kubectl create -f` sends
+/// JSON.
 pub(super) fn parse(body: &[u8]) -> Result<Value, Failure> {
     if body.starts_with(PROTOBUF) {
-        return Err(Failure::unsupported_media_type(
-            "application/json, application/yaml (use kubectl create -f)",
-        ));
+        return Err(Failure::unsupported_media_type("application/json (use kubectl create -f)"));
     }
-    let json = serde_json::from_slice(body);
-    match json {
-        Ok(value) => Ok(value),
-        Err(error) if body.trim_ascii_start().starts_with(b"{") => {
-            Err(Failure::bad_request(format!("cannot read the body as JSON: {error}")))
-        }
-        Err(_) => {
-            let text = std::str::from_utf8(body)
-                .map_err(|_| Failure::bad_request("cannot read the body: it is not UTF-8"))?;
-            serde_saphyr::from_str(text)
-                .map_err(|error| Failure::bad_request(format!("cannot read the body as YAML: {error}")))
-        }
-    }
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::bad_request(format!("cannot read the body as JSON: {error}")))
 }
 
 pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
@@ -45,13 +32,9 @@ pub(super) fn parse_object(body: &[u8]) -> Result<Document, Failure> {
 /// Brings what a client sent into the kind's form: its type stated and right, in the namespace and with the name of
 /// the path, unknown fields dropped or refused as `fieldValidation` says.
 pub(super) fn accept(call: &Call, mut document: Document, name: Option<&str>) -> Result<Document, Failure> {
-    check_type(&call.resource, &mut document)?;
-    check_place(call, &mut document, name)?;
-    decode(call, document)
-}
-
-fn decode(call: &Call, document: Document) -> Result<Document, Failure> {
     let resource = &call.resource;
+    check_type(resource, &mut document)?;
+    check_place(call, &mut document, name)?;
     let (document, unknown) = resource.decode(document).map_err(|error| {
         let (kind, version) = (&resource.kind, &resource.version);
         Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
@@ -81,38 +64,24 @@ fn check_type(resource: &Resource, document: &mut Document) -> Result<(), Failur
     Ok(())
 }
 
+/// Name and namespace are those of the path; where the object states them, it has to state the same.
 fn check_place(call: &Call, document: &mut Document, name: Option<&str>) -> Result<(), Failure> {
     let metadata = metadata::metadata_mut(document);
     // Who owns a field is not noted.
     metadata.remove("managedFields");
-    let given = |field: &str| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if let Some(name) = name {
-        match given("name") {
-            None => {
-                metadata.insert("name".to_owned(), json!(name));
-            }
-            Some(given) if given != name => {
-                return Err(Failure::bad_request(format!(
-                    "the name of the object ({given}) does not match the name on the URL ({name})"
-                )));
-            }
-            Some(_) => {}
-        }
+    let namespace = call.required_namespace()?;
+    if namespace.is_none() {
+        metadata.remove("namespace");
     }
-    let given = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
-    match (call.required_namespace()?, given) {
-        (Some(namespace), None) => {
-            metadata.insert("namespace".to_owned(), json!(namespace));
+    for (field, of_path) in [("name", name), ("namespace", namespace)] {
+        let Some(of_path) = of_path else { continue };
+        let given = metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if let Some(given) = given.filter(|given| *given != of_path) {
+            return Err(Failure::bad_request(format!(
+                "the {field} of the object ({given}) does not match the {field} on the URL ({of_path})"
+            )));
         }
-        (Some(namespace), Some(given)) if given != namespace => {
-            return Err(Failure::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-        (None, Some(_)) => {
-            metadata.remove("namespace");
-        }
-        _ => {}
+        metadata.insert(field.to_owned(), json!(of_path));
     }
     Ok(())
 }

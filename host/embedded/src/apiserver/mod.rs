@@ -4,7 +4,7 @@
 //! [`ApiServer::serve`] listens on loopback for `kubectl` and other clients.
 //!
 //! What it does not do: authorization (every client that is let in may do everything), admission webhooks, conversion between
-//! versions of custom kinds, owners of fields, protobuf, `exec`, `attach` and `port-forward`. It has no controllers but
+//! versions of custom kinds, owners of fields, protobuf and YAML, `exec`, `attach` and `port-forward`. It has no controllers but
 //! those that it cannot be itself without: garbage collection by owner references, and the end of namespaces.
 
 mod admission;
@@ -31,7 +31,7 @@ mod strategic;
 mod table;
 mod verbs;
 
-pub use certificate::{Certificate, CertificateError, kubeconfig};
+pub use certificate::{Certificate, kubeconfig};
 pub use listen::Access;
 pub use logs::{LogError, LogRequest, LogStream, PodLogs};
 pub use present::Body;

@@ -30,10 +30,6 @@ pub(super) enum Form {
     LabelValue,
     /// The key of a `ConfigMap` or `Secret`.
     DataKey,
-    /// The name of a port (RFC 6335).
-    PortName,
-    /// The name of an environment variable, as Kubernetes takes it since 1.32.
-    EnvName,
 }
 
 impl Form {
@@ -52,15 +48,6 @@ impl Form {
                     && text != "."
                     && !text.starts_with("..")
             }
-            Self::PortName => {
-                text.len() <= 15
-                    && is_label(text)
-                    && !text.contains("--")
-                    && text.bytes().any(|b| b.is_ascii_lowercase())
-            }
-            Self::EnvName => {
-                !text.is_empty() && text.bytes().all(|b| b != b'=' && (b' '..=b'~').contains(&b))
-            }
         }
     }
 
@@ -76,8 +63,6 @@ impl Form {
                 "must be at most 63 letters, digits, '-', '_', '.', and begin and end with a letter or digit"
             }
             Self::DataKey => "must be 1 to 253 letters, digits, '-', '_', '.', and not begin with '..'",
-            Self::PortName => "must be a DNS label of at most 15 characters with a letter and without '--'",
-            Self::EnvName => "must be printable ASCII without '='",
         }
     }
 }
@@ -98,45 +83,4 @@ fn is_qualified_part(text: &str) -> bool {
         && text.bytes().all(is_name_byte)
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Form, generated_name};
-
-    #[test]
-    fn generated_names_fit_a_label_and_differ() {
-        let name = generated_name("lab-");
-        assert!(name.starts_with("lab-") && name.len() == 9, "{name}");
-        assert_ne!(generated_name("a-"), generated_name("a-"));
-        assert_eq!(generated_name(&"x".repeat(100)).len(), 63);
-        assert!(Form::Label.accepts(&generated_name("x")));
-    }
-
-    /// The table that all packages with names are tested with.
-    #[test]
-    fn names_are_those_of_kubernetes() {
-        let table = include_str!("../../../../tests/tables/names.json");
-        let table: serde_json::Value = serde_json::from_str(table).unwrap();
-        for (name, form) in [
-            ("label", Form::Label),
-            ("subdomain", Form::Subdomain),
-            ("label value", Form::LabelValue),
-            ("qualified name", Form::QualifiedName),
-        ] {
-            for (verdict, expected) in [("good", true), ("bad", false)] {
-                for text in table[name][verdict].as_array().unwrap() {
-                    assert_eq!(form.accepts(text.as_str().unwrap()), expected, "{form:?} {text}");
-                }
-            }
-        }
-        for (form, good, bad) in [
-            (Form::DataKey, ["a.txt", ".hidden", "A_b"], ["", "..a", "a/b"]),
-            (Form::PortName, ["http", "a-1", "a"], ["80", "a--b", "a123456789012345"]),
-            (Form::EnvName, ["A", "my.var", "a b"], ["", "A=B", "ü"]),
-        ] {
-            assert!(good.iter().all(|text| form.accepts(text)), "{form:?} {good:?}");
-            assert!(!bad.iter().any(|text| form.accepts(text)), "{form:?} {bad:?}");
-        }
-    }
 }

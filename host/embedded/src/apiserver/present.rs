@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::metadata::Document;
 use super::resource::Resource;
 use super::store::Object;
-use super::table::{self, Columns, Include, partial};
+use super::table::{self, Column};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::stream::{Stream, TryStreamExt};
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -20,6 +20,12 @@ use std::sync::Arc;
 /// The body of an answer: bytes at once, or a stream that goes on while the client listens.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
+fn with_type(content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// An answer with these bytes of JSON.
 pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<Body> {
     let mut response = text("application/json", json);
@@ -28,10 +34,7 @@ pub(super) fn json_bytes(code: StatusCode, json: impl Into<Bytes>) -> Response<B
 }
 
 pub(super) fn text(content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
-    let body = Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    with_type(content_type, Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync())
 }
 
 /// An answer that is written piece by piece.
@@ -39,9 +42,7 @@ pub(super) fn stream(
     content_type: &'static str,
     pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Response<Body> {
-    let mut response = Response::new(StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    with_type(content_type, StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync())
 }
 
 pub(super) fn json(code: StatusCode, value: &Value) -> Response<Body> {
@@ -56,22 +57,17 @@ pub(super) fn failure(failure: &Failure) -> Response<Body> {
 /// The form in which a client wants objects.
 pub(super) enum Form {
     Json,
-    Metadata,
-    Table(Columns, Include),
+    /// With these columns; the rows carry the whole objects, or only their metadata.
+    Table(Vec<Column>, bool),
 }
 
 impl Form {
     pub(super) fn of(call: &Call) -> Self {
         match call.accept {
             Accept::Json => Self::Json,
-            Accept::Metadata => Self::Metadata,
             Accept::Table => {
-                let include = match call.query.text("includeObject") {
-                    Some("None") => Include::Nothing,
-                    Some("Object") => Include::Object,
-                    _ => Include::Metadata,
-                };
-                Self::Table(table::columns(&call.resource), include)
+                let whole = call.query.text("includeObject") == Some("Object");
+                Self::Table(table::columns(&call.resource), whole)
             }
         }
     }
@@ -80,11 +76,11 @@ impl Form {
     pub(super) fn one(&self, object: &Arc<Object>, with_columns: bool) -> Bytes {
         match self {
             Self::Json => object.json(),
-            Self::Metadata => partial(object).to_string().into(),
-            Self::Table(columns, include) => {
+            Self::Table(columns, whole) => {
                 let metadata = json!({"resourceVersion": object.revision().to_string()});
-                let rows = [table::row(columns, object, *include)];
-                table::table(with_columns.then_some(columns), &rows, &metadata).to_string().into()
+                let rows = [table::row(columns, object, *whole)];
+                let columns = if with_columns { columns.as_slice() } else { &[] };
+                table::table(columns, &rows, &metadata).to_string().into()
             }
         }
     }
@@ -117,39 +113,21 @@ impl Page {
     }
 }
 
-/// An answer with a list of objects.
+/// An answer with a list of objects. Their JSON is joined, because it is there already.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
-    match Form::of(call) {
-        Form::Table(columns, include) => {
-            let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, include)).collect();
-            json(StatusCode::OK, &table::table(Some(&columns), &rows, &page.metadata()))
-        }
-        form @ Form::Metadata => {
-            let items = objects.iter().map(|object| form.one(object, false));
-            assemble("PartialObjectMetadataList", "meta.k8s.io/v1", page, items)
-        }
-        Form::Json => {
-            let kind = format!("{}List", call.resource.kind);
-            assemble(&kind, &call.resource.api_version(), page, objects.iter().map(|object| object.json()))
-        }
+    if let Form::Table(columns, whole) = Form::of(call) {
+        let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, whole)).collect();
+        return json(StatusCode::OK, &table::table(&columns, &rows, &page.metadata()));
     }
-}
-
-/// Joins the objects' JSON, which is there already, instead of writing it anew.
-fn assemble(
-    kind: &str,
-    api_version: &str,
-    page: &Page,
-    items: impl Iterator<Item = Bytes>,
-) -> Response<Body> {
-    let (kind, version, metadata) = (json!(kind), json!(api_version), page.metadata());
+    let (kind, version) = (json!(format!("{}List", call.resource.kind)), json!(call.resource.api_version()));
+    let metadata = page.metadata();
     let head = format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{metadata},"items":["#);
     let mut out = BytesMut::from(head.as_str());
-    for (i, item) in items.enumerate() {
+    for (i, object) in objects.iter().enumerate() {
         if i > 0 {
             out.put_u8(b',');
         }
-        out.put(item);
+        out.put(object.json());
     }
     out.put_slice(b"]}");
     json_bytes(StatusCode::OK, out)

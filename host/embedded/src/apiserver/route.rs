@@ -38,26 +38,3 @@ impl<'a> Target<'a> {
         Some(Self { group, version, namespace, plural, name, subresource })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Target;
-
-    #[test]
-    fn paths_name_kinds_objects_and_their_parts() {
-        for (path, expected) in [
-            ("/api/v1/namespaces/n/pods/a/log", "n pods a log"),
-            ("/api/v1/pods", "- pods - -"),
-            ("/api/v1/namespaces", "- namespaces - -"),
-            ("/api/v1/namespaces/n/finalize", "- namespaces n finalize"),
-            ("/apis/example.com/v1/things/x", "- things x -"),
-        ] {
-            let target = Target::parse(path).unwrap();
-            let parts = [target.namespace, Some(target.plural), target.name, target.subresource];
-            assert_eq!(parts.map(|part| part.unwrap_or("-")).join(" "), expected, "{path}");
-        }
-        for path in ["/api", "/apis/apps/v1", "/api/v1/pods/a/b/c"] {
-            assert_eq!(Target::parse(path), None, "{path}");
-        }
-    }
-}

@@ -1,8 +1,8 @@
 //! Schemas of kinds, after OpenAPI v3: which fields there are, their defaults, and the rules for them.
 //!
 //! A custom kind has the schema of its definition. Kubernetes' own kinds have their fields from `k8s-openapi`, and
-//! schemas with these further keywords: `notEmpty`, `form` (of a text), `labels`, `quantities` (maps of them) and
-//! `uniqueBy` (fields of which no two items of a list have the same).
+//! schemas with these further keywords: `notEmpty`, `form` (of a text), `quantities` (a map of them) and
+//! `uniqueBy` (a field that no two items of a list have the same).
 
 use super::failure::{Cause, duplicate, invalid, required, unsupported};
 use super::metadata::Document;
@@ -154,7 +154,6 @@ impl Findings {
         }
         self.check_bounds(value, schema, path);
         match value {
-            Value::Object(map) if is_on(schema, "labels") => self.check_labels(map, path),
             Value::Object(map) if is_on(schema, "quantities") => self.check_quantities(map, path),
             Value::Object(map) => self.check_object(map, schema, path),
             Value::Array(items) => self.check_items(items, schema, path),
@@ -184,22 +183,14 @@ impl Findings {
     }
 
     fn check_items(&mut self, items: &[Value], schema: &Value, path: &str) {
-        for field in schema.get("uniqueBy").and_then(Value::as_array).into_iter().flatten() {
-            let field = field.as_str().unwrap_or_default();
+        if let Some(field) = schema.get("uniqueBy").and_then(Value::as_str) {
             let mut seen = HashSet::new();
             for (i, item) in items.iter().enumerate() {
                 let text = item.get(field).and_then(Value::as_str).unwrap_or_default();
                 if text.is_empty() || seen.insert(text) {
                     continue;
                 }
-                let at = format!("{path}[{i}].{field}");
-                // Kubernetes has another reason for the paths of mounts than for everything else.
-                let is_path = field == "mountPath";
-                self.causes.push(if is_path {
-                    invalid(at, text, "must be unique")
-                } else {
-                    duplicate(at, text)
-                });
+                self.causes.push(duplicate(format!("{path}[{i}].{field}"), text));
             }
         }
         let Some(schema) = schema.get("items") else { return };

@@ -9,6 +9,7 @@ use super::{ApiServer, discovery, input};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
 use std::convert::Infallible;
@@ -42,7 +43,9 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        match self.try_answer(request, shutdown).await {
+        let (head, body) = request.into_parts();
+        let answer = async { self.try_answer(&head, read(body).await?, shutdown).await };
+        match answer.await {
             Ok(response) => response,
             Err(failure) => {
                 if failure.code().is_server_error() {
@@ -53,16 +56,12 @@ impl ApiServer {
         }
     }
 
-    async fn try_answer<B>(
+    async fn try_answer(
         &self,
-        request: Request<B>,
+        head: &Parts,
+        body: Bytes,
         shutdown: CancellationToken,
-    ) -> Result<Response<Body>, Failure>
-    where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
-        let (head, body) = request.into_parts();
+    ) -> Result<Response<Body>, Failure> {
         let Some(target) = Target::parse(head.uri.path()) else {
             return discovery::answer(self, head.uri.path(), &head.method);
         };
@@ -78,7 +77,7 @@ impl ApiServer {
             accept: Accept::negotiate(header(&head.headers, &ACCEPT))?,
             shutdown,
             content_type: media_type(&head.headers),
-            body: read(body).await?,
+            body,
         };
         if target.namespace.is_some() && !call.resource.namespaced {
             return Err(Failure::no_route());

@@ -92,37 +92,18 @@ impl Addresses {
 mod tests {
     use super::*;
 
-    fn addresses(bits: u32) -> Addresses {
-        Addresses::new(AddressRange::new(Ipv4Addr::new(127, 101, 0, 0), bits))
-    }
-
-    fn ip(text: &str) -> Ipv4Addr {
-        text.parse().unwrap()
-    }
-
     #[test]
-    fn a_freed_address_is_reused_last() {
-        let mut addresses = addresses(29);
-        let all: Vec<_> = ["a", "b", "c", "d"].iter().map(|uid| addresses.assign(uid).unwrap()).collect();
+    fn a_freed_address_is_reused_last_and_a_restored_one_is_kept() {
+        let ip = |last| Ipv4Addr::new(127, 101, 0, last);
+        // Eight addresses, five of which are given out.
+        let mut addresses = Addresses::new(AddressRange::new(ip(0), 29));
+        assert!(addresses.restore("a", ip(3)));
+        assert!(!addresses.restore("b", ip(3)), "it is another pod's");
+        assert!(!addresses.restore("b", Ipv4Addr::new(127, 9, 0, 3)), "it is outside the range");
+        assert_eq!(addresses.assign("a"), Some(ip(3)));
+        assert_eq!(["b", "c"].map(|uid| addresses.assign(uid)), [Some(ip(4)), Some(ip(5))]);
         addresses.free("b");
-        assert_eq!(addresses.assign("e"), Some(ip("127.101.0.6")));
-        assert_eq!(addresses.assign("f"), Some(all[1]));
-        assert_eq!(addresses.assign("g"), None);
-        addresses.free("never");
-    }
-
-    #[test]
-    fn restored_addresses_are_kept_when_they_fit() {
-        let mut addresses = addresses(16);
-        assert_eq!(
-            (addresses.assign("z"), addresses.assign("z")),
-            (Some(ip("127.101.0.2")), Some(ip("127.101.0.2")))
-        );
-        assert!(addresses.restore("a", ip("127.101.0.7")));
-        assert!(addresses.restore("a", ip("127.101.0.7")));
-        assert!(!addresses.restore("b", ip("127.101.0.7")));
-        assert!(!addresses.restore("c", ip("127.9.0.7")));
-        assert_eq!(addresses.assign("a"), Some(ip("127.101.0.7")));
-        assert_eq!(addresses.assign("b"), Some(ip("127.101.0.8")));
+        let rest = ["d", "e", "f", "g"].map(|uid| addresses.assign(uid));
+        assert_eq!(rest, [Some(ip(6)), Some(ip(2)), Some(ip(4)), None]);
     }
 }

@@ -4,42 +4,35 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::clock::Clock;
-
 /// What an event says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct EventDraft {
-    by_scheduler: bool,
-    pub(crate) warning: bool,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+    component: &'static str,
+    kind: &'static str,
+    reason: String,
+    message: String,
     /// `spec.containers{notebook}` for events of one container.
     field: Option<String>,
 }
 
 impl EventDraft {
     pub(crate) fn normal(reason: &str, message: impl Into<String>) -> Self {
-        Self {
-            by_scheduler: false,
-            warning: false,
-            reason: reason.to_owned(),
-            message: message.into(),
-            field: None,
-        }
+        let (reason, message) = (reason.to_owned(), message.into());
+        Self { component: "kubelet", kind: "Normal", reason, message, field: None }
     }
 
     pub(crate) fn warning(reason: &str, message: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::normal(reason, message) }
+        Self { kind: "Warning", ..Self::normal(reason, message) }
     }
 
     pub(crate) fn by_scheduler(self) -> Self {
-        Self { by_scheduler: true, ..self }
+        Self { component: "default-scheduler", ..self }
     }
 
     pub(crate) fn of_container(self, name: &str, init: bool) -> Self {
@@ -47,36 +40,27 @@ impl EventDraft {
         Self { field: Some(format!("spec.{list}{{{name}}}")), ..self }
     }
 
-    /// The event object of the first occurrence. Kubelets write the older form, with counts and timestamps; the
-    /// scheduler writes the newer one, with an `eventTime`.
+    /// The event object of the first occurrence, in the form that kubelets write, with counts and timestamps.
     fn event(&self, about: &ObjectReference, node: &str, number: u64, now: Timestamp) -> Event {
-        let about = ObjectReference { field_path: self.field.clone(), ..about.clone() };
         let name: String = about.name.as_deref().unwrap_or_default().chars().take(220).collect();
-        let component = if self.by_scheduler { "default-scheduler" } else { "kubelet" };
-        let common = Event {
+        Event {
             metadata: ObjectMeta {
                 name: Some(format!("{name}.{:x}{number:02x}", now.as_nanosecond())),
                 namespace: about.namespace.clone(),
                 ..ObjectMeta::default()
             },
-            involved_object: about,
-            type_: Some(if self.warning { "Warning" } else { "Normal" }.to_owned()),
+            involved_object: ObjectReference { field_path: self.field.clone(), ..about.clone() },
+            type_: Some(self.kind.to_owned()),
             reason: Some(self.reason.clone()),
             message: Some(self.message.chars().take(1024).collect()),
-            reporting_component: Some(component.to_owned()),
-            reporting_instance: Some(node.to_owned()),
-            ..Event::default()
-        };
-        if self.by_scheduler {
-            let action = if self.warning { "Scheduling" } else { "Binding" };
-            return Event { event_time: Some(MicroTime(now)), action: Some(action.to_owned()), ..common };
-        }
-        Event {
             first_timestamp: Some(Time(now)),
             last_timestamp: Some(Time(now)),
             count: Some(1),
-            source: Some(EventSource { component: Some(component.to_owned()), host: Some(node.to_owned()) }),
-            ..common
+            source: Some(EventSource {
+                component: Some(self.component.to_owned()),
+                host: Some(node.to_owned()),
+            }),
+            ..Event::default()
         }
     }
 }
@@ -99,21 +83,16 @@ pub(crate) async fn write_events(
     client: Client,
     about: ObjectReference,
     node: &str,
-    clock: Clock,
     mut drafts: UnboundedReceiver<EventDraft>,
 ) {
     let api: Api<Event> = Api::namespaced(client, about.namespace.as_deref().unwrap_or("default"));
     let mut written: HashMap<EventDraft, (String, i32)> = HashMap::new();
     let mut number = 0;
     while let Some(draft) = drafts.recv().await {
-        let now = clock.now();
+        let now = Timestamp::now();
         if let Some((name, count)) = written.get_mut(&draft) {
             *count += 1;
-            let patch = if draft.by_scheduler {
-                json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}})
-            } else {
-                json!({"count": count, "lastTimestamp": Time(now)})
-            };
+            let patch = json!({"count": count, "lastTimestamp": Time(now)});
             if api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.is_ok() {
                 continue;
             }

@@ -28,15 +28,6 @@ pub struct ImageCommand {
     pub pod_command: PodCommand,
 }
 
-/// Whether the node has an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ImageState {
-    Present,
-    Pulls { after: Duration },
-    Unavailable { after: Duration, message: String },
-    Invalid,
-}
-
 /// What becomes of the command and arguments in the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PodCommand {
@@ -47,31 +38,34 @@ pub enum PodCommand {
     Ignored,
 }
 
-/// The mapping that an image has, if any.
-pub(crate) fn find<'a>(mappings: &'a [ImageCommand], image: &str) -> Option<&'a ImageCommand> {
-    mappings.iter().find(|mapping| glob(&mapping.pattern, image))
+/// Whether the node has an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ImageState {
+    Present,
+    Pulls { after: Duration },
+    Unavailable { after: Duration, message: String },
+    Invalid,
 }
 
-/// The message of an image without a mapping.
-pub(crate) fn unmapped(image: &str) -> String {
-    format!(
-        "no local command is configured for image {image:?}: add an entry with `match: {image:?}` and a `command` to \
-         the kubelet's images"
-    )
+/// The mapping of a container's image. The error says how to add one.
+pub(crate) fn find<'a>(
+    mappings: &'a [ImageCommand],
+    container: &Container,
+) -> Result<&'a ImageCommand, String> {
+    let image = container.image.as_deref().unwrap_or_default();
+    mappings.iter().find(|mapping| glob(&mapping.pattern, image)).ok_or_else(|| {
+        format!(
+            "no local command is configured for image {image:?}: add an entry with `match: {image:?}` and a \
+             `command` to the kubelet's images"
+        )
+    })
 }
 
 /// `*` matches any run of characters, everything else itself.
 fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut parts: Vec<_> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    let mut rest = rest;
-    for part in parts {
-        let Some(found) = rest.find(part) else { return false };
-        rest = &rest[found + part.len()..];
-    }
-    rest.ends_with(last)
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(text) = text.strip_prefix(first) else { return false };
+    (0..=text.len()).any(|start| text.get(start..).is_some_and(|text| glob(rest, text)))
 }
 
 /// Program and arguments of a container, by Kubernetes' table of command, args, entrypoint and cmd.
@@ -84,18 +78,15 @@ pub(crate) fn command_line(
     placeholder: impl Fn(&str) -> Option<String>,
 ) -> Vec<String> {
     let own = |words: &[String]| words.iter().map(|word| fill(word, &placeholder)).collect::<Vec<_>>();
-    let pods = |words: &[String]| {
-        words.iter().map(|word| expand(word, |name| env.get(name).map(String::as_str))).collect::<Vec<_>>()
+    let given = |words: &Option<Vec<String>>| {
+        let words =
+            words.as_ref().filter(|words| !words.is_empty() && mapping.pod_command == PodCommand::Wins)?;
+        let expanded = words.iter().map(|word| expand(word, |name| env.get(name).map(String::as_str)));
+        Some(expanded.collect::<Vec<_>>())
     };
-    let (command, args) = match mapping.pod_command {
-        PodCommand::Wins => (container.command.as_deref(), container.args.as_deref()),
-        PodCommand::Ignored => (None, None),
-    };
-    let command = command.filter(|words| !words.is_empty());
-    let args = args.filter(|words| !words.is_empty());
-    match (command, args) {
-        (Some(command), args) => [pods(command), pods(args.unwrap_or_default())].concat(),
-        (None, Some(args)) => [own(&mapping.command), pods(args)].concat(),
+    match (given(&container.command), given(&container.args)) {
+        (Some(command), args) => [command, args.unwrap_or_default()].concat(),
+        (None, Some(args)) => [own(&mapping.command), args].concat(),
         (None, None) => [own(&mapping.command), own(&mapping.args)].concat(),
     }
 }
@@ -127,15 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn a_star_matches_any_characters() {
         for (pattern, image, expect) in [
             ("*", "anything:1", true),
-            ("lab:1", "lab:1", true),
             ("lab:1", "lab:12", false),
-            ("lab:*", "lab:12", true),
             ("*/lab:*", "registry.example/team/lab:12", true),
             ("*/lab:*", "lab:12", false),
-            ("*lab*", "my-lab:1", true),
             ("a*a", "a", false),
             ("a*b*c", "aXbYc", true),
             ("", "lab", false),
@@ -145,41 +133,32 @@ mod tests {
     }
 
     #[test]
-    fn command_and_arguments() {
+    fn command_and_arguments_follow_the_table_of_kubernetes() {
         use PodCommand::{Ignored, Wins};
-        let line = |pod_command, container: serde_json::Value| {
+        let image = "jupyter --ip=127.101.0.2 lab /s/home/{keep}";
+        for (pod_command, container, expect) in [
+            (Wins, json!({}), image),
+            (Wins, json!({"args": ["$(USER)", "{pod_ip}"]}), "jupyter --ip=127.101.0.2 alice {pod_ip}"),
+            (Wins, json!({"command": ["sh"]}), "sh"),
+            (Wins, json!({"command": ["sh"], "args": ["-c", "x"]}), "sh -c x"),
+            (Ignored, json!({"command": ["sh"], "args": ["-c"]}), image),
+        ] {
             let mapping = ImageCommand {
                 command: vec!["jupyter".into(), "--ip={pod_ip}".into()],
                 args: vec!["lab".into(), "{mount:/home/x}/{keep}".into()],
                 pod_command,
                 ..ImageCommand::default()
             };
-            let mut container = container;
-            container["name"] = json!("n");
-            let env = [("USER".to_owned(), "alice".to_owned())].into();
             let placeholder = |name: &str| match name {
                 "pod_ip" => Some("127.101.0.2".to_owned()),
                 "mount:/home/x" => Some("/s/home".to_owned()),
                 _ => None,
             };
-            command_line(&mapping, &serde_json::from_value(container).unwrap(), &env, placeholder).join(" ")
-        };
-        for (mode, container, expect) in [
-            (Wins, json!({}), "jupyter --ip=127.101.0.2 lab /s/home/{keep}"),
-            (
-                Wins,
-                json!({"args": ["--user=$(USER)", "{pod_ip}"]}),
-                "jupyter --ip=127.101.0.2 --user=alice {pod_ip}",
-            ),
-            (Wins, json!({"command": ["sh"]}), "sh"),
-            (Wins, json!({"command": ["sh"], "args": ["-c", "x"]}), "sh -c x"),
-            (
-                Ignored,
-                json!({"command": ["sh"], "args": ["-c"]}),
-                "jupyter --ip=127.101.0.2 lab /s/home/{keep}",
-            ),
-        ] {
-            assert_eq!(line(mode, container.clone()), expect, "{mode:?} {container}");
+            let env = [("USER".to_owned(), "alice".to_owned())].into();
+            let mut named = container.clone();
+            named["name"] = json!("n");
+            let line = command_line(&mapping, &serde_json::from_value(named).unwrap(), &env, placeholder);
+            assert_eq!(line.join(" "), expect, "{pod_command:?} {container}");
         }
     }
 }

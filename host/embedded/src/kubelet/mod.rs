@@ -7,7 +7,6 @@
 
 mod addresses;
 mod claims;
-mod clock;
 mod env;
 mod event;
 mod exit;
@@ -45,17 +44,17 @@ pub use options::{KubeletOptions, OnShutdown, ProcessOptions, Runtime, Simulated
 pub use process::{LeftoverError, kill_leftovers};
 pub use restart::BackoffOptions;
 
-use logs::PodIndex;
 use node::{Node, NodeRuntime};
 
 /// How often logs are looked at for their size.
 const LOG_PERIOD: Duration = Duration::from_secs(30);
+/// A container's log is cut when it is longer than this many bytes; one older part is kept.
+const LOG_LIMIT: u64 = 10 << 20;
 
 /// A kubelet that is not running yet.
 #[derive(Debug)]
 pub struct Kubelet {
     node: Arc<Node>,
-    known: Arc<PodIndex>,
 }
 
 /// Why a kubelet cannot begin.
@@ -70,12 +69,12 @@ impl Kubelet {
     /// A kubelet for the API server behind `client`.
     pub fn new(client: Client, options: KubeletOptions) -> Result<Self, KubeletError> {
         let node = Node::new(client, options).map_err(KubeletError::StateDirectory)?;
-        Ok(Self { node: Arc::new(node), known: Arc::default() })
+        Ok(Self { node: Arc::new(node) })
     }
 
     /// The logs of its pods, for [`ApiServer::set_pod_logs`](crate::apiserver::ApiServer::set_pod_logs).
     pub fn logs(&self) -> Arc<KubeletLogs> {
-        Arc::new(KubeletLogs { node: self.node.clone(), known: self.known.clone() })
+        Arc::new(KubeletLogs(self.node.clone()))
     }
 
     /// Takes care of pods until `shutdown`, then of their end or not ([`OnShutdown`]); that takes at most 15 s.
@@ -83,22 +82,22 @@ impl Kubelet {
     /// Pods that an earlier kubelet of the same node has left are taken over; processes that still run are adopted.
     pub async fn run(self, shutdown: CancellationToken) {
         tokio::join!(
-            node::keep_registered(self.node.clone(), shutdown.clone()),
-            watch::watch_pods(self.node.clone(), self.known.clone(), shutdown.clone()),
+            self.node.keep_registered(shutdown.clone()),
+            watch::watch_pods(self.node.clone(), shutdown.clone()),
             cut_logs(self.node.clone(), shutdown),
         );
     }
 }
 
 async fn cut_logs(node: Arc<Node>, shutdown: CancellationToken) {
-    let NodeRuntime::Process { options, state } = &node.runtime else { return };
+    let NodeRuntime::Process { state, .. } = &node.runtime else { return };
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOG_PERIOD) => {}
             () = shutdown.cancelled() => return,
         }
-        let (state, limit) = (state.clone(), options.log_limit);
-        match tokio::task::spawn_blocking(move || process::cut_logs(&state, limit)).await {
+        let state = state.clone();
+        match tokio::task::spawn_blocking(move || process::cut_logs(&state, LOG_LIMIT)).await {
             Ok(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::warn!(%error, "logs were not cut");
             }

@@ -1,6 +1,5 @@
 //! The options of a kubelet.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,8 +10,6 @@ use super::{AddressRange, BackoffOptions, ImageCommand};
 pub struct KubeletOptions {
     /// The name of its Node object and the `spec.nodeName` of its pods.
     pub node_name: String,
-    /// Labels of the node besides `kubernetes.io/{hostname,os,arch}`.
-    pub node_labels: BTreeMap<String, String>,
     /// Where pods get their addresses from. Default `127.101.0.0/16`.
     pub pod_addresses: AddressRange,
     /// Waits between restarts of a container and between attempts to pull an image.
@@ -29,7 +26,6 @@ impl KubeletOptions {
     pub fn new(node_name: impl Into<String>, runtime: Runtime) -> Self {
         Self {
             node_name: node_name.into(),
-            node_labels: BTreeMap::new(),
             pod_addresses: AddressRange::default(),
             backoff: BackoffOptions::default(),
             retry: Duration::from_secs(10),
@@ -54,27 +50,17 @@ pub struct ProcessOptions {
     pub state_dir: PathBuf,
     /// What images mean here; the first match wins.
     pub images: Vec<ImageCommand>,
-    /// Variables of this program's environment that processes get as well. Default: `PATH LANG LC_ALL TZ`.
-    pub inherit_env: Vec<String>,
     /// What becomes of the processes when the kubelet is shut down. Default [`OnShutdown::Kill`].
     pub on_shutdown: OnShutdown,
     /// Honour `runAsUser` and `runAsGroup`; needs root. Default false: everything runs as this program's user.
     pub switch_user: bool,
-    /// A container's log is cut when it is longer than this many bytes; one older part is kept. Default 10 MiB.
-    pub log_limit: u64,
 }
 
 impl ProcessOptions {
     /// The defaults with this state directory.
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            state_dir: state_dir.into(),
-            images: Vec::new(),
-            inherit_env: ["PATH", "LANG", "LC_ALL", "TZ"].map(str::to_owned).to_vec(),
-            on_shutdown: OnShutdown::default(),
-            switch_user: false,
-            log_limit: 10 << 20,
-        }
+        let on_shutdown = OnShutdown::default();
+        Self { state_dir: state_dir.into(), images: Vec::new(), on_shutdown, switch_user: false }
     }
 }
 

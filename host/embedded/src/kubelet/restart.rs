@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// `restartPolicy` of a pod or of a sidecar.
+/// `restartPolicy` of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestartPolicy {
     Always,
@@ -64,14 +64,9 @@ impl Backoff {
         Self { options, next: options.base }
     }
 
-    /// A back-off for restarts, in which the first one is free.
-    pub(crate) fn for_restarts(options: BackoffOptions) -> Self {
-        Self { options, next: Duration::ZERO }
-    }
-
-    /// The state in which `restarts` restarts have happened already (an adopted pod).
-    pub(crate) fn after_restarts(options: BackoffOptions, restarts: u32) -> Self {
-        let mut backoff = Self::for_restarts(options);
+    /// The waits of a container that has been restarted so often already. The first restart is free.
+    pub(crate) fn after_restarts(options: BackoffOptions, restarts: i32) -> Self {
+        let mut backoff = Self { options, next: Duration::ZERO };
         for _ in 0..restarts.min(32) {
             backoff.advance();
         }
@@ -97,25 +92,18 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn seconds(backoff: &mut Backoff, count: usize) -> Vec<u64> {
-        (0..count).map(|_| backoff.advance().as_secs()).collect()
-    }
-
     #[test]
-    fn waits_double_up_to_the_maximum() {
+    fn waits_double_up_to_the_maximum_and_start_over_after_a_long_run() {
+        let seconds = |backoff: &mut Backoff, count: usize| -> Vec<u64> {
+            (0..count).map(|_| backoff.advance().as_secs()).collect()
+        };
         let options = BackoffOptions::default();
-        assert_eq!(seconds(&mut Backoff::for_restarts(options), 8), [0, 10, 20, 40, 80, 160, 300, 300]);
         assert_eq!(seconds(&mut Backoff::new(options), 3), [10, 20, 40]);
-        assert_eq!(seconds(&mut Backoff::after_restarts(options, 2), 2), [20, 40]);
-    }
-
-    #[test]
-    fn a_long_run_starts_over() {
-        let mut backoff = Backoff::for_restarts(BackoffOptions::default());
-        seconds(&mut backoff, 4);
-        backoff.ran_for(Duration::from_mins(10));
-        assert_eq!(seconds(&mut backoff, 1), [80]);
-        backoff.ran_for(Duration::from_secs(601));
-        assert_eq!(seconds(&mut backoff, 2), [0, 10]);
+        let mut restarts = Backoff::after_restarts(options, 0);
+        assert_eq!(seconds(&mut restarts, 8), [0, 10, 20, 40, 80, 160, 300, 300]);
+        restarts.ran_for(Duration::from_mins(10));
+        assert_eq!(seconds(&mut restarts, 1), [300]);
+        restarts.ran_for(Duration::from_secs(601));
+        assert_eq!(seconds(&mut restarts, 2), [0, 10]);
     }
 }

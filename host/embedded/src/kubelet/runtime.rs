@@ -1,10 +1,7 @@
 //! What runs the containers of a pod: local processes, or nothing at all.
 
-use std::net::IpAddr;
-use std::time::Duration;
-
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 
 use super::env::PodContext;
 use super::exit::Exit;
@@ -53,41 +50,28 @@ pub(crate) enum PodRuntime {
 }
 
 impl PodRuntime {
-    /// The runtime for a pod of this node. The error says which annotation makes no sense; the pod then runs without
-    /// faults.
-    pub(crate) fn of(node: &Node, pod: &Pod) -> (Self, Result<(), String>) {
+    pub(crate) fn of(node: &Node, pod: &Pod) -> Self {
         match &node.runtime {
             NodeRuntime::Process { options, state } => {
                 let uid = pod.metadata.uid.as_deref().unwrap_or_default();
-                (Self::Process(PodProcess::new(options.clone(), state.clone(), uid)), Ok(()))
+                Self::Process(PodProcess::new(options.clone(), state.clone(), uid))
             }
-            NodeRuntime::Simulated(options) => {
-                let (pod, annotations) = SimulatedPod::of(pod, *options);
-                (Self::Simulated(pod), annotations)
-            }
+            NodeRuntime::Simulated(options) => Self::Simulated(SimulatedPod::of(pod, *options)),
         }
     }
 
-    /// The first part of a container id.
-    pub(crate) fn scheme(&self) -> &'static str {
+    pub(crate) fn simulated(&self) -> Option<&SimulatedPod> {
         match self {
-            Self::Process(_) => "process",
-            Self::Simulated(_) => "simulated",
+            Self::Process(_) => None,
+            Self::Simulated(pod) => Some(pod),
         }
     }
 
-    pub(crate) fn scheduling_delay(&self) -> Duration {
-        match self {
-            Self::Process(_) => Duration::ZERO,
-            Self::Simulated(pod) => pod.delays().schedule,
-        }
-    }
-
-    /// What of a pod's spec cannot be had here.
+    /// Why the pod cannot run here, if it cannot.
     pub(crate) fn unsupported(&self, pod: &Pod) -> Option<String> {
         match self {
             Self::Process(_) => PodProcess::unsupported(pod),
-            Self::Simulated(_) => None,
+            Self::Simulated(simulated) => simulated.mistake.clone(),
         }
     }
 
@@ -133,7 +117,7 @@ impl PodRuntime {
         init: bool,
         launch: Option<&Launch>,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> Result<Run, Exit> {
         match (self, launch) {
@@ -144,33 +128,4 @@ impl PodRuntime {
             (Self::Simulated(pod), _) => Ok(Run::Simulated(pod.start(container, init))),
         }
     }
-
-    /// How long a simulated container takes to become ready; nothing for a process, which is asked.
-    pub(crate) fn ready_after(&self) -> Option<Duration> {
-        match self {
-            Self::Process(_) => None,
-            Self::Simulated(pod) => Some(pod.delays().ready),
-        }
-    }
-
-    /// What the readiness probe of a simulated container complains about now.
-    pub(crate) fn unready(&self, container: &Container, pod_ip: IpAddr) -> Option<String> {
-        match self {
-            Self::Process(_) => None,
-            Self::Simulated(pod) => pod.unready(container, pod_ip),
-        }
-    }
-
-    /// How long the pod runs until the node evicts it, if it does.
-    pub(crate) fn evicted_after(&self) -> Option<Duration> {
-        match self {
-            Self::Process(_) => None,
-            Self::Simulated(pod) => pod.evicted_after(),
-        }
-    }
-}
-
-/// Whether any container of the pod runs.
-pub(crate) fn any_runs(status: &PodStatus) -> bool {
-    status.container_statuses.iter().flatten().any(|container| running_since(container).is_some())
 }

@@ -33,31 +33,40 @@ enum Fault {
     Evicted,
 }
 
-/// What a pod's annotations ask for.
-#[derive(Debug, Clone)]
-struct Plan {
-    delays: SimulatedOptions,
+/// A pod of which nothing runs, with the faults and delays that its annotations ask for.
+#[derive(Debug)]
+pub(crate) struct SimulatedPod {
+    pub(crate) delays: SimulatedOptions,
     fault: Option<Fault>,
     /// How long a container (or the pod) runs before the fault.
     after: Duration,
     /// How often the fault happens before all is well.
     times: u32,
+    /// How often the fault has happened.
+    happened: AtomicU32,
+    /// The container that faults of containers are about: the first.
+    victim: Option<String>,
+    /// An annotation that makes no sense. The pod does not run then.
+    pub(crate) mistake: Option<String>,
 }
 
-impl Plan {
-    /// The plan of a pod without annotations.
-    fn plain(delays: SimulatedOptions) -> Self {
-        Self { delays, fault: None, after: Duration::ZERO, times: u32::MAX }
-    }
-
-    fn of(pod: &Pod, delays: SimulatedOptions) -> Result<Self, String> {
-        let mut plan = Self::plain(delays);
+impl SimulatedPod {
+    pub(crate) fn of(pod: &Pod, delays: SimulatedOptions) -> Self {
+        let mut simulated = Self {
+            delays,
+            fault: None,
+            after: Duration::ZERO,
+            times: u32::MAX,
+            happened: AtomicU32::new(0),
+            victim: spec(pod).containers.first().map(|container| container.name.clone()),
+            mistake: None,
+        };
         for (name, value) in pod.metadata.annotations.iter().flatten() {
-            if let Some(key) = name.strip_prefix(PREFIX) {
-                plan.set(key, value).map_err(|why| format!("annotation {name}: {value:?}: {why}"))?;
+            if let Some(Err(why)) = name.strip_prefix(PREFIX).map(|key| simulated.set(key, value)) {
+                simulated.mistake = Some(format!("annotation {name}: {value:?}: {why}"));
             }
         }
-        Ok(plan)
+        simulated
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -80,44 +89,17 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// A pod of which nothing runs.
-#[derive(Debug)]
-pub(crate) struct SimulatedPod {
-    plan: Plan,
-    /// How often the fault has happened.
-    happened: AtomicU32,
-    /// The container that faults of containers are about: the first.
-    victim: Option<String>,
-}
-
-impl SimulatedPod {
-    /// A pod with the faults and delays of its annotations. One with annotations that make no sense has none of them;
-    /// the error says why.
-    pub(crate) fn of(pod: &Pod, options: SimulatedOptions) -> (Self, Result<(), String>) {
-        let victim = spec(pod).containers.first().map(|container| container.name.clone());
-        let (plan, annotations) = match Plan::of(pod, options) {
-            Ok(plan) => (plan, Ok(())),
-            Err(error) => (Plan::plain(options), Err(error)),
-        };
-        (Self { plan, happened: AtomicU32::new(0), victim }, annotations)
-    }
-
-    pub(crate) fn delays(&self) -> &SimulatedOptions {
-        &self.plan.delays
-    }
 
     /// How long the pod runs until it is evicted, if it is.
     pub(crate) fn evicted_after(&self) -> Option<Duration> {
-        (self.plan.fault == Some(Fault::Evicted)).then_some(self.plan.after)
+        (self.fault == Some(Fault::Evicted)).then_some(self.after)
     }
 
     /// Whether the fault happens to the container now; each time counts.
     fn happens(&self, fault: Fault, container: &Container) -> bool {
-        self.plan.fault == Some(fault)
+        self.fault == Some(fault)
             && self.victim.as_ref() == Some(&container.name)
-            && self.happened.fetch_add(1, Ordering::Relaxed) < self.plan.times
+            && self.happened.fetch_add(1, Ordering::Relaxed) < self.times
     }
 
     pub(crate) fn image(&self, container: &Container) -> ImageState {
@@ -129,11 +111,11 @@ impl SimulatedPod {
                 "rpc error: code = NotFound desc = failed to pull and unpack image {image:?}: failed to resolve \
                  reference {image:?}: {image}: not found"
             );
-            ImageState::Unavailable { after: self.plan.delays.pull, message }
-        } else if self.plan.delays.pull.is_zero() {
+            ImageState::Unavailable { after: self.delays.pull, message }
+        } else if self.delays.pull.is_zero() {
             ImageState::Present
         } else {
-            ImageState::Pulls { after: self.plan.delays.pull }
+            ImageState::Pulls { after: self.delays.pull }
         }
     }
 
@@ -149,11 +131,11 @@ impl SimulatedPod {
     pub(crate) fn start(&self, container: &Container, init: bool) -> SimulatedRun {
         let after = |delay: Duration, exit| Some((Instant::now() + delay, exit));
         let end = if init {
-            after(self.plan.delays.init, Exit::of_code(0))
+            after(self.delays.init, Exit::of_code(0))
         } else if self.happens(Fault::Oom, container) {
-            after(self.plan.after, Exit { reason: "OOMKilled", ..Exit::of_code(137) })
+            after(self.after, Exit { reason: "OOMKilled", ..Exit::of_code(137) })
         } else if self.happens(Fault::CrashLoop, container) || self.happens(Fault::Exit, container) {
-            after(self.plan.after, Exit::of_code(1))
+            after(self.after, Exit::of_code(1))
         } else {
             None
         };
@@ -170,7 +152,7 @@ impl SimulatedPod {
 
     /// The run of a container that ran before the program was restarted.
     pub(crate) fn resume(&self) -> SimulatedRun {
-        SimulatedRun { end: None, stop: self.plan.delays.stop, asked: None }
+        SimulatedRun { end: None, stop: self.delays.stop, asked: None }
     }
 }
 
@@ -210,35 +192,26 @@ impl SimulatedRun {
 mod tests {
     use super::*;
 
-    fn plan(annotations: &[(&str, &str)]) -> Result<Plan, String> {
-        let annotations =
-            annotations.iter().map(|(key, value)| (format!("{PREFIX}{key}"), (*value).to_owned()));
+    fn simulated(key: &str, value: &str) -> SimulatedPod {
         let mut pod = Pod::default();
-        pod.metadata.annotations = Some(annotations.collect());
-        Plan::of(&pod, SimulatedOptions { pull: Duration::from_secs(2), ..SimulatedOptions::default() })
-    }
-
-    #[test]
-    fn annotations_override_options() {
-        let default = plan(&[]).unwrap();
-        assert_eq!((default.delays.pull.as_secs(), default.fault, default.times), (2, None, u32::MAX));
-        let given = [("fault", "crash-loop"), ("fault-after", "1m 30s"), ("fault-times", "2")];
-        let plan = plan(&given).unwrap();
-        assert_eq!((plan.fault, plan.after.as_secs(), plan.times), (Some(Fault::CrashLoop), 90, 2));
+        pod.metadata.annotations = Some([(format!("{PREFIX}{key}"), value.to_owned())].into());
+        SimulatedPod::of(&pod, SimulatedOptions::default())
     }
 
     #[test]
     fn errors_name_key_value_and_remedy() {
-        for (annotation, expect) in [
+        assert_eq!(simulated("fault-after", "1m 30s").after.as_secs(), 90);
+        for (key, value, expect) in [
             (
-                ("fault", "fire"),
+                "fault",
+                "fire",
                 "simulated.kubelet/fault: \"fire\": unknown variant `fire`, expected one of `pull-f",
             ),
-            (("pull-delay", "-1s"), "pull-delay: \"-1s\": a duration is needed, such as 500ms"),
-            (("fault-times", "x"), "fault-times: \"x\": a number is needed"),
-            (("typo", "1"), "typo: \"1\": the simulated kubelet knows no such annotation"),
+            ("pull-delay", "-1s", "pull-delay: \"-1s\": a duration is needed, such as 500ms"),
+            ("fault-times", "x", "fault-times: \"x\": a number is needed"),
+            ("typo", "1", "typo: \"1\": the simulated kubelet knows no such annotation"),
         ] {
-            let message = plan(&[annotation]).unwrap_err();
+            let message = simulated(key, value).mistake.unwrap();
             assert!(message.contains(expect), "{message}");
         }
     }

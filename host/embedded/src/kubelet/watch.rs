@@ -13,28 +13,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::addresses::HOST_IP;
-use super::logs::PodIndex;
 use super::node::{Node, NodeRuntime};
 use super::pod::{Observed, live};
 use super::process::kill_pod;
-use super::{OnShutdown, status, volume};
+use super::{OnShutdown, volume};
 
 /// How long pods may take to end when the kubelet does: their grace, and the requests after it.
 const SHUTDOWN: Duration = Duration::from_secs(15);
 
 /// Takes care of all pods until the shutdown.
-pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<PodIndex>, shutdown: CancellationToken) {
+pub(crate) async fn watch_pods(node: Arc<Node>, shutdown: CancellationToken) {
     let api: Api<Pod> = Api::all(node.client.clone());
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
-    let mut pods = Pods {
-        node,
-        known,
-        shutdown: shutdown.clone(),
-        tasks: JoinSet::new(),
-        seen: HashMap::new(),
-        first: true,
-    };
+    let (tasks, seen) = (JoinSet::new(), HashMap::new());
+    let mut pods = Pods { node, shutdown: shutdown.clone(), tasks, seen, first: true };
     let mut listed = Vec::new();
     loop {
         let event = tokio::select! {
@@ -63,7 +55,6 @@ pub(crate) async fn watch_pods(node: Arc<Node>, known: Arc<PodIndex>, shutdown: 
 /// The pods that have a task.
 struct Pods {
     node: Arc<Node>,
-    known: Arc<PodIndex>,
     shutdown: CancellationToken,
     tasks: JoinSet<()>,
     seen: HashMap<String, watch::Sender<Observed>>,
@@ -108,16 +99,12 @@ impl Pods {
         if !self.is_ours(&pod) {
             return;
         }
-        let (status, changes) = watch::channel(status::initial(&pod, HOST_IP.to_string()));
-        self.known.add(&pod, changes);
         let (sender, observed) = watch::channel(Observed { pod: Arc::new(pod), gone: false });
         self.seen.insert(uid.clone(), sender);
-        let (node, known, shutdown) = (self.node.clone(), self.known.clone(), self.shutdown.clone());
+        let (node, shutdown) = (self.node.clone(), self.shutdown.clone());
         self.tasks.spawn(async move {
-            Box::pin(live(node.clone(), observed.clone(), status, shutdown.clone())).await;
-            let observed = observed.borrow().clone();
-            if !shutdown.is_cancelled() || observed.gone {
-                known.remove(&observed.pod);
+            Box::pin(live(node.clone(), observed.clone(), shutdown.clone())).await;
+            if !shutdown.is_cancelled() || observed.borrow().gone {
                 clean_up(&node, &uid);
             }
         });

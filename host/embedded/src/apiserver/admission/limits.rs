@@ -1,5 +1,6 @@
 //! `LimitRange`: what containers ask for when they do not say, and how much they may ask for.
 
+use super::defaults::{copy_missing, each};
 use crate::apiserver::failure::Failure;
 use crate::apiserver::metadata::{self, Document, at, member};
 use crate::apiserver::resource::Resource;
@@ -30,21 +31,15 @@ fn entries<'a>(limit: &'a Value, field: &str) -> impl Iterator<Item = (&'a Strin
 
 fn set_defaults(pod: &mut Document, limit: &Value) {
     for list in ["containers", "initContainers"] {
-        let containers =
-            pod.get_mut("spec").and_then(|spec| spec.get_mut(list)).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+        each(member(pod, "spec"), list, |container| {
             let resources = member(container, "resources");
             for (kind, field) in [("requests", "defaultRequest"), ("limits", "default")] {
                 for (name, value) in entries(limit, field) {
                     member(resources, kind).entry(name).or_insert_with(|| value.clone());
                 }
             }
-            // A request that is not stated is the limit.
-            let limits = resources.get("limits").and_then(Value::as_object).cloned().unwrap_or_default();
-            for (name, value) in limits {
-                member(resources, "requests").entry(name).or_insert(value);
-            }
-        }
+            copy_missing(resources, "limits", "requests");
+        });
     }
 }
 

@@ -8,7 +8,7 @@ mod validate;
 
 pub(super) use prepare::{prepare_create, prepare_update};
 pub(super) use quota::refresh_quotas;
-pub(super) use validate::{validate_create, validate_update};
+pub(super) use validate::validate;
 
 use super::failure::Failure;
 use super::metadata::{self, Document};

@@ -15,11 +15,15 @@ pub(super) fn check_quota(resource: &Resource, object: &Document, state: &State)
         let quota_name = metadata::name(quota.document());
         let mut over = Vec::new();
         for (key, limit) in hard(quota.document()) {
-            if let Some(missing) = unstated(resource, object, key) {
+            let counted = counted(key);
+            if *counted.collection != *resource.collection {
+                continue;
+            }
+            if let Some(missing) = unstated(object, key) {
                 let why = format!("failed quota: {quota_name}: must specify {key} for: {missing}");
                 return Err(resource.forbidden(name, &why));
             }
-            let asked = demand_of(&resource.qualified(), object, key);
+            let asked = demand_of(&counted, object);
             let used = usage(state, namespace, key);
             if asked > 0 && used + asked > limit {
                 let [asked, used, limit] = [asked, used, limit].map(quantity::from_milli);
@@ -64,59 +68,52 @@ fn hard(quota: &Document) -> impl Iterator<Item = (&str, i128)> {
 }
 
 /// What a limit is about.
-enum Counted<'a> {
-    /// How many objects of a kind, as `plural.group`.
-    Objects(String),
-    /// How much pods ask for: `requests` or `limits`, of a resource.
-    Pods(&'a str, &'a str),
-    /// How much storage claims ask for.
-    Storage,
+struct Counted<'a> {
+    /// The objects that it counts: `pods`, or `leases.coordination.k8s.io`.
+    collection: String,
+    /// How much they ask for, as `requests` or `limits` of a resource. None: how many they are.
+    amount: Option<(&'a str, &'a str)>,
+    /// Pods that have ended do not count.
+    living: bool,
 }
 
 fn counted(key: &str) -> Counted<'_> {
-    match (key, key.split_once('.')) {
-        ("cpu" | "memory" | "ephemeral-storage", _) => Counted::Pods("requests", key),
-        ("requests.storage", _) => Counted::Storage,
-        (_, Some((kind @ ("requests" | "limits"), resource))) => Counted::Pods(kind, resource),
-        // `count/leases.coordination.k8s.io` or, for old kinds, `pods`.
-        _ => Counted::Objects(key.strip_prefix("count/").unwrap_or(key).to_owned()),
-    }
+    let (collection, amount) = match (key, key.split_once('.')) {
+        ("cpu" | "memory" | "ephemeral-storage", _) => ("pods", Some(("requests", key))),
+        ("requests.storage", _) => ("persistentvolumeclaims", Some(("requests", "storage"))),
+        (_, Some((kind @ ("requests" | "limits"), resource))) => ("pods", Some((kind, resource))),
+        // `count/pods` counts ended pods, too.
+        _ => (key.strip_prefix("count/").unwrap_or(key), None),
+    };
+    Counted { collection: collection.to_owned(), amount, living: !key.starts_with("count/") }
 }
 
 /// How much of what a limit is about an object takes, in thousandths.
-fn demand_of(collection: &str, object: &Document, key: &str) -> i128 {
-    // Even ended pods are objects; `pods` and their resources count those that run, or will.
-    let ended = collection == "pods" && has_ended(object);
-    match counted(key) {
-        Counted::Objects(kind) if kind == collection && !(ended && key == "pods") => 1000,
-        Counted::Pods(kind, resource) if collection == "pods" && !ended => {
-            demand_of_pod(object, kind, resource)
-        }
-        Counted::Storage if collection == "persistentvolumeclaims" => {
-            let storage = at(object, "/spec/resources/requests/storage").and_then(Value::as_str);
-            storage.and_then(quantity::milli).unwrap_or(0)
-        }
-        _ => 0,
+fn demand_of(counted: &Counted<'_>, object: &Document) -> i128 {
+    let phase = at(object, "/status/phase").and_then(Value::as_str);
+    if counted.living && counted.collection == "pods" && matches!(phase, Some("Succeeded" | "Failed")) {
+        return 0;
     }
+    let Some((kind, resource)) = counted.amount else { return 1000 };
+    let of = |holder: &Value| amount(holder, kind, resource).and_then(quantity::milli).unwrap_or(0);
+    if counted.collection != "pods" {
+        return object.get("spec").map_or(0, of);
+    }
+    // The containers of a pod together, or its largest init container if that is more.
+    let together: i128 = containers(object, "containers").map(of).sum();
+    containers(object, "initContainers").map(of).fold(together, i128::max)
 }
 
 fn usage(state: &State, namespace: &str, key: &str) -> i128 {
-    let collection = match counted(key) {
-        Counted::Objects(kind) => kind,
-        Counted::Pods(..) => "pods".to_owned(),
-        Counted::Storage => "persistentvolumeclaims".to_owned(),
-    };
-    let objects = state.in_namespace(&collection, namespace);
-    objects.map(|object| demand_of(&collection, object.document(), key)).sum()
+    let counted = counted(key);
+    let objects = state.in_namespace(&counted.collection, namespace);
+    objects.map(|object| demand_of(&counted, object.document())).sum()
 }
 
 /// The containers that do not state what a limit of CPU or memory counts.
-fn unstated(resource: &Resource, object: &Document, key: &str) -> Option<String> {
-    let Counted::Pods(kind, name @ ("cpu" | "memory")) = counted(key) else { return None };
-    if !resource.is_core("pods") {
-        return None;
-    }
-    let silent: Vec<_> = containers(object, "containers")
+fn unstated(pod: &Document, key: &str) -> Option<String> {
+    let (kind, name) = counted(key).amount.filter(|(_, name)| matches!(*name, "cpu" | "memory"))?;
+    let silent: Vec<_> = containers(pod, "containers")
         .filter(|container| amount(container, kind, name).is_none())
         .filter_map(|container| container.get("name").and_then(Value::as_str))
         .collect();
@@ -127,22 +124,9 @@ fn containers<'a>(pod: &'a Document, list: &str) -> impl Iterator<Item = &'a Val
     at(pod, &format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What a container asks for (`requests` or `limits`) of a resource (`cpu`).
-fn amount<'a>(container: &'a Value, kind: &str, resource: &str) -> Option<&'a str> {
-    container.get("resources")?.get(kind)?.get(resource)?.as_str()
-}
-
-/// How much of a resource a pod asks for, in thousandths: its containers together, or its largest init container if that
-/// is more.
-fn demand_of_pod(pod: &Document, kind: &str, resource: &str) -> i128 {
-    let one = |container: &Value| amount(container, kind, resource).and_then(quantity::milli).unwrap_or(0);
-    let together: i128 = containers(pod, "containers").map(one).sum();
-    containers(pod, "initContainers").map(one).fold(together, i128::max)
-}
-
-/// Whether a pod has ended, and asks for nothing any more.
-fn has_ended(pod: &Document) -> bool {
-    matches!(at(pod, "/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"))
+/// What a container or a claim asks for (`requests` or `limits`) of a resource (`cpu`).
+fn amount<'a>(holder: &'a Value, kind: &str, resource: &str) -> Option<&'a str> {
+    holder.get("resources")?.get(kind)?.get(resource)?.as_str()
 }
 
 /// How a pod stands when memory runs short (`status.qosClass`).

@@ -1,6 +1,6 @@
 //! Holding objects and changes of them to the rules of their kind.
 
-use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required, too_long};
+use crate::apiserver::failure::{Failure, duplicate, forbidden, invalid, not_found, required};
 use crate::apiserver::metadata::{self, Document};
 use crate::apiserver::names::Form;
 use crate::apiserver::resource::Resource;
@@ -9,47 +9,14 @@ use crate::quantity;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Sum of all keys and values of annotations, in bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-/// Sum of all values of a `ConfigMap` or `Secret`, in bytes.
-const DATA_LIMIT: usize = 1024 * 1024;
-
-/// 422 when a new object breaks a rule of its kind, 400 when a value of it cannot be read.
-pub(crate) fn validate_create(resource: &Resource, object: &Document) -> Result<(), Failure> {
-    let mut findings = Findings::default();
-    of_any(resource, object, &mut findings);
-    refuse(findings, resource, object)
-}
-
-/// 422 when a change breaks a rule of the kind.
-pub(crate) fn validate_update(resource: &Resource, new: &Document, old: &Document) -> Result<(), Failure> {
+/// 422 when a new object, or what a change makes of the `old` one, breaks a rule of its kind. 400 when a value of it
+/// cannot be read.
+pub(crate) fn validate(resource: &Resource, new: &Document, old: Option<&Document>) -> Result<(), Failure> {
     let mut findings = Findings::default();
     of_any(resource, new, &mut findings);
-    let before: Vec<_> = metadata::finalizers(old).collect();
-    if metadata::is_deleting(old) && metadata::finalizers(new).any(|finalizer| !before.contains(&finalizer)) {
-        let rule = "no new finalizers can be added if the object is being deleted";
-        findings.causes.push(forbidden("metadata.finalizers", rule));
+    if let Some(old) = old {
+        of_change(resource, new, old, &mut findings);
     }
-    let fixed = match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") if fixed_spec(new) != fixed_spec(old) => {
-            Some(forbidden("spec", "of a pod only images, the deadline and added tolerations may change"))
-        }
-        ("", "persistentvolumeclaims") if fixed_claim(new) != fixed_claim(old) => {
-            Some(forbidden("spec", "of a claim only the requested size may change"))
-        }
-        ("", "configmaps" | "secrets") if immutable_data(old) && data(new) != data(old) => {
-            Some(forbidden("data", "field is immutable when `immutable` is set"))
-        }
-        ("", "secrets") if new.get("type") != old.get("type") => {
-            Some(invalid("type", "", "field is immutable"))
-        }
-        _ => None,
-    };
-    findings.causes.extend(fixed);
-    refuse(findings, resource, new)
-}
-
-fn refuse(findings: Findings, resource: &Resource, object: &Document) -> Result<(), Failure> {
     if let Some(what) = findings.unreadable {
         let kind = &resource.kind;
         return Err(Failure::bad_request(format!("the object cannot be handled as a {kind}: {what}")));
@@ -57,7 +24,49 @@ fn refuse(findings: Findings, resource: &Resource, object: &Document) -> Result<
     if findings.causes.is_empty() {
         return Ok(());
     }
-    Err(resource.invalid(metadata::name(object), findings.causes))
+    Err(resource.invalid(metadata::name(new), findings.causes))
+}
+
+/// What may not change once an object is there.
+fn of_change(resource: &Resource, new: &Document, old: &Document, findings: &mut Findings) {
+    let before: Vec<_> = metadata::finalizers(old).collect();
+    if metadata::is_deleting(old) && metadata::finalizers(new).any(|finalizer| !before.contains(&finalizer)) {
+        let rule = "no new finalizers can be added if the object is being deleted";
+        findings.causes.push(forbidden("metadata.finalizers", rule));
+    }
+    let differs = |fields: &[&str]| fields.iter().any(|field| new.get(*field) != old.get(*field));
+    let is_immutable = || old.get("immutable") == Some(&Value::Bool(true));
+    let fixed = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") if fixed_spec(new) != fixed_spec(old) => {
+            forbidden("spec", "of a pod only images, the deadline and added tolerations may change")
+        }
+        ("", "persistentvolumeclaims") if fixed_spec(new) != fixed_spec(old) => {
+            forbidden("spec", "of a claim only the requested size may change")
+        }
+        ("", "configmaps" | "secrets") if is_immutable() && differs(&["data", "binaryData", "immutable"]) => {
+            forbidden("data", "field is immutable when `immutable` is set")
+        }
+        ("", "secrets") if differs(&["type"]) => invalid("type", "", "field is immutable"),
+        _ => return,
+    };
+    findings.causes.push(fixed);
+}
+
+/// The part of the spec of a pod or a claim that may not change.
+fn fixed_spec(object: &Document) -> Value {
+    let mut spec = object.get("spec").cloned().unwrap_or_default();
+    if let Value::Object(map) = &mut spec {
+        let changeable =
+            ["activeDeadlineSeconds", "tolerations", "schedulingGates", "resources", "volumeName"];
+        map.retain(|field, _| !changeable.contains(&field.as_str()));
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for container in containers.filter_map(Value::as_object_mut) {
+            container.remove("image");
+        }
+    }
+    spec
 }
 
 fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
@@ -80,26 +89,12 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
     if let Some(Value::Object(labels)) = metadata::field(object, "labels") {
         findings.check_labels(labels, "metadata.labels");
     }
-    let mut size = 0;
-    for (key, value) in entries(metadata::field(object, "annotations")) {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        if !Form::QualifiedName.accepts(&key.to_lowercase()) {
-            findings.causes.push(invalid("metadata.annotations", key, Form::QualifiedName.rule()));
-        }
-    }
-    if size > ANNOTATIONS_LIMIT {
-        findings.causes.push(too_long("metadata.annotations", ANNOTATIONS_LIMIT));
-    }
-    for finalizer in metadata::finalizers(object).filter(|finalizer| !Form::QualifiedName.accepts(finalizer))
-    {
-        findings.causes.push(invalid("metadata.finalizers", finalizer, Form::QualifiedName.rule()));
-    }
     findings.check(object, &resource.schema);
     let nothing = Value::Object(Map::new());
     let spec = object.get("spec").unwrap_or(&nothing);
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => of_pod(spec, findings),
-        ("", "configmaps" | "secrets") => of_data(resource, object, findings),
+        ("", "configmaps" | "secrets") => of_data(object, findings),
         ("", "persistentvolumeclaims") => {
             let storage = spec.pointer("/resources/requests/storage").and_then(Value::as_str);
             match storage.map(|storage| (storage, quantity::milli(storage))) {
@@ -109,15 +104,6 @@ fn of_any(resource: &Resource, object: &Document, findings: &mut Findings) {
                     findings.causes.push(invalid("spec.resources[storage]", storage, rule));
                 }
                 Some(_) => {}
-            }
-        }
-        ("", "events") => {
-            // Events live in the namespace of what they are about; those about cluster-wide objects in `default`.
-            let about = object.get("involvedObject").map(|o| text(o, "namespace")).unwrap_or_default();
-            let namespace = metadata::namespace(object);
-            if about != namespace && !(about.is_empty() && namespace == "default") {
-                let rule = "does not match event.namespace";
-                findings.causes.push(invalid("involvedObject.namespace", about, rule));
             }
         }
         _ => {}
@@ -154,55 +140,14 @@ fn of_pod(spec: &Value, findings: &mut Findings) {
     }
 }
 
-fn of_data(resource: &Resource, object: &Document, findings: &mut Findings) {
-    let mut size = 0;
+fn of_data(object: &Document, findings: &mut Findings) {
     for field in ["data", "binaryData"] {
-        for (key, value) in entries(object.get(field)) {
-            size += value.as_str().map_or(0, str::len);
-            if !Form::DataKey.accepts(key) {
-                findings.causes.push(invalid(format!("{field}[{key}]"), key, Form::DataKey.rule()));
-            }
+        for (key, _) in entries(object.get(field)).filter(|(key, _)| !Form::DataKey.accepts(key)) {
+            findings.causes.push(invalid(format!("{field}[{key}]"), key, Form::DataKey.rule()));
         }
-    }
-    // The values of a secret are Base64, four characters for three bytes.
-    let limit = if resource.is_core("secrets") { DATA_LIMIT / 3 * 4 } else { DATA_LIMIT };
-    if size > limit {
-        findings.causes.push(too_long("data", DATA_LIMIT));
     }
 }
 
 fn entries(map: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     map.and_then(Value::as_object).into_iter().flatten()
-}
-
-fn immutable_data(object: &Document) -> bool {
-    object.get("immutable") == Some(&Value::Bool(true))
-}
-
-fn data(object: &Document) -> [Option<&Value>; 3] {
-    ["data", "binaryData", "immutable"].map(|field| object.get(field))
-}
-
-/// The part of a claim's spec that may not change.
-fn fixed_claim(claim: &Document) -> Option<[Option<&Value>; 4]> {
-    let spec = claim.get("spec")?;
-    Some(["accessModes", "storageClassName", "volumeMode", "selector"].map(|field| spec.get(field)))
-}
-
-/// The part of a pod's spec that may not change.
-fn fixed_spec(pod: &Document) -> Value {
-    let mut spec = pod.get("spec").cloned().unwrap_or_default();
-    if let Value::Object(map) = &mut spec {
-        for changeable in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-            map.remove(changeable);
-        }
-    }
-    for list in ["containers", "initContainers"] {
-        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            if let Value::Object(container) = container {
-                container.remove("image");
-            }
-        }
-    }
-    spec
 }

@@ -9,10 +9,11 @@ mod rules;
 pub(super) use custom::{collection_of, from_definition};
 pub(super) use registry::Registry;
 
-use super::failure::{Cause, Failure, qualified};
-use super::metadata::Document;
+use super::failure::{Cause, Failure, cause, qualified};
+use super::metadata::{self, Document};
 use super::store::{CollectionName, Key};
 use codec::Codec;
+use http::StatusCode;
 use serde_json::Value;
 
 /// A kind at one API version.
@@ -77,32 +78,70 @@ impl Resource {
         self.codec.decode(document, &self.schema)
     }
 
+    /// 404: no such object.
     pub(super) fn not_found(&self, name: &str) -> Failure {
-        Failure::not_found(&self.group, &self.plural, name)
+        let message = format!("{} {name:?} not found", self.collection);
+        self.failure(StatusCode::NOT_FOUND, "NotFound", name, &message)
     }
 
+    /// 409: create found the name taken.
+    pub(super) fn already_exists(&self, name: &str) -> Failure {
+        let message = format!("{} {name:?} already exists", self.collection);
+        self.failure(StatusCode::CONFLICT, "AlreadyExists", name, &message)
+    }
+
+    /// 409: a precondition does not hold.
     pub(super) fn conflict(&self, name: &str, why: &str) -> Failure {
-        Failure::conflict(&self.group, &self.plural, name, why)
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", self.collection);
+        self.failure(StatusCode::CONFLICT, "Conflict", name, &message)
     }
 
-    /// 409: the object has changed meanwhile.
-    pub(super) fn modified(&self, name: &str) -> Failure {
-        self.conflict(
+    /// 409 when a client means another object of the same name, or another version of it. `""` means any.
+    pub(super) fn check_version(&self, object: &Document, uid: &str, version: &str) -> Result<(), Failure> {
+        let name = metadata::name(object);
+        if !uid.is_empty() && uid != metadata::uid(object) {
+            let found = metadata::uid(object);
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {found}");
+            return Err(self.conflict(name, &why));
+        }
+        if !version.is_empty() && version != metadata::text(object, "resourceVersion") {
+            return Err(self.conflict(
+                name,
+                "the object has been modified; please apply your changes to the latest version and try again",
+            ));
+        }
+        Ok(())
+    }
+
+    /// 403: an admission rule refuses the object.
+    pub(super) fn forbidden(&self, name: &str, why: &str) -> Failure {
+        let message = format!("{} {name:?} is forbidden: {why}", self.collection);
+        self.failure(StatusCode::FORBIDDEN, "Forbidden", name, &message)
+    }
+
+    /// 403: nothing is created in a namespace that is being deleted. The cause lets clients tell it from other refusals.
+    pub(super) fn namespace_terminating(&self, name: &str, namespace: &str) -> Failure {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let failure = self.forbidden(name, &why);
+        let terminating = cause("NamespaceTerminating", "metadata.namespace", why);
+        failure.about(&self.group, &self.plural, name, vec![terminating])
+    }
+
+    /// 422: the object breaks rules of its kind.
+    pub(super) fn invalid(&self, name: &str, causes: Vec<Cause>) -> Failure {
+        let each: Vec<_> = causes.iter().map(|c| format!("{}: {}", c.field, c.message)).collect();
+        let kind = qualified(&self.group, &self.kind);
+        Failure::unprocessable(format!("{kind} {name:?} is invalid: {}", each.join(", "))).about(
+            &self.group,
+            &self.kind,
             name,
-            "the object has been modified; please apply your changes to the latest version and try again",
+            causes,
         )
     }
 
-    pub(super) fn invalid(&self, name: &str, causes: Vec<Cause>) -> Failure {
-        Failure::invalid(&self.group, &self.kind, name, causes)
-    }
-
-    pub(super) fn forbidden(&self, name: &str, why: &str) -> Failure {
-        Failure::forbidden(&self.group, &self.plural, name, why)
-    }
-
-    pub(super) fn qualified(&self) -> String {
-        qualified(&self.group, &self.plural)
+    fn failure(&self, code: StatusCode, reason: &str, name: &str, message: &str) -> Failure {
+        Failure::new(code, reason, message).about(&self.group, &self.plural, name, Vec::new())
     }
 
     /// Where an object of this kind is stored.

@@ -1,5 +1,5 @@
-//! The rules and defaults for single fields of Kubernetes' own kinds. Not all of Kubernetes' rules are here, but those
-//! that labs, and the objects around them, can break.
+//! The rules and defaults for single fields of Kubernetes' own kinds. Not all of Kubernetes' are here, but the defaults
+//! of fields that labs have, and the rules without which a pod could not run.
 
 use crate::apiserver::failure::qualified;
 use serde_json::{Value, json};
@@ -13,9 +13,7 @@ pub(super) fn schema(group: &str, plural: &str) -> Value {
         "pods" => pod(),
         "persistentvolumeclaims" => owned(vec![
             ("spec.accessModes", json!({"notEmpty": true})),
-            ("spec.storageClassName", json!({"form": "subdomain"})),
             ("spec.volumeMode", json!({"default": "Filesystem"})),
-            ("spec.resources.limits", json!({"quantities": true})),
             ("spec.resources.requests", json!({"quantities": true})),
         ]),
         "secrets" => owned(vec![("type", json!({"default": "Opaque"}))]),
@@ -23,14 +21,6 @@ pub(super) fn schema(group: &str, plural: &str) -> Value {
         "limitranges" => ["max", "min", "default", "defaultRequest"]
             .map(|bound| (format!("spec.limits[].{bound}"), json!({"quantities": true})))
             .into(),
-        "networkpolicies.networking.k8s.io" => owned(vec![
-            ("spec.podSelector.matchLabels", json!({"labels": true})),
-            ("spec.policyTypes[]", json!({"enum": ["Egress", "Ingress"]})),
-            ("spec.ingress[].ports[].port", port()),
-            ("spec.ingress[].ports[].protocol", protocol()),
-            ("spec.egress[].ports[].port", port()),
-            ("spec.egress[].ports[].protocol", protocol()),
-        ]),
         _ => Vec::new(),
     };
     let mut schema = json!({});
@@ -60,23 +50,6 @@ fn owned(rules: Vec<(&str, Value)>) -> Vec<Rule> {
     rules.into_iter().map(|(path, rule)| (path.to_owned(), rule)).collect()
 }
 
-fn one_of(choices: &[&str]) -> Value {
-    json!({"enum": choices})
-}
-
-fn port() -> Value {
-    json!({"minimum": 1, "maximum": 65535})
-}
-
-fn protocol() -> Value {
-    json!({"enum": ["SCTP", "TCP", "UDP"], "default": "TCP"})
-}
-
-/// The number of a user or group.
-fn id() -> Value {
-    json!({"minimum": 0, "maximum": i32::MAX})
-}
-
 fn pod() -> Vec<Rule> {
     let not_empty = || json!({"notEmpty": true});
     let mut rules = owned(vec![
@@ -90,44 +63,23 @@ fn pod() -> Vec<Rule> {
         // Set by the admission plugin `Priority`; there are no priority classes here.
         ("spec.priority", json!({"default": 0})),
         ("spec.preemptionPolicy", json!({"default": "PreemptLowerPriority"})),
-        ("spec.nodeSelector", json!({"labels": true})),
-        ("spec.nodeName", json!({"form": "subdomain"})),
-        ("spec.hostname", json!({"form": "label"})),
-        ("spec.securityContext.runAsUser", id()),
-        ("spec.securityContext.runAsGroup", id()),
-        ("spec.securityContext.fsGroup", id()),
-        ("spec.tolerations[].key", json!({"form": "qualified-name"})),
-        ("spec.tolerations[].operator", one_of(&["Equal", "Exists"])),
-        ("spec.tolerations[].effect", one_of(&["NoExecute", "NoSchedule", "PreferNoSchedule"])),
-        ("spec.volumes", json!({"uniqueBy": ["name"]})),
+        ("spec.volumes", json!({"uniqueBy": "name"})),
         ("spec.volumes[].name", json!({"notEmpty": true, "form": "label"})),
-        ("spec.volumes[].secret.secretName", not_empty()),
         ("spec.volumes[].secret.defaultMode", json!({"default": 0o644})),
-        ("spec.volumes[].configMap.name", not_empty()),
         ("spec.volumes[].configMap.defaultMode", json!({"default": 0o644})),
-        ("spec.volumes[].persistentVolumeClaim.claimName", not_empty()),
-        ("spec.volumes[].nfs.server", not_empty()),
-        ("spec.volumes[].nfs.path", not_empty()),
-        ("spec.volumes[].hostPath.path", not_empty()),
         ("spec.volumes[].hostPath.type", json!({"default": ""})),
     ]);
     let container = [
         ("name", json!({"notEmpty": true, "form": "label"})),
         ("image", not_empty()),
-        ("imagePullPolicy", one_of(&["Always", "IfNotPresent", "Never"])),
         ("terminationMessagePath", json!({"default": "/dev/termination-log"})),
         ("terminationMessagePolicy", json!({"default": "File"})),
-        ("env[].name", json!({"notEmpty": true, "form": "env-name"})),
+        ("env[].name", not_empty()),
         ("env[].valueFrom.fieldRef.apiVersion", json!({"default": "v1"})),
-        ("env[].valueFrom.resourceFieldRef.divisor", json!({"default": "0"})),
-        ("ports", json!({"uniqueBy": ["name"]})),
+        ("ports", json!({"uniqueBy": "name"})),
         ("ports[].containerPort", json!({"notEmpty": true, "minimum": 1, "maximum": 65535})),
-        ("ports[].name", json!({"form": "port-name"})),
-        ("ports[].protocol", protocol()),
-        ("volumeMounts", json!({"uniqueBy": ["mountPath"]})),
+        ("ports[].protocol", json!({"default": "TCP"})),
         ("volumeMounts[].mountPath", not_empty()),
-        ("securityContext.runAsUser", id()),
-        ("securityContext.runAsGroup", id()),
         ("resources", json!({"default": {}})),
         ("resources.limits", json!({"quantities": true})),
         ("resources.requests", json!({"quantities": true})),
@@ -142,7 +94,7 @@ fn pod() -> Vec<Rule> {
     ];
     for list in ["spec.containers[]", "spec.initContainers[]"] {
         rules.extend(container.iter().map(|(path, rule)| (format!("{list}.{path}"), rule.clone())));
-        for kind in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        for kind in ["readinessProbe", "startupProbe"] {
             rules.extend(probe.iter().map(|(path, rule)| (format!("{list}.{kind}.{path}"), rule.clone())));
         }
     }

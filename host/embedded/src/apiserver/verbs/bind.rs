@@ -14,7 +14,7 @@ pub(crate) async fn bind(call: &Call, name: &str) -> Result<Response<Body>, Fail
     let binding = input::parse_object(&call.body)?;
     let node = binding.get("target").and_then(|t| t.get("name")).and_then(Value::as_str).unwrap_or_default();
     if node.is_empty() {
-        return Err(Failure::invalid("", "Binding", name, vec![required("target.name")]));
+        return Err(call.resource.invalid(name, vec![required("target.name")]));
     }
     let bound = update(call, name, Part::Binding, |pod| bound_to(call, name, pod, node)).await?;
     let _ = update(call, name, Part::Status, |pod| Ok(scheduled(pod))).await?;

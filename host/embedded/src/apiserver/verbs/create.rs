@@ -12,9 +12,6 @@ use http::{Response, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
 
-/// How often another name is tried for `generateName`, as Kubernetes does.
-const NAME_ATTEMPTS: usize = 8;
-
 pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
     let document = input::accept(call, input::parse_object(&call.body)?, None)?;
     let object = create_object(call, document).await?;
@@ -22,38 +19,25 @@ pub(crate) async fn create(call: &Call) -> Result<Response<Body>, Failure> {
 }
 
 /// Creates the object, under a generated name when it only has a prefix.
-pub(crate) async fn create_object(call: &Call, document: Document) -> Result<Arc<Object>, Failure> {
+pub(crate) async fn create_object(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     if !metadata::text(&document, "resourceVersion").is_empty() {
         return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
     }
-    let prefix = metadata::text(&document, "generateName").to_owned();
-    if !metadata::name(&document).is_empty() || prefix.is_empty() {
-        return create_named(call, document).await;
-    }
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let mut document = document.clone();
-        let name = json!(names::generated_name(&prefix));
+    let prefix = metadata::text(&document, "generateName");
+    if metadata::name(&document).is_empty() && !prefix.is_empty() {
+        let name = json!(names::generated_name(prefix));
         metadata::metadata_mut(&mut document).insert("name".to_owned(), name);
-        match create_named(call, document).await {
-            Err(failure) if failure.is_already_exists() && attempt < NAME_ATTEMPTS => {}
-            result => return result,
-        }
     }
-}
-
-async fn create_named(call: &Call, mut document: Document) -> Result<Arc<Object>, Failure> {
     let resource = &call.resource;
     admission::prepare_create(resource, &mut document);
-    admission::validate_create(resource, &document)?;
+    admission::validate(resource, &document, None)?;
     let kinds = admission::custom_kinds(resource, &document)?;
     let key = Key::new(metadata::namespace(&document), metadata::name(&document));
     let dry_run = call.query.dry_run()?;
     let (object, durable) = call.server.store.transact(|transaction| {
         check_place(call, transaction, &document)?;
         if transaction.get(&resource.collection, &key).is_some() {
-            return Err(Failure::already_exists(&resource.group, &resource.plural, &key.name));
+            return Err(resource.already_exists(&key.name));
         }
         admission::admit(resource, &mut document, transaction.state())?;
         if dry_run {
@@ -78,12 +62,13 @@ fn check_place(call: &Call, transaction: &Transaction<'_>, document: &Document) 
         return Ok(());
     }
     let found = transaction.get("namespaces", &Key::new("", namespace));
-    let found = found.ok_or_else(|| Failure::not_found("", "namespaces", namespace))?;
-    if metadata::is_deleting(found.document()) {
-        let (group, plural) = (&call.resource.group, &call.resource.plural);
-        return Err(Failure::namespace_terminating(group, plural, metadata::name(document), namespace));
+    match found {
+        None => Err(Failure::no_namespace(namespace)),
+        Some(found) if metadata::is_deleting(found.document()) => {
+            Err(call.resource.namespace_terminating(metadata::name(document), namespace))
+        }
+        Some(_) => Ok(()),
     }
-    Ok(())
 }
 
 /// An object whose owners are all gone goes too, as the garbage collector of Kubernetes sees to.

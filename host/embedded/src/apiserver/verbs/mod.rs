@@ -24,15 +24,11 @@ use serde_json::json;
 
 /// Serves the custom kinds that were kept, and makes the namespaces that every cluster has.
 pub(super) fn prepare(server: &Server) {
-    let definitions: Vec<_> =
-        server.store.read().all("customresourcedefinitions.apiextensions.k8s.io").cloned().collect();
-    for definition in definitions {
+    for definition in server.store.read().all("customresourcedefinitions.apiextensions.k8s.io") {
+        let name = metadata::name(definition.document());
         match from_definition(definition.document()) {
-            Ok(kinds) => server.registry.define(metadata::name(definition.document()), kinds),
-            Err(error) => {
-                let name = metadata::name(definition.document());
-                tracing::warn!(name, %error, "a custom kind cannot be served");
-            }
+            Ok(kinds) => server.registry.define(name, kinds),
+            Err(error) => tracing::warn!(name, %error, "a custom kind cannot be served"),
         }
     }
     let Some(resource) = server.registry.find("", "v1", "namespaces") else { return };

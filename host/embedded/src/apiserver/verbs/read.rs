@@ -19,10 +19,10 @@ pub(crate) fn list(call: &Call) -> Result<Response<Body>, Failure> {
     let selector = Selector::parse(&call.query, &call.resource)?;
     let limit = call.query.value::<usize>("limit")?.filter(|limit| *limit > 0);
     let token = call.query.text("continue").map(Token::decode).transpose()?;
-    let (from, at) = match &token {
-        Some(token) => (Some(&token.after), Some(token.revision)),
-        None => (None, exact_revision(call)?),
-    };
+    if token.is_none() {
+        check_revision(call)?;
+    }
+    let (from, at) = token.as_ref().map(|token| (&token.after, token.revision)).unzip();
     let (revision, mut objects) =
         call.server.store.list(&call.resource.collection, call.namespace.as_deref(), from, at)?;
     objects.retain(|object| selector.matches(object.document()));
@@ -37,23 +37,14 @@ pub(crate) fn list(call: &Call) -> Result<Response<Body>, Failure> {
     Ok(present::list(call, &page, &objects))
 }
 
-/// The revision that the list has to be of, if it has to be of one. Asked to be at least as new as a revision, a list
-/// is as new as it gets.
-fn exact_revision(call: &Call) -> Result<Option<u64>, Failure> {
-    let revision = call.query.value::<u64>("resourceVersion")?.filter(|revision| *revision > 0);
+/// Fails if the list would be older than the client wants. It is always of the newest revision: nothing is cached.
+fn check_revision(call: &Call) -> Result<(), Failure> {
+    let asked = call.query.value::<u64>("resourceVersion")?.unwrap_or(0);
     let current = call.server.store.read().revision();
-    match (call.query.text("resourceVersionMatch"), revision) {
-        (Some("Exact"), Some(revision)) => Ok(Some(revision)),
-        (Some("Exact"), None) => {
-            Err(Failure::bad_request("resourceVersionMatch \"Exact\" needs a resourceVersion other than 0"))
-        }
-        (None | Some("NotOlderThan"), Some(asked)) if asked > current => {
-            Err(Failure::too_large_revision(asked, current))
-        }
-        (None | Some("NotOlderThan"), _) => Ok(None),
-        (Some(other), _) => {
-            Err(Failure::bad_request(format!("resourceVersionMatch {other:?} is not supported")))
-        }
+    match call.query.text("resourceVersionMatch") {
+        None | Some("NotOlderThan") if asked > current => Err(Failure::too_large_revision(asked, current)),
+        None | Some("NotOlderThan") => Ok(()),
+        Some(other) => Err(Failure::bad_request(format!("resourceVersionMatch {other:?} is not supported"))),
     }
 }
 

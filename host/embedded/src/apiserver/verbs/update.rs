@@ -58,8 +58,8 @@ pub(crate) async fn patch(call: &Call, name: &str, part: Part) -> Result<Respons
 
 /// Changes an object to what `change` makes of it: the whole but its status, or only its status.
 ///
-/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed again, unless the
-/// client names the version that it wants to change.
+/// Computed outside of the store's lock and stored only if the object has not changed meanwhile; otherwise computed
+/// again, unless the client names the version that it wants to change.
 pub(crate) async fn update(
     call: &Call,
     name: &str,
@@ -71,10 +71,11 @@ pub(crate) async fn update(
         let old =
             call.server.store.get(&resource.collection, &key).ok_or_else(|| resource.not_found(name))?;
         let asked = change(old.document())?;
-        check_version(call, name, &old, &asked)?;
+        let (uid, version) = (metadata::uid(&asked), metadata::text(&asked, "resourceVersion"));
+        resource.check_version(old.document(), uid, version)?;
         let new = become_of(call, old.document(), asked, part);
         if part != Part::Binding {
-            admission::validate_update(resource, &new, old.document())?;
+            admission::validate(resource, &new, Some(old.document()))?;
         }
         if new == *old.document() {
             return Ok(old);
@@ -111,21 +112,6 @@ fn may_go(object: &Document) -> bool {
     metadata::is_deleting(object)
         && metadata::grace(object) == 0
         && metadata::finalizers(object).next().is_none()
-}
-
-/// 409 when the client means another version, or another object of the same name.
-fn check_version(call: &Call, name: &str, old: &Object, asked: &Document) -> Result<(), Failure> {
-    let version = metadata::text(asked, "resourceVersion");
-    if !version.is_empty() && version != old.revision().to_string() {
-        return Err(call.resource.modified(name));
-    }
-    let (expected, found) = (metadata::uid(asked), metadata::uid(old.document()));
-    if !expected.is_empty() && expected != found {
-        let why =
-            format!("Precondition failed: UID in precondition: {expected}, UID in object meta: {found}");
-        return Err(call.resource.conflict(name, &why));
-    }
-    Ok(())
 }
 
 /// What the server keeps for itself of an object's metadata.

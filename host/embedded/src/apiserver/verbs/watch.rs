@@ -8,7 +8,7 @@ use crate::apiserver::selector::Selector;
 use crate::apiserver::store::{Change, ChangeKind, Object};
 use crate::apiserver::table;
 use crate::apiserver::{Server, metadata};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::stream;
 use http::Response;
 use serde_json::json;
@@ -46,18 +46,19 @@ pub(crate) fn watch(call: &Call) -> Result<Response<Body>, Failure> {
         tip,
         cursor: asked.unwrap_or(0),
         ready: VecDeque::new(),
-        bookmark_every: bookmarks.then_some(BOOKMARK_EVERY),
+        bookmarks,
         deadline: Instant::now() + timeout.unwrap_or(LONGEST),
         shutdown: call.shutdown.clone(),
         ended: false,
     };
     match asked {
-        Some(_) if !initial => watch.check_start()?,
+        // Fails at once if the changes since then are forgotten.
+        Some(_) if !initial => drop(call.server.store.changes(&call.resource.collection, watch.cursor)?),
         _ => watch.begin_with_present(initial && bookmarks),
     }
     let events = stream::unfold(watch, |mut watch| async move {
-        let chunk = watch.next().await?;
-        Some((Ok::<_, io::Error>(chunk), watch))
+        let event = watch.next().await?;
+        Some((Ok::<_, io::Error>(event), watch))
     });
     Ok(present::stream("application/json", events))
 }
@@ -75,7 +76,8 @@ struct Watch {
     cursor: u64,
     /// Events to send next.
     ready: VecDeque<Bytes>,
-    bookmark_every: Option<Duration>,
+    /// Whether the client wants to know from time to time that it is up to date.
+    bookmarks: bool,
     deadline: Instant,
     shutdown: CancellationToken,
     ended: bool,
@@ -113,11 +115,6 @@ impl Watch {
         present::event(kind, &self.form.one(object, first))
     }
 
-    fn check_start(&self) -> Result<(), Failure> {
-        self.server.store.changes(&self.resource.collection, self.cursor)?;
-        Ok(())
-    }
-
     /// Tells all objects there are now as added.
     fn begin_with_present(&mut self, mark_end: bool) {
         let listing =
@@ -135,11 +132,11 @@ impl Watch {
         }
     }
 
-    /// The next piece of the answer: one or many events.
+    /// The next event.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(chunk) = self.take_ready() {
-                return Some(chunk);
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
             }
             if self.ended {
                 return None;
@@ -149,20 +146,13 @@ impl Watch {
             if !self.ready.is_empty() {
                 continue;
             }
-            let bookmark_at = self.bookmark_every.map(|every| Instant::now() + every);
-            let bookmark = async {
-                match bookmark_at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 changed = self.tip.changed() => {
                     if changed.is_err() {
                         return None;
                     }
                 }
-                () = bookmark => {
+                () = tokio::time::sleep(BOOKMARK_EVERY), if self.bookmarks => {
                     let bookmark = self.bookmark(false);
                     self.ready.push_back(bookmark);
                 }
@@ -170,18 +160,6 @@ impl Watch {
                 () = self.shutdown.cancelled() => self.ended = true,
             }
         }
-    }
-
-    /// All that is ready, in one piece.
-    fn take_ready(&mut self) -> Option<Bytes> {
-        if self.ready.len() <= 1 {
-            return self.ready.pop_front();
-        }
-        let mut chunk = BytesMut::with_capacity(self.ready.iter().map(Bytes::len).sum());
-        for event in self.ready.drain(..) {
-            chunk.extend_from_slice(&event);
-        }
-        Some(chunk.freeze())
     }
 
     fn catch_up(&mut self) {
@@ -210,15 +188,16 @@ impl Watch {
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let (version, kind) = match self.form {
-            Form::Json => (self.resource.api_version(), self.resource.kind.as_str()),
-            Form::Metadata | Form::Table(..) => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata"),
+        let object = match self.form {
+            Form::Json => {
+                let (version, kind) = (self.resource.api_version(), &self.resource.kind);
+                json!({"apiVersion": version, "kind": kind, "metadata": metadata})
+            }
+            Form::Table(..) => {
+                let row = json!({"cells": [], "object": table::partial(Some(&metadata))});
+                table::table(&[], &[row], &json!({"resourceVersion": self.cursor.to_string()}))
+            }
         };
-        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
-        if let Form::Table(..) = self.form {
-            let row = json!({"cells": [], "object": object});
-            object = table::table(None, &[row], &json!({"resourceVersion": self.cursor.to_string()}));
-        }
         present::event("BOOKMARK", object.to_string().as_bytes())
     }
 }

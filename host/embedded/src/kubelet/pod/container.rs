@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated};
 
-use super::Worker;
-use super::stop::Stop;
+use super::{Stop, Worker};
 use crate::kubelet::event::EventDraft;
 use crate::kubelet::exit::Exit;
 use crate::kubelet::probe::{self, Probe};
@@ -33,9 +33,8 @@ impl Worker {
         let name = &container.name;
         let policy = RestartPolicy::parse(self.spec().restart_policy.as_deref());
         let policy = if init { policy.for_init() } else { policy };
-        let mut restarts = self.state.container(name, |known| known.restart_count).unwrap_or_default();
-        let mut backoff =
-            Backoff::after_restarts(self.node.backoff, u32::try_from(restarts).unwrap_or_default());
+        let mut restarts = self.container(name, |known| known.restart_count).unwrap_or_default();
+        let mut backoff = Backoff::after_restarts(self.node.backoff, restarts);
         let mut next = resumed;
         loop {
             if next.is_none() && self.end_of(name).is_none() {
@@ -49,7 +48,7 @@ impl Worker {
                 self.record_end(name, init, exit);
             }
             let end = self.end_of(name)?;
-            if stop.asked.is_cancelled() || !policy.restarts(end.exit_code) {
+            if stop.terminate.is_cancelled() || !policy.restarts(end.exit_code) {
                 return Some(end.exit_code);
             }
             if let (Some(start), Some(finish)) = (&end.started_at, &end.finished_at) {
@@ -65,12 +64,12 @@ impl Worker {
 
     /// How the newest run ended, if the container does not run.
     fn end_of(&self, name: &str) -> Option<ContainerStateTerminated> {
-        self.state.container(name, |container| end_of(container).cloned())?
+        self.container(name, |container| end_of(container).cloned())?
     }
 
     fn record_end(&self, name: &str, init: bool, exit: Exit) {
-        let now = self.node.clock.now();
-        self.state.change_container(name, |container| {
+        let now = Timestamp::now();
+        self.change_container(name, |container| {
             container.ready = init && exit.code == 0;
             container.started = Some(false);
             let started_at = running_since(container).cloned();
@@ -97,14 +96,14 @@ impl Worker {
             let text = format!("Back-off restarting failed container {name} in pod {pod}");
             self.report(EventDraft::warning("BackOff", text).of_container(name, init));
         }
-        self.state.change_container(name, |container| {
+        self.change_container(name, |container| {
             container.last_state = Some(status::terminated(end));
             container.state = Some(status::waiting(reason, message));
             container.ready = false;
         });
         tokio::select! {
             () = self.sleep(wait) => true,
-            () = stop.asked.cancelled() => false,
+            () = stop.terminate.cancelled() => false,
         }
     }
 
@@ -114,17 +113,17 @@ impl Worker {
         tokio::select! {
             biased;
             exit = run.wait() => return exit,
-            () = stop.asked.cancelled() => {}
+            () = stop.terminate.cancelled() => {}
             never = self.watch_readiness(container, init) => match never {},
         }
         self.report(
             EventDraft::normal("Killing", format!("Stopping container {name}")).of_container(name, init),
         );
-        self.state.change_container(name, |container| container.ready = false);
+        self.change_container(name, |container| container.ready = false);
         run.terminate();
         tokio::select! {
             biased;
-            () = stop.grace_is_over() => {}
+            () = stop.kill.cancelled() => {}
             exit = run.wait() => return exit,
         }
         run.kill();
@@ -137,13 +136,13 @@ impl Worker {
             return std::future::pending().await;
         }
         let started = || {
-            self.state.change_container(&container.name, |container| container.started = Some(true));
+            self.change_container(&container.name, |container| container.started = Some(true));
         };
-        let ready = |ready| self.state.change_container(&container.name, |container| container.ready = ready);
-        if let Some(delay) = self.runtime.ready_after() {
+        let ready = |ready| self.change_container(&container.name, |container| container.ready = ready);
+        if let Some(simulated) = self.runtime.simulated() {
             started();
-            self.sleep(delay).await;
-            while let Some(complaint) = self.runtime.unready(container, self.pod_ip()) {
+            self.sleep(simulated.delays.ready).await;
+            while let Some(complaint) = simulated.unready(container, self.pod_ip()) {
                 self.report_unhealthy(container, "Readiness", &complaint);
                 tokio::time::sleep(COMPLAINT_PERIOD).await;
             }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::PodStatus;
 use kube::api::{DeleteParams, Preconditions};
 
 use super::{Worker, is_deleting};
 use crate::kubelet::failure::is_gone;
 use crate::kubelet::node::Node;
-use crate::kubelet::runtime::any_runs;
+use crate::kubelet::simulated::SimulatedPod;
+use crate::kubelet::status::running_since;
 
 /// What a process gets at most to end when the kubelet does.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
@@ -45,8 +47,12 @@ impl Worker {
     }
 
     async fn evicted(&self) {
-        let Some(after) = self.runtime.evicted_after() else { return std::future::pending().await };
-        self.state.until(any_runs).await;
+        let after = self.runtime.simulated().and_then(SimulatedPod::evicted_after);
+        let Some(after) = after else { return std::future::pending().await };
+        let any_runs = |status: &PodStatus| {
+            status.container_statuses.iter().flatten().any(|container| running_since(container).is_some())
+        };
+        self.until(any_runs).await;
         tokio::time::sleep(after).await;
     }
 
@@ -75,7 +81,7 @@ impl Worker {
             Interruption::Shutdown => ("Terminated", SHUTDOWN),
             Interruption::Deletion | Interruption::Gone => return,
         };
-        self.state.change(|status| {
+        self.change(|status| {
             status.reason = Some(reason.to_owned());
             status.message = Some(message.to_owned());
         });

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::PodStatus;
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -13,38 +12,29 @@ use tokio_util::sync::CancellationToken;
 use super::end::Interruption;
 use super::publish::publish;
 use super::schedule::Scheduled;
-use super::state::PodState;
-use super::stop::Stop;
-use super::{Observed, Worker};
+use super::{Observed, Stop, Worker};
+use crate::kubelet::addresses::HOST_IP;
 use crate::kubelet::event::{EventDraft, reference, write_events};
 use crate::kubelet::node::Node;
 use crate::kubelet::runtime::{PodRuntime, Run};
 use crate::kubelet::{OnShutdown, status};
 
-/// Takes one pod through its life. `known` is where others see its status.
-pub(crate) async fn live(
-    node: Arc<Node>,
-    observed: watch::Receiver<Observed>,
-    known: watch::Sender<PodStatus>,
-    shutdown: CancellationToken,
-) {
+/// Takes one pod through its life.
+pub(crate) async fn live(node: Arc<Node>, observed: watch::Receiver<Observed>, shutdown: CancellationToken) {
     let pod = observed.borrow().pod.clone();
     let (events, drafts) = mpsc::unbounded_channel();
-    let (runtime, annotations) = PodRuntime::of(&node, &pod);
-    let writing = write_events(node.client.clone(), reference(&pod), &node.name, node.clock, drafts);
-    let changes = known.subscribe();
+    let runtime = PodRuntime::of(&node, &pod);
+    let writing = write_events(node.client.clone(), reference(&pod), &node.name, drafts);
+    let (known, changes) = watch::channel(status::initial(&pod, HOST_IP.to_string()));
     let worker = Worker {
         node: node.clone(),
-        pod: pod.clone(),
+        pod,
         observed: observed.clone(),
         events,
-        state: PodState { pod, clock: node.clock, status: known },
+        status: known,
         runtime,
         shutdown,
     };
-    if let Err(message) = annotations {
-        worker.report(EventDraft::warning("InvalidSimulation", message));
-    }
     // The life ends by dropping events and status, upon which the other two write what is left and end as well.
     tokio::join!(worker.life(), writing, publish(node.clone(), observed, changes));
 }
@@ -73,14 +63,20 @@ impl Worker {
                 if why == Interruption::Eviction {
                     self.report(EventDraft::warning("Evicted", super::end::EVICTED));
                 }
-                stop.now(self.grace(why));
-                tokio::select! {
-                    () = &mut work => {}
-                    () = self.gone() => {
-                        stop.now(Duration::ZERO);
-                        work.await;
-                    }
+                let grace = self.grace(why);
+                if grace.is_zero() {
+                    stop.kill.cancel();
+                }
+                stop.terminate.cancel();
+                let ended = tokio::select! {
+                    () = &mut work => true,
+                    () = tokio::time::sleep(grace) => false,
+                    () = self.gone() => false,
                     () = self.shutdown.cancelled(), if self.node.on_shutdown == OnShutdown::Keep => return,
+                };
+                if !ended {
+                    stop.kill.cancel();
+                    work.await;
                 }
                 self.conclude(why);
             }
@@ -90,7 +86,7 @@ impl Worker {
 
     /// Gives the pod its address and finds the containers that run already. `None` when the pod cannot run here.
     fn admit(&self) -> Option<HashMap<String, Run>> {
-        let now = self.node.clock.now();
+        let now = Timestamp::now();
         let address = self.node.addresses().assign(self.uid());
         let refusal = match (self.runtime.unsupported(&self.pod), address) {
             (Some(what), _) => Some(("UnexpectedAdmissionError", what)),
@@ -101,7 +97,7 @@ impl Worker {
         let scheduled =
             self.observed.borrow().pod.status.as_ref().and_then(|status| status.conditions.clone());
         let mut running = HashMap::new();
-        self.state.change(|current| {
+        self.change(|current| {
             current.conditions = scheduled;
             current.start_time.get_or_insert(Time(now));
             if let Some((reason, message)) = &refusal {

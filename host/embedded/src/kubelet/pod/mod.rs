@@ -7,12 +7,11 @@ mod publish;
 mod schedule;
 mod start;
 mod state;
-mod stop;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use kube::Api;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -26,7 +25,6 @@ use super::event::EventDraft;
 use super::node::Node;
 use super::runtime::PodRuntime;
 use super::status;
-use state::PodState;
 
 /// What the watch knows of a pod.
 #[derive(Debug, Clone)]
@@ -36,6 +34,14 @@ pub(crate) struct Observed {
     pub(crate) gone: bool,
 }
 
+/// The requests to the containers of a pod to end.
+#[derive(Debug, Default)]
+struct Stop {
+    terminate: CancellationToken,
+    /// The containers have had their time.
+    kill: CancellationToken,
+}
+
 /// What all steps of a pod's life share.
 struct Worker {
     node: Arc<Node>,
@@ -43,7 +49,8 @@ struct Worker {
     pod: Arc<Pod>,
     observed: watch::Receiver<Observed>,
     events: UnboundedSender<EventDraft>,
-    state: PodState,
+    /// The status as it is now.
+    status: watch::Sender<PodStatus>,
     runtime: PodRuntime,
     /// The kubelet ends.
     shutdown: CancellationToken,
@@ -71,7 +78,7 @@ impl Worker {
     }
 
     fn pod_ip(&self) -> IpAddr {
-        let known = self.state.read(|status| status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()));
+        let known = self.read_status(|status| status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()));
         known.unwrap_or(HOST_IP)
     }
 

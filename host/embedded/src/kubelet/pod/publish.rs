@@ -53,6 +53,6 @@ async fn write(node: &Node, pod: &Pod, status: &PodStatus) -> Result<(), kube::E
         Api::namespaced(node.client.clone(), pod.metadata.namespace.as_deref().unwrap_or("default"));
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     // The uid makes sure that it is this very pod.
-    let patch = Patch::Strategic(json!({"metadata": {"uid": pod.metadata.uid}, "status": status}));
+    let patch = Patch::Merge(json!({"metadata": {"uid": pod.metadata.uid}, "status": status}));
     api.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
 }

@@ -1,7 +1,9 @@
 //! The scheduler's part: the pod is bound to this node, or its status says why not.
 
-use k8s_openapi::api::core::v1::{Binding, ObjectReference};
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Status;
 use serde_json::json;
 
@@ -47,7 +49,7 @@ impl Worker {
             match reason {
                 None => {
                     tokio::select! {
-                        () = self.sleep(self.runtime.scheduling_delay()) => {}
+                        () = self.sleep(self.runtime.simulated().map_or(Duration::ZERO, |pod| pod.delays.schedule)) => {}
                         () = self.shutdown.cancelled() => return Scheduled::Gone,
                     }
                     if let Some(scheduled) = self.bind().await {
@@ -87,20 +89,11 @@ impl Worker {
 
     /// `None` when it must be looked at again.
     async fn bind(&mut self) -> Option<Scheduled> {
-        let binding = Binding {
-            metadata: ObjectMeta {
-                name: self.pod.metadata.name.clone(),
-                namespace: self.pod.metadata.namespace.clone(),
-                uid: self.pod.metadata.uid.clone(),
-                ..ObjectMeta::default()
-            },
-            target: ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("Node".to_owned()),
-                name: Some(self.node.name.clone()),
-                ..ObjectReference::default()
-            },
-        };
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": self.name(), "namespace": self.namespace(), "uid": self.uid()},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": self.node.name},
+        });
         let (api, params) = (self.api(), PostParams::default());
         match api.create_subresource::<_, Status>("binding", self.name(), &params, &binding).await {
             Ok(_) => {
@@ -116,7 +109,7 @@ impl Worker {
                 }
                 tokio::select! {
                     () = self.next_observed() => {}
-                    () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {}
+                    () = tokio::time::sleep(Duration::from_secs(1)) => {}
                 }
                 None
             }
@@ -130,9 +123,9 @@ impl Worker {
             return;
         }
         let pod = self.observed.borrow().pod.clone();
-        let status = unscheduled(&pod, message, self.node.clock.now());
+        let status = unscheduled(&pod, message, Timestamp::now());
         let patch = json!({"metadata": {"uid": self.uid()}, "status": status});
-        match self.api().patch_status(self.name(), &PatchParams::default(), &Patch::Strategic(patch)).await {
+        match self.api().patch_status(self.name(), &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(_) => *written = Some(message.to_owned()),
             Err(error) => {
                 tracing::debug!(pod = self.name(), %error, "the status of an unschedulable pod was not written");

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container;
 
-use super::Worker;
-use super::stop::Stop;
+use super::{Stop, Worker};
 use crate::kubelet::event::EventDraft;
 use crate::kubelet::exit::Exit;
 use crate::kubelet::image::ImageState;
@@ -29,7 +29,7 @@ impl Worker {
             }
         };
         tokio::select! {
-            () = stop.asked.cancelled() => false,
+            () = stop.terminate.cancelled() => false,
             () = mounted => true,
         }
     }
@@ -48,20 +48,19 @@ impl Worker {
             self.configure(container, init).await
         };
         let launch = tokio::select! {
-            () = stop.asked.cancelled() => return None,
+            () = stop.terminate.cancelled() => return None,
             launch = prepared => launch,
         };
         // Nothing is awaited from here on: a run that has begun must not get lost.
-        let (name, uid, now) = (&container.name, self.uid(), self.node.clock.now());
+        let (name, uid, now) = (&container.name, self.uid(), Timestamp::now());
         let report = |draft: EventDraft| self.report(draft.of_container(name, init));
         report(EventDraft::normal("Created", format!("Created container: {name}")));
         let mark = format!("{uid}/{name}/{restarts}/");
-        let number = u32::try_from(restarts).unwrap_or_default();
-        let begun = self.runtime.start(container, init, launch.as_ref(), &mark, number, now);
-        self.state.change_container(name, |known| {
+        let begun = self.runtime.start(container, init, launch.as_ref(), &mark, restarts, now);
+        self.change_container(name, |known| {
             known.restart_count = restarts;
             known.image_id.clone_from(&known.image);
-            known.container_id = Some(format!("{}://{uid}-{name}-{restarts}", self.runtime.scheme()));
+            known.container_id = Some(format!("embedded://{uid}-{name}-{restarts}"));
             if begun.is_ok() {
                 known.state = Some(status::running(now));
             }
@@ -82,7 +81,7 @@ impl Worker {
                 Err(message) => {
                     let event = EventDraft::warning("Failed", format!("Error: {message}"));
                     self.report(event.of_container(name, init));
-                    self.state.set_waiting(name, "CreateContainerConfigError", message);
+                    self.set_waiting(name, "CreateContainerConfigError", message);
                     tokio::time::sleep(self.node.retry).await;
                 }
             }
@@ -116,21 +115,21 @@ impl Worker {
                     self.sleep(after).await;
                     failed("Failed", format!("Failed to pull image {image:?}: {message}"));
                     failed("Failed", "Error: ErrImagePull".to_owned());
-                    self.state.set_waiting(name, "ErrImagePull", message.clone());
+                    self.set_waiting(name, "ErrImagePull", message.clone());
                     let wait = backoff.advance();
                     let shown = ERROR_SHOWN.min(wait / 2);
                     self.sleep(shown).await;
                     normal("BackOff", format!("Back-off pulling image {image:?}"));
                     failed("Failed", "Error: ImagePullBackOff".to_owned());
                     let message = format!("Back-off pulling image {image:?}: ErrImagePull: {message}");
-                    self.state.set_waiting(name, "ImagePullBackOff", message);
+                    self.set_waiting(name, "ImagePullBackOff", message);
                     self.sleep(wait.saturating_sub(shown)).await;
                 }
                 ImageState::Invalid => {
                     let message = format!("couldn't parse image name {image:?}: invalid reference format");
                     failed("InspectFailed", message.clone());
                     failed("Failed", "Error: InvalidImageName".to_owned());
-                    self.state.set_waiting(name, "InvalidImageName", message);
+                    self.set_waiting(name, "InvalidImageName", message);
                     self.sleep(self.node.retry).await;
                 }
             }

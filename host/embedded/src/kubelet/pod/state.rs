@@ -1,22 +1,13 @@
 //! The status of a pod as it is now: changed by the steps of its life, watched by what publishes it.
 
-use std::sync::Arc;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStatus, PodStatus};
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
-use tokio::sync::watch;
-
-use crate::kubelet::clock::Clock;
+use super::Worker;
 use crate::kubelet::status;
 
-/// A pod's status and its watchers.
-pub(super) struct PodState {
-    pub(super) pod: Arc<Pod>,
-    pub(super) clock: Clock,
-    pub(super) status: watch::Sender<PodStatus>,
-}
-
-impl PodState {
-    pub(super) fn read<T>(&self, look: impl FnOnce(&PodStatus) -> T) -> T {
+impl Worker {
+    pub(super) fn read_status<T>(&self, look: impl FnOnce(&PodStatus) -> T) -> T {
         look(&self.status.borrow())
     }
 
@@ -25,13 +16,13 @@ impl PodState {
         self.status.send_if_modified(|current| {
             let before = current.clone();
             change(current);
-            status::update(&self.pod, current, self.clock.now());
+            status::update(&self.pod, current, Timestamp::now());
             *current != before
         });
     }
 
     pub(super) fn container<T>(&self, name: &str, look: impl FnOnce(&ContainerStatus) -> T) -> Option<T> {
-        self.read(|current| status::container(current, name).map(look))
+        self.read_status(|current| status::container(current, name).map(look))
     }
 
     pub(super) fn change_container(&self, name: &str, change: impl FnOnce(&mut ContainerStatus)) {

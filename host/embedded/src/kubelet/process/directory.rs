@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! pods/<uid>/home/                      home directory of the pod's containers, gone with the pod
-//! pods/<uid>/volumes/<volume>/          emptyDir, configMap, secret, projected, downwardAPI
+//! pods/<uid>/volumes/<volume>/          emptyDir, configMap, secret
 //! pods/<uid>/containers/<name>/         process.json, exit, 0.log, 1.log ...
 //! claims/<namespace>/<claim>/           persistent volume claims; never deleted
 //! ```
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, lchown};
+use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 /// The kubelet's state directory.
@@ -36,10 +36,6 @@ impl StateDirectory {
 
     pub(crate) fn pod(&self, uid: &str) -> PodDirectory {
         PodDirectory(self.pods().join(uid))
-    }
-
-    pub(crate) fn claim(&self, namespace: &str, claim: &str) -> PathBuf {
-        self.claims().join(namespace).join(claim)
     }
 
     /// Every pod that has a directory.
@@ -92,19 +88,14 @@ impl ContainerDirectory {
         self.0.join("exit")
     }
 
-    pub(crate) fn log(&self, restarts: u32) -> PathBuf {
+    pub(crate) fn log(&self, restarts: i32) -> PathBuf {
         self.0.join(format!("{restarts}.log"))
     }
 
     /// The part of a log that was cut off.
-    pub(crate) fn cut_log(&self, restarts: u32) -> PathBuf {
+    pub(crate) fn cut_log(&self, restarts: i32) -> PathBuf {
         self.0.join(format!("{restarts}.log.1"))
     }
-}
-
-/// Creates a directory that only its owner may enter, and its parents.
-pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 fn names(directory: &Path) -> io::Result<Vec<String>> {

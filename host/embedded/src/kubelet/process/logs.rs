@@ -2,75 +2,52 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, SeekFrom};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, try_unfold};
-use k8s_openapi::api::core::v1::PodStatus;
+use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio::sync::watch;
 
-use super::directory::StateDirectory;
-use crate::kubelet::status::{container, running_since};
+use super::directory::{ContainerDirectory, StateDirectory};
+use super::record::ProcessRecord;
 
 /// How often a log that is followed is read for more.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 
-/// Which part of a log is wanted.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LogPart {
-    pub(crate) follow: bool,
-    pub(crate) tail_lines: Option<u64>,
-}
-
-/// Opens one run's log. It is followed until the run has ended, if asked.
+/// Opens the log of the container's run number `restarts`, or only its last lines. A log that is followed ends with its
+/// run.
 pub(crate) async fn open_log(
-    path: PathBuf,
-    request: LogPart,
-    ended: Ended,
+    directory: ContainerDirectory,
+    restarts: i32,
+    follow: bool,
+    tail_lines: Option<u64>,
 ) -> io::Result<BoxStream<'static, io::Result<Bytes>>> {
-    let start = match request.tail_lines {
-        Some(lines) => {
-            let path = path.clone();
-            tokio::task::spawn_blocking(move || tail_offset(&path, lines))
-                .await
-                .map_err(io::Error::other)??
-        }
+    let path = directory.log(restarts);
+    // Logs are cut before they become too large to be read at once.
+    let position = match tail_lines {
+        Some(lines) => tail_offset(&tokio::fs::read(&path).await?, lines),
         None => 0,
     };
-    let mut file = tokio::fs::File::open(&path).await?;
-    file.seek(SeekFrom::Start(start)).await?;
-    Ok(try_unfold(Reader { file, position: start, follow: request.follow, ended }, Reader::next).boxed())
-}
-
-/// Finds out whether a run of a container is over.
-#[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    pub(crate) status: watch::Receiver<PodStatus>,
-    pub(crate) container: String,
-    pub(crate) restarts: i32,
-}
-
-impl Ended {
-    fn now(&self) -> bool {
-        container(&self.status.borrow(), &self.container).is_none_or(|container| {
-            container.restart_count != self.restarts || running_since(container).is_none()
-        })
-    }
+    let mut file = File::open(&path).await?;
+    file.seek(SeekFrom::Start(position)).await?;
+    let reader = Reader { file, position, follow, directory, restarts };
+    Ok(try_unfold(reader, Reader::next).boxed())
 }
 
 struct Reader {
-    file: tokio::fs::File,
+    file: File,
     position: u64,
     follow: bool,
-    ended: Ended,
+    directory: ContainerDirectory,
+    restarts: i32,
 }
 
 impl Reader {
     async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
         loop {
-            let over = self.ended.now();
+            // Found out before reading, so that nothing is missed that was written last.
+            let more_may_come = self.follow && self.is_running();
             if self.file.metadata().await?.len() < self.position {
                 // The log was cut.
                 self.position = self.file.seek(SeekFrom::Start(0)).await?;
@@ -82,28 +59,29 @@ impl Reader {
                 self.position += length as u64;
                 return Ok(Some((Bytes::from(chunk), self)));
             }
-            if over || !self.follow {
+            if !more_may_come {
                 return Ok(None);
             }
-            tokio::select! {
-                () = tokio::time::sleep(FOLLOW_PERIOD) => {}
-                news = self.ended.status.changed() => self.follow = news.is_ok(),
-            }
+            tokio::time::sleep(FOLLOW_PERIOD).await;
         }
+    }
+
+    fn is_running(&self) -> bool {
+        ProcessRecord::read(&self.directory)
+            .is_some_and(|record| record.restarts == self.restarts && record.alive().is_some())
     }
 }
 
-/// Where the last `lines` lines of a file begin. Logs are cut before they become too large to be read at once.
-fn tail_offset(path: &Path, lines: u64) -> io::Result<u64> {
-    let text = fs::read(path)?;
+/// Where the last `lines` lines of a text begin.
+fn tail_offset(text: &[u8], lines: u64) -> u64 {
     let lines = usize::try_from(lines).unwrap_or(usize::MAX);
     if lines == 0 {
-        return Ok(text.len() as u64);
+        return text.len() as u64;
     }
     // The newline at the very end closes the last line; it does not begin another.
     let inner = &text[..text.len().saturating_sub(1)];
     let newlines = inner.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-    Ok(newlines.map(|(at, _)| at as u64 + 1).nth(lines - 1).unwrap_or(0))
+    newlines.map(|(at, _)| at as u64 + 1).nth(lines - 1).unwrap_or(0)
 }
 
 /// Cuts every log that is longer than the limit: the old part is kept beside it, the process writes on at the start.
@@ -131,63 +109,34 @@ mod tests {
 
     use super::*;
 
-    fn running(restarts: i32) -> PodStatus {
-        let state = serde_json::json!({"containerStatuses": [{
-            "name": "notebook", "image": "", "imageID": "", "ready": true, "restartCount": restarts,
-            "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}}}]});
-        serde_json::from_value(state).unwrap()
-    }
-
-    fn ended(status: watch::Receiver<PodStatus>) -> Ended {
-        Ended { status, container: "notebook".to_owned(), restarts: 0 }
-    }
-
     #[test]
-    fn the_last_lines() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "one\ntwo\nthree\n").unwrap();
+    fn the_last_lines_are_found() {
         for (lines, expect) in [(0, 14), (1, 8), (2, 4), (3, 0), (9, 0)] {
-            assert_eq!(tail_offset(file.path(), lines).unwrap(), expect, "{lines}");
+            assert_eq!(tail_offset(b"one\ntwo\nthree\n", lines), expect, "{lines}");
         }
-        fs::write(file.path(), "one\ntwo").unwrap();
-        assert_eq!(tail_offset(file.path(), 1).unwrap(), 4);
-        fs::write(file.path(), "").unwrap();
-        assert_eq!(tail_offset(file.path(), 1).unwrap(), 0);
+        assert_eq!((tail_offset(b"one\ntwo", 1), tail_offset(b"", 1)), (4, 0));
     }
 
     #[tokio::test]
-    async fn a_log_is_followed_to_the_end_of_its_run() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "one\n").unwrap();
-        let (sender, record) = watch::channel(running(0));
-        let request = LogPart { follow: true, tail_lines: None };
-        let mut stream = open_log(file.path().to_owned(), request, ended(record)).await.unwrap();
-        assert_eq!(stream.try_next().await.unwrap().unwrap(), "one\n");
-        let mut log = OpenOptions::new().append(true).open(file.path()).unwrap();
-        let (next, ()) = tokio::join!(stream.try_next(), async { log.write_all(b"two\n").unwrap() });
-        assert_eq!(next.unwrap().unwrap(), "two\n");
-        log.write_all(b"three\n").unwrap();
-        sender.send(running(1)).unwrap();
-        assert_eq!(stream.try_next().await.unwrap().unwrap(), "three\n");
-        assert_eq!(stream.try_next().await.unwrap(), None);
-    }
-
-    #[tokio::test]
-    async fn a_cut_log_is_read_on_from_its_start() {
+    async fn a_log_is_followed_over_a_cut_to_the_end_of_its_run() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let container = state.pod("u").container("notebook");
         fs::create_dir_all(container.path()).unwrap();
-        let path = container.log(0);
-        let mut log = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let mut record = ProcessRecord::of_this_process();
+        record.write(&container).unwrap();
+        let mut log = OpenOptions::new().create(true).append(true).open(container.log(0)).unwrap();
         log.write_all(b"a long line\n").unwrap();
-        let (_sender, record) = watch::channel(running(0));
-        let request = LogPart { follow: true, tail_lines: None };
-        let mut stream = open_log(path.clone(), request, ended(record)).await.unwrap();
+        let mut stream = open_log(container.clone(), 0, true, None).await.unwrap();
         assert_eq!(stream.try_next().await.unwrap().unwrap(), "a long line\n");
         cut_logs(&state, 5).unwrap();
         assert_eq!(fs::read(container.cut_log(0)).unwrap(), b"a long line\n");
         let (next, ()) = tokio::join!(stream.try_next(), async { log.write_all(b"new\n").unwrap() });
         assert_eq!(next.unwrap().unwrap(), "new\n");
+        log.write_all(b"last\n").unwrap();
+        record.restarts = 1;
+        record.write(&container).unwrap();
+        assert_eq!(stream.try_next().await.unwrap().unwrap(), "last\n");
+        assert_eq!(stream.try_next().await.unwrap(), None);
     }
 }

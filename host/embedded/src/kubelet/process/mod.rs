@@ -6,17 +6,16 @@
 mod directory;
 mod group;
 mod launch;
-mod leftovers;
 mod logs;
 mod pod;
 mod record;
 mod run;
 
-pub use leftovers::{LeftoverError, kill_leftovers};
+pub use record::{LeftoverError, kill_leftovers};
 
-pub(crate) use directory::{StateDirectory, create_private};
+pub(crate) use directory::StateDirectory;
 pub(crate) use launch::Launch;
-pub(crate) use leftovers::kill_pod;
-pub(crate) use logs::{Ended, LogPart, cut_logs, open_log};
+pub(crate) use logs::{cut_logs, open_log};
 pub(crate) use pod::PodProcess;
+pub(crate) use record::kill_pod;
 pub(crate) use run::ProcessRun;

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::directory::{PodDirectory, StateDirectory, create_private, give, let_pass};
+use super::directory::{PodDirectory, StateDirectory, give, let_pass};
 use super::group::kill_marked;
-use super::launch::{Launch, prepare, start};
+use super::launch::Launch;
 use super::record::ProcessRecord;
 use super::run::{ProcessRun, exit_code};
 use crate::kubelet::ProcessOptions;
@@ -19,7 +19,7 @@ use crate::kubelet::env::{PodContext, References, resolve};
 use crate::kubelet::exit::Exit;
 use crate::kubelet::image::{self, ImageState};
 use crate::kubelet::status::{self, end_of, running_since, spec};
-use crate::kubelet::volume::{Materialisation, MountError, plan, write_files};
+use crate::kubelet::volume::{self, create_private};
 
 /// One pod of processes.
 #[derive(Debug)]
@@ -37,27 +37,26 @@ impl PodProcess {
         Self { options, state, directory, volumes: OnceLock::new() }
     }
 
-    /// What of a pod's spec is not supported: labs need none of it.
+    /// The field of a pod's spec that is not supported, if there is one: labs need none of them.
     pub(crate) fn unsupported(pod: &Pod) -> Option<String> {
         let spec = spec(pod);
-        let init = spec.init_containers.iter().flatten();
-        let found = init.chain(&spec.containers).find_map(|container| {
-            let mounts = || container.volume_mounts.iter().flatten();
+        let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+        let of_containers = containers.flat_map(|container| {
+            let mut mounts = container.volume_mounts.iter().flatten();
             let mut probes = container.startup_probe.iter().chain(&container.readiness_probe);
             let strange = probes.any(|probe| probe.http_get.is_none() && probe.tcp_socket.is_none());
-            let fields = [
+            [
                 ("livenessProbe", container.liveness_probe.is_some()),
                 ("a probe other than httpGet or tcpSocket", strange),
                 ("lifecycle", container.lifecycle.is_some()),
                 ("restartPolicy", container.restart_policy.is_some()),
-                ("volumeMounts[].subPathExpr", mounts().any(|mount| mount.sub_path_expr.is_some())),
-            ];
-            let (field, _) = fields.into_iter().find(|(_, used)| *used)?;
-            Some(format!("container {}: {field}", container.name))
+                ("volumeMounts[].subPathExpr", mounts.any(|mount| mount.sub_path_expr.is_some())),
+            ]
+            .map(|(field, used)| (format!("container {}: {field}", container.name), used))
         });
-        let found =
-            found.or_else(|| spec.active_deadline_seconds.map(|_| "activeDeadlineSeconds".to_owned()));
-        found.map(|what| format!("the one-machine cluster does not support this: {what}"))
+        let of_pod = ("activeDeadlineSeconds".to_owned(), spec.active_deadline_seconds.is_some());
+        let (field, _) = of_containers.chain([of_pod]).find(|(_, used)| *used)?;
+        Some(format!("the one-machine cluster does not support this: {field}"))
     }
 
     /// Brings the status of a container up to date. Returns its process, if it still runs.
@@ -70,7 +69,7 @@ impl PodProcess {
         let record = ProcessRecord::read(&directory);
         let adopted = record.as_ref().and_then(|record| ProcessRun::adopted(record, directory.clone()));
         if let (Some(run), Some(record)) = (adopted, &record) {
-            known.restart_count = record.restart_count();
+            known.restart_count = record.restarts;
             known.state = Some(status::running(record.started_at));
             return Some(run);
         }
@@ -78,18 +77,15 @@ impl PodProcess {
         kill_marked(&format!("{uid}/{}/", known.name));
         let id = known.container_id.clone();
         let end = match record {
-            Some(record) if record.restart_count() == known.restart_count && end_of(known).is_some() => {
+            Some(record) if record.restarts == known.restart_count && end_of(known).is_some() => {
                 return None;
             }
             Some(record) => {
-                known.restart_count = record.restart_count();
+                known.restart_count = record.restarts;
                 let written = fs::metadata(directory.exit()).and_then(|metadata| metadata.modified()).ok();
                 let finished = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(now);
-                Exit::of_code(exit_code(&directory, None)).terminated(
-                    Some(Time(record.started_at)),
-                    finished,
-                    id,
-                )
+                let exit = Exit::of_code(exit_code(&directory, None));
+                exit.terminated(Some(Time(record.started_at)), finished, id)
             }
             None => Exit::unknown().terminated(Some(was_running?), now, id),
         };
@@ -100,51 +96,27 @@ impl PodProcess {
     }
 
     pub(crate) fn image(&self, container: &Container) -> ImageState {
-        let image = container.image.as_deref().unwrap_or_default();
-        if image::find(&self.options.images, image).is_some() {
-            return ImageState::Present;
+        match image::find(&self.options.images, container) {
+            Ok(_) => ImageState::Present,
+            Err(message) => ImageState::Unavailable { after: std::time::Duration::ZERO, message },
         }
-        ImageState::Unavailable { after: std::time::Duration::ZERO, message: image::unmapped(image) }
     }
 
     /// Creates every volume. The error is the message of a `FailedMount` event.
     pub(crate) async fn mount(&self, context: &PodContext<'_>) -> Result<(), String> {
         let references = References::read(context).await?;
         let namespace = context.pod.metadata.namespace.as_deref().unwrap_or("default");
+        let claims = self.state.claims().join(namespace);
         let mut volumes = BTreeMap::new();
         for volume in spec(context.pod).volumes.iter().flatten() {
             let name = &volume.name;
-            let path = plan(volume, &references)
-                .and_then(|decided| self.materialise(namespace, name, decided))
+            let path = volume::make(volume, self.directory.volume(name), &claims, &references)
                 .map_err(|error| format!("MountVolume.SetUp failed for volume {name:?} : {error}"))?;
             volumes.insert(name.clone(), path);
         }
         create_private(&self.directory.home()).map_err(|error| format!("home directory: {error}"))?;
         let _ = self.volumes.set(volumes);
         Ok(())
-    }
-
-    fn materialise(
-        &self,
-        namespace: &str,
-        name: &str,
-        decided: Materialisation,
-    ) -> Result<PathBuf, MountError> {
-        let own = self.directory.volume(name);
-        let (path, made) = match decided {
-            Materialisation::Host { path, create: false } => {
-                return if path.exists() { Ok(path) } else { Err(MountError::NotADirectory(path)) };
-            }
-            Materialisation::Files(files) => (own.clone(), write_files(&own, &files)),
-            Materialisation::Empty => (own.clone(), create_private(&own)),
-            Materialisation::Host { path, create: true } => (path.clone(), create_private(&path)),
-            Materialisation::Claim(claim) => {
-                let path = self.state.claim(namespace, &claim);
-                (path.clone(), create_private(&path))
-            }
-        };
-        made.map_err(|source| MountError::Io { path: path.clone(), source })?;
-        Ok(path)
     }
 
     /// Everything to start the container with. The error is the message of a `CreateContainerConfigError`.
@@ -154,13 +126,11 @@ impl PodProcess {
         container: &Container,
     ) -> Result<Launch, String> {
         let references = References::read(context).await?;
-        let env = resolve(context, container, &references).map_err(|error| error.to_string())?;
-        let image = container.image.as_deref().unwrap_or_default();
-        let mapping = image::find(&self.options.images, image).ok_or_else(|| image::unmapped(image))?;
+        let env = resolve(context, container, &references)?;
+        let mapping = image::find(&self.options.images, container)?;
         let none = BTreeMap::new();
         let volumes = self.volumes.get().unwrap_or(&none);
-        prepare(&self.options, mapping, context, container, env, &self.directory.home(), volumes)
-            .map_err(|error| error.to_string())
+        Launch::prepare(&self.options, mapping, context, container, env, &self.directory.home(), volumes)
     }
 
     pub(crate) fn start(
@@ -168,7 +138,7 @@ impl PodProcess {
         container: &str,
         launch: &Launch,
         mark: &str,
-        restarts: u32,
+        restarts: i32,
         now: Timestamp,
     ) -> Result<ProcessRun, Exit> {
         let directory = self.directory.container(container);
@@ -176,11 +146,12 @@ impl PodProcess {
             create_private(path)
                 .map_err(|error| Exit::not_started(format!("{}: {error}", path.display())))?;
         }
-        let given = launch.user.map_or(Ok(()), |user| self.give_all(directory.path(), user));
-        given.map_err(|error| {
-            Exit::not_started(format!("directories could not be given to runAsUser: {error}"))
-        })?;
-        start(launch, directory, mark, restarts, now).map_err(Exit::not_started)
+        if let Some(user) = launch.user {
+            self.give_all(directory.path(), user).map_err(|error| {
+                Exit::not_started(format!("directories could not be given to runAsUser: {error}"))
+            })?;
+        }
+        launch.start(directory, mark, restarts, now).map_err(Exit::not_started)
     }
 
     /// Gives the pod's directories to the user it runs as; other users' stay out of reach.

@@ -1,13 +1,15 @@
-//! The record of a started process, by which it is found again after a restart of this program.
+//! The record of a started process, by which a later run of this program finds it again: to adopt it, or to end it.
 
 use std::path::Path;
 use std::{fs, io};
 
 use jiff::Timestamp;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use super::directory::ContainerDirectory;
+use super::directory::{ContainerDirectory, PodDirectory, StateDirectory};
+use super::group::{kill_marked, signal_group};
 
 /// A started process. Pids are reused, so the start time is compared, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +19,7 @@ pub(crate) struct ProcessRecord {
     pub(crate) start_ticks: u64,
     pub(crate) started_at: Timestamp,
     /// Which run of the container this is.
-    pub(crate) restarts: u32,
+    pub(crate) restarts: i32,
     /// Found in the environment of everything the container has started.
     pub(crate) mark: String,
 }
@@ -32,10 +34,6 @@ impl ProcessRecord {
         let partial = path.with_extension("partial");
         fs::write(&partial, serde_json::to_vec(self)?)?;
         fs::rename(partial, path)
-    }
-
-    pub(crate) fn restart_count(&self) -> i32 {
-        i32::try_from(self.restarts).unwrap_or_default()
     }
 
     /// The process if it still runs.
@@ -54,37 +52,62 @@ pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
 fn read_stat(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// The state directory could not be read.
+#[derive(Debug, Error)]
+#[error("the processes recorded in {path} could not be read: check that the directory belongs to you")]
+pub struct LeftoverError {
+    path: String,
+    source: io::Error,
+}
+
+/// Kills every process group recorded in the state directory that still runs, and whatever its processes have started.
+/// Returns how many groups there were. Only for a state directory that no running kubelet uses.
+pub fn kill_leftovers(state_dir: &Path) -> Result<usize, LeftoverError> {
+    let fail = |source| LeftoverError { path: state_dir.display().to_string(), source };
+    let mut killed = 0;
+    for (uid, pod) in StateDirectory::new(state_dir).all_pods().map_err(fail)? {
+        killed += kill_pod(&uid, &pod).map_err(fail)?;
+    }
+    Ok(killed)
+}
+
+/// The same for one pod.
+pub(crate) fn kill_pod(uid: &str, pod: &PodDirectory) -> io::Result<usize> {
+    let mut killed = 0;
+    for container in pod.all_containers()? {
+        if let Some(leader) = ProcessRecord::read(&container).and_then(|record| record.alive()) {
+            signal_group(leader, Signal::KILL);
+            killed += 1;
+        }
+    }
+    kill_marked(&format!("{uid}/"));
+    Ok(killed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn reads_the_start_time() {
-        let tail = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
-        assert_eq!(read_stat(&format!("7 (sh) S {tail}")), Some(4242));
-        assert_eq!(read_stat(&format!("7 (a) b) c) R {tail}")), Some(4242));
-        assert_eq!(read_stat(&format!("7 (sh) Z {tail}")), None);
-        assert_eq!(read_stat("7 (sh) S 1 2"), None);
-        assert_eq!(read_stat(""), None);
+    impl ProcessRecord {
+        pub(in crate::kubelet::process) fn of_this_process() -> Self {
+            let pid = i32::try_from(std::process::id()).unwrap();
+            let start_ticks = start_ticks(pid).unwrap();
+            Self { pid, start_ticks, started_at: Timestamp::UNIX_EPOCH, restarts: 0, mark: String::new() }
+        }
     }
 
     #[test]
-    fn this_process_is_alive_and_another_start_time_is_not() {
-        let pid = i32::try_from(std::process::id()).unwrap();
-        let mut record = ProcessRecord {
-            pid,
-            start_ticks: start_ticks(pid).unwrap(),
-            started_at: Timestamp::UNIX_EPOCH,
-            restarts: 0,
-            mark: String::new(),
-        };
+    fn a_process_is_known_by_its_pid_and_start_time() {
+        let tail = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        assert_eq!(read_stat(&format!("7 (a) b) c) R {tail}")), Some(4242));
+        assert_eq!(read_stat(&format!("7 (sh) Z {tail}")), None);
+        let mut record = ProcessRecord::of_this_process();
         assert!(record.alive().is_some());
         record.start_ticks += 1;
         assert!(record.alive().is_none());

@@ -34,13 +34,8 @@ enum Watched {
 }
 
 impl ProcessRun {
-    pub(crate) fn started(
-        child: Child,
-        leader: Pid,
-        record: &ProcessRecord,
-        directory: ContainerDirectory,
-    ) -> Self {
-        Self { leader, mark: record.mark.clone(), directory, watched: Watched::Child(Box::new(child)) }
+    pub(super) fn started(child: Child, leader: Pid, mark: String, directory: ContainerDirectory) -> Self {
+        Self { leader, mark, directory, watched: Watched::Child(Box::new(child)) }
     }
 
     /// A process of an earlier life of this program. `None` when it has just ended.

@@ -72,31 +72,3 @@ fn init_containers_hold_the_pod_back() {
     assert_eq!(status(&spec("Always"), &[("setup", ended(1))]).phase.as_deref(), Some("Pending"));
     assert_eq!(status(&spec("Never"), &[("setup", ended(1))]).phase.as_deref(), Some("Failed"));
 }
-
-#[test]
-fn transition_times_move_only_with_the_status() {
-    let pod = pod(&json!({}));
-    let mut status = initial(&pod, String::new());
-    update(&pod, &mut status, at(5));
-    let notebook = container_mut(&mut status, "notebook").unwrap();
-    (notebook.state, notebook.ready) = (Some(running(at(6))), true);
-    update(&pod, &mut status, at(8));
-    let since = |kind: &str| {
-        let condition = status.conditions.iter().flatten().find(|c| c.type_ == kind).unwrap();
-        condition.last_transition_time.as_ref().unwrap().0
-    };
-    assert_eq!((since("PodScheduled"), since("Ready")), (at(5), at(8)));
-}
-
-#[test]
-fn ends_of_a_whole_pod() {
-    let pod = pod(&json!({}));
-    let mut status = initial(&pod, String::new());
-    status.reason = Some("Evicted".to_owned());
-    update(&pod, &mut status, at(9));
-    assert_eq!(status.phase.as_deref(), Some("Failed"));
-    assert_eq!(condition(&status, "Ready"), ("False", "PodFailed", ""));
-    assert_eq!(condition(&status, "DisruptionTarget").1, "TerminationByKubelet");
-    let refused = unscheduled(&pod, "0/1 nodes are available", at(3));
-    assert_eq!(condition(&refused, "PodScheduled"), ("False", "Unschedulable", "0/1 nodes are available"));
-}

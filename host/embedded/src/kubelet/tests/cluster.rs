@@ -1,21 +1,22 @@
 //! An API server and a kubelet, and waiting for what they do.
 
-use std::future::Future;
+use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{ContainerStatus, Event, Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
-use kube::runtime::wait::await_condition;
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::apiserver::{ApiServer, Options};
 use crate::kubelet::{
-    BackoffOptions, ImageCommand, Kubelet, KubeletLogs, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
+    BackoffOptions, ImageCommand, Kubelet, KubeletOptions, OnShutdown, ProcessOptions, Runtime,
     SimulatedOptions, kill_leftovers,
 };
 
@@ -25,47 +26,48 @@ const BOUND: Duration = Duration::from_secs(90);
 /// The same for simulated pods: paused time costs nothing, and back-offs take long.
 const SIMULATED_BOUND: Duration = Duration::from_hours(1);
 
+/// How often a condition is looked at.
+const PERIOD: Duration = Duration::from_millis(50);
+
 pub(super) const NAMESPACE: &str = "lab-alice";
 
 pub(super) struct Cluster {
-    pub(super) server: ApiServer,
+    server: ApiServer,
     kubelet: JoinHandle<()>,
-    pub(super) logs: std::sync::Arc<KubeletLogs>,
     bound: Duration,
     /// Ends the kubelet, also when a test fails.
     shutdown: DropGuard,
 }
 
 impl Cluster {
-    pub(super) async fn simulated(options: SimulatedOptions) -> Self {
+    pub(super) async fn simulated() -> Self {
         let server = ApiServer::open(Options::default()).unwrap();
-        Self::start(server, Runtime::Simulated(options)).await
+        Self::start(server, Runtime::Simulated(SimulatedOptions::default())).await
     }
 
     pub(super) async fn processes(state: &Path) -> Self {
         let server = ApiServer::open(Options::default()).unwrap();
-        Self::start(server, Runtime::Process(processes(state, OnShutdown::Kill))).await
+        Self::start(server, processes(state, OnShutdown::Kill)).await
     }
 
     pub(super) async fn start(server: ApiServer, runtime: Runtime) -> Self {
-        let bound = if matches!(runtime, Runtime::Process(_)) { BOUND } else { SIMULATED_BOUND };
         let mut options = KubeletOptions::new("local", runtime);
-        options.node_labels = [("zone".to_owned(), "here".to_owned())].into();
+        let mut bound = SIMULATED_BOUND;
         if let Runtime::Process(_) = options.runtime {
-            options.backoff =
-                BackoffOptions { base: Duration::from_millis(200), max: Duration::from_secs(1) };
+            let (base, max) = (Duration::from_millis(200), Duration::from_secs(1));
+            options.backoff = BackoffOptions { base, max };
             options.retry = Duration::from_millis(100);
+            bound = BOUND;
         }
         let kubelet = Kubelet::new(server.client(), options).unwrap();
-        let logs = kubelet.logs();
-        server.set_pod_logs(logs.clone());
+        server.set_pod_logs(kubelet.logs());
         let namespaces: Api<Namespace> = Api::all(server.client());
-        let namespace = json!({"metadata": {"name": NAMESPACE}});
+        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
         // It exists already after a restart.
-        let _ = namespaces.create(&PostParams::default(), &serde_json::from_value(namespace).unwrap()).await;
+        let _ = namespaces.create(&PostParams::default(), &namespace).await;
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(kubelet.run(shutdown.clone()));
-        Self { server, kubelet: running, logs, bound, shutdown: shutdown.drop_guard() }
+        Self { server, kubelet: running, bound, shutdown: shutdown.drop_guard() }
     }
 
     /// Ends the kubelet, not the API server.
@@ -85,11 +87,8 @@ impl Cluster {
 
     pub(super) async fn create<K>(&self, object: Value)
     where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + std::fmt::Debug
-            + serde::Serialize
-            + serde::de::DeserializeOwned,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + Serialize + DeserializeOwned,
     {
         let api: Api<K> = Api::namespaced(self.client(), NAMESPACE);
         api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
@@ -100,65 +99,50 @@ impl Cluster {
         self.create::<Pod>(lab("nb", annotations, &spec)).await;
     }
 
+    /// Waits until there is what `look` looks for.
+    pub(super) async fn until_some<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+        let mut again = tokio::time::interval(PERIOD);
+        let looking = async {
+            loop {
+                again.tick().await;
+                if let Some(found) = look().await {
+                    return found;
+                }
+            }
+        };
+        let found = tokio::time::timeout(self.bound, looking).await;
+        found.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+    }
+
     /// Waits until the pod `nb` is as wanted.
     pub(super) async fn until(&self, what: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
         self.until_pod("nb", what, holds).await
     }
 
     pub(super) async fn until_pod(&self, name: &str, what: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
-        let wanted = |pod: Option<&Pod>| pod.is_some_and(&holds);
-        let found = tokio::time::timeout(self.bound, await_condition(self.pods(), name, wanted)).await;
-        match found {
-            Ok(pod) => pod.unwrap().unwrap(),
-            Err(tokio::time::error::Elapsed { .. }) => {
-                panic!("{name} never became {what}: {:#?}", self.pods().get_opt(name).await)
-            }
-        }
+        self.until_some(what, async || self.pods().get(name).await.ok().filter(&holds)).await
     }
 
-    /// Waits until the pod is no more.
-    pub(super) async fn until_gone(&self, name: &str) {
-        let gone = |pod: Option<&Pod>| pod.is_none();
-        bounded("the pod to go", Box::pin(await_condition(self.pods(), name, gone))).await.unwrap();
-    }
-
+    /// Deletes the pod `nb` and waits until it is no more.
     pub(super) async fn delete(&self) {
         self.pods().delete("nb", &DeleteParams::default()).await.unwrap();
+        let gone = async || self.pods().get_opt("nb").await.unwrap().is_none().then_some(());
+        self.until_some("the pod's end", gone).await;
     }
 
     /// Waits until there is an event with this reason whose message contains the text.
     pub(super) async fn until_event(&self, reason: &str, text: &str) -> Event {
-        let api: Api<Event> = Api::namespaced(self.client(), NAMESPACE);
-        let found = async {
-            let mut events =
-                std::pin::pin!(watcher(api.clone(), watcher::Config::default()).applied_objects());
-            while let Some(event) = futures::StreamExt::next(&mut events).await {
-                let event = event.unwrap();
-                if event.reason.as_deref() == Some(reason)
-                    && event.message.as_deref().unwrap_or_default().contains(text)
-                {
-                    return event;
-                }
-            }
-            unreachable!("watches do not end")
+        let wanted = |event: &Event| {
+            event.reason.as_deref() == Some(reason)
+                && event.message.as_ref().is_some_and(|m| m.contains(text))
         };
-        match tokio::time::timeout(self.bound, found).await {
-            Ok(event) => event,
-            Err(tokio::time::error::Elapsed { .. }) => {
-                panic!("no event {reason} {text:?}; there are {:#?}", self.reasons().await)
-            }
-        }
+        let look = async || self.events().await.into_iter().find(&wanted);
+        self.until_some(&format!("the event {reason} {text:?}"), look).await
     }
 
-    /// Reasons of all events, oldest first.
-    pub(super) async fn reasons(&self) -> Vec<String> {
+    pub(super) async fn events(&self) -> Vec<Event> {
         let api: Api<Event> = Api::namespaced(self.client(), NAMESPACE);
-        let mut events = api.list(&ListParams::default()).await.unwrap().items;
-        let number = |event: &Event| event.resource_version().and_then(|v| v.parse::<u64>().ok());
-        events.sort_by_key(|event| {
-            (event.metadata.creation_timestamp.clone().map(|t| t.0), event.name_any(), number(event))
-        });
-        events.into_iter().filter_map(|event| event.reason).collect()
+        api.list(&ListParams::default()).await.unwrap().items
     }
 }
 
@@ -200,25 +184,27 @@ impl Drop for State {
 }
 
 /// `sh` and `python` as images.
-pub(super) fn processes(state: &Path, on_shutdown: OnShutdown) -> ProcessOptions {
-    let image = |pattern: &str, command: &[&str], args: &[&str]| {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let pattern = pattern.to_owned();
-        ImageCommand { pattern, command: words(command), args: words(args), ..ImageCommand::default() }
+pub(super) fn processes(state: &Path, on_shutdown: OnShutdown) -> Runtime {
+    let image = |pattern: &str, command: &[&str]| {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        ImageCommand { pattern: pattern.to_owned(), command, ..ImageCommand::default() }
     };
     let mut options = ProcessOptions::new(state);
-    let server = ["python3", "-m", "http.server", "--bind", "{pod_ip}", "{port}"];
     options.images = vec![
-        image("sh", &["/bin/sh", "-c"], &["sleep 600"]),
-        image("python", &server, &[]),
-        image("broken", &["/no/such/program"], &[]),
+        image("sh", &["/bin/sh", "-c"]),
+        image("python", &["python3", "-m", "http.server", "--bind", "{pod_ip}", "{port}"]),
+        image("broken", &["/no/such/program"]),
     ];
     options.on_shutdown = on_shutdown;
-    options
+    Runtime::Process(options)
 }
 
 pub(super) fn phase(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+pub(super) fn ip(pod: &Pod) -> String {
+    pod.status.as_ref().and_then(|status| status.pod_ip.clone()).unwrap()
 }
 
 pub(super) fn is_ready(pod: &Pod) -> bool {
@@ -234,7 +220,7 @@ pub(super) fn condition<'a>(pod: &'a Pod, kind: &str) -> (&'a str, &'a str) {
 }
 
 /// The first container's status.
-pub(super) fn notebook(pod: &Pod) -> k8s_openapi::api::core::v1::ContainerStatus {
+pub(super) fn notebook(pod: &Pod) -> ContainerStatus {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone());
     statuses.into_iter().flatten().next().unwrap_or_default()
 }
@@ -245,14 +231,11 @@ pub(super) fn waiting(pod: &Pod) -> (String, String) {
     (waiting.reason.unwrap_or_default(), waiting.message.unwrap_or_default())
 }
 
-/// Exit code and reason of a container that has ended.
-pub(super) fn terminated(pod: &Pod) -> Option<(i32, String)> {
-    let end = notebook(pod).state?.terminated?;
-    Some((end.exit_code, end.reason.unwrap_or_default()))
-}
-
-/// Exit code and reason of the run before.
-pub(super) fn last(pod: &Pod) -> Option<(i32, String)> {
-    let end = notebook(pod).last_state?.terminated?;
-    Some((end.exit_code, end.reason.unwrap_or_default()))
+/// Exit code and reason of a container's newest run, if it has ended, and of the run before.
+pub(super) fn ends(pod: &Pod) -> [Option<(i32, String)>; 2] {
+    let ContainerStatus { state, last_state, .. } = notebook(pod);
+    [state, last_state].map(|state| {
+        let end = state?.terminated?;
+        Some((end.exit_code, end.reason.unwrap_or_default()))
+    })
 }

@@ -1,6 +1,5 @@
-//! Pods through their lives, against the API server in process. Nothing here sleeps: tests wait for conditions.
+//! A kubelet with an API server.
 
 mod cluster;
-mod faults;
 mod process;
-mod scheduling;
+mod simulated;
