@@ -84,3 +84,12 @@ pub(crate) async fn a_broken_continue_token_is_refused(cluster: &Cluster) {
     let status = refused(maps.list(&ListParams::default().limit(1).continue_token("nonsense")).await);
     assert_eq!((status.code, status.reason.as_str()), (400, "BadRequest"));
 }
+
+pub(crate) async fn metadata_alone_can_be_listed(cluster: &Cluster) {
+    let maps: Api<ConfigMap> = cluster.api();
+    maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    let list = maps.list_metadata(&ListParams::default().fields("metadata.name=a")).await.unwrap();
+    assert_eq!(names(&list), ["a"]);
+    let one = maps.get_metadata("a").await.unwrap();
+    assert_eq!(one.types.unwrap().kind, "PartialObjectMetadata");
+}

@@ -63,7 +63,8 @@ cases! {
         fields_select,
         unknown_field_selectors_are_refused,
         pages_are_of_one_moment,
-        a_broken_continue_token_is_refused;
+        a_broken_continue_token_is_refused,
+        metadata_alone_can_be_listed;
     watches:
         a_watch_goes_on_where_a_list_ended,
         a_watch_without_a_version_begins_with_what_is_there,

@@ -47,6 +47,8 @@ pub(super) enum Accept {
     Json,
     /// A `Table` of `meta.k8s.io/v1` for humans, as `kubectl get` asks for.
     Table,
+    /// Only the metadata: `PartialObjectMetadata` of `meta.k8s.io/v1`.
+    Metadata,
 }
 
 impl Accept {
@@ -66,6 +68,11 @@ impl Accept {
         match (get("as"), get("g"), get("v")) {
             (None, ..) => Some(Self::Json),
             (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Some(Self::Table),
+            (
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                Some("meta.k8s.io"),
+                Some("v1"),
+            ) => Some(Self::Metadata),
             _ => None,
         }
     }

@@ -57,6 +57,7 @@ pub(super) fn failure(failure: &Failure) -> Response<Body> {
 /// The form in which a client wants objects.
 pub(super) enum Form {
     Json,
+    Metadata,
     /// With these columns; the rows carry the whole objects, or only their metadata.
     Table(Vec<Column>, bool),
 }
@@ -65,6 +66,7 @@ impl Form {
     pub(super) fn of(call: &Call) -> Self {
         match call.accept {
             Accept::Json => Self::Json,
+            Accept::Metadata => Self::Metadata,
             Accept::Table => {
                 let whole = call.query.text("includeObject") == Some("Object");
                 Self::Table(table::columns(&call.resource), whole)
@@ -76,6 +78,7 @@ impl Form {
     pub(super) fn one(&self, object: &Arc<Object>, with_columns: bool) -> Bytes {
         match self {
             Self::Json => object.json(),
+            Self::Metadata => table::partial(object.document().get("metadata")).to_string().into(),
             Self::Table(columns, whole) => {
                 let metadata = json!({"resourceVersion": object.revision().to_string()});
                 let rows = [table::row(columns, object, *whole)];
@@ -115,11 +118,15 @@ impl Page {
 
 /// An answer with a list of objects. Their JSON is joined, because it is there already.
 pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Response<Body> {
-    if let Form::Table(columns, whole) = Form::of(call) {
-        let rows: Vec<_> = objects.iter().map(|object| table::row(&columns, object, whole)).collect();
-        return json(StatusCode::OK, &table::table(&columns, &rows, &page.metadata()));
-    }
-    let (kind, version) = (json!(format!("{}List", call.resource.kind)), json!(call.resource.api_version()));
+    let form = Form::of(call);
+    let (kind, version) = match &form {
+        Form::Table(columns, whole) => {
+            let rows: Vec<_> = objects.iter().map(|object| table::row(columns, object, *whole)).collect();
+            return json(StatusCode::OK, &table::table(columns, &rows, &page.metadata()));
+        }
+        Form::Metadata => (json!("PartialObjectMetadataList"), json!("meta.k8s.io/v1")),
+        Form::Json => (json!(format!("{}List", call.resource.kind)), json!(call.resource.api_version())),
+    };
     let metadata = page.metadata();
     let head = format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{metadata},"items":["#);
     let mut out = BytesMut::from(head.as_str());
@@ -127,7 +134,7 @@ pub(super) fn list(call: &Call, page: &Page, objects: &[Arc<Object>]) -> Respons
         if i > 0 {
             out.put_u8(b',');
         }
-        out.put(object.json());
+        out.put(form.one(object, false));
     }
     out.put_slice(b"]}");
     json_bytes(StatusCode::OK, out)

@@ -193,6 +193,7 @@ impl Watch {
                 let (version, kind) = (self.resource.api_version(), &self.resource.kind);
                 json!({"apiVersion": version, "kind": kind, "metadata": metadata})
             }
+            Form::Metadata => table::partial(Some(&metadata)),
             Form::Table(..) => {
                 let row = json!({"cells": [], "object": table::partial(Some(&metadata))});
                 table::table(&[], &[row], &json!({"resourceVersion": self.cursor.to_string()}))
