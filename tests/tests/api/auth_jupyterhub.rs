@@ -12,7 +12,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-fn user(name: &str, scopes: Value, groups: Value) -> Value {
+fn user(name: &str, scopes: &[&str], groups: &[&str]) -> Value {
     json!({ "kind": "user", "name": name, "admin": false, "groups": groups, "scopes": scopes, "auth_state": null })
 }
 
@@ -24,15 +24,15 @@ fn service_account(name: &str) -> Value {
 async fn hub() -> Provider {
     let of_server = |name: &str, server: &str| {
         let scopes = [format!("users:activity!user={name}"), format!("access:servers!server={server}")];
-        user(name, json!(scopes), json!([]))
+        user(name, &scopes.each_ref().map(String::as_str), &[])
     };
     Provider::start(&[
         (
             "/hub/api/user",
             "of-ada",
-            user("ada", json!(["servers!user=ada", "users!user=ada"]), json!(["physics"])),
+            user("ada", &["servers!user=ada", "users!user=ada"], &["physics"]),
         ),
-        ("/hub/api/user", "of-root", user("root", json!(["admin:servers", "servers"]), json!([]))),
+        ("/hub/api/user", "of-root", user("root", &["admin:servers", "servers"], &[])),
         ("/hub/api/user", "of-ada-s-server", of_server("ada", "ada/")),
         ("/hub/api/user", "of-ada-s-gpu", of_server("ada", "ada/gpu")),
         // Ada shares her server with Bob: his token has the same scope for it.
@@ -45,9 +45,9 @@ async fn hub() -> Provider {
             "without-groups",
             json!({ "kind": "user", "name": "eve", "scopes": ["access:servers!server=eve/"] }),
         ),
-        ("/hub/api/users/grace", "of-root", user("grace", json!([]), json!(["navy"]))),
-        ("/hub/api/users/admin", "of-the-service", user("admin", json!([]), json!([]))),
-        ("/hub/api/users/ada", "of-the-service", user("ada", json!([]), json!(["physics"]))),
+        ("/hub/api/users/grace", "of-root", user("grace", &[], &["navy"])),
+        ("/hub/api/users/admin", "of-the-service", user("admin", &[], &[])),
+        ("/hub/api/users/ada", "of-the-service", user("ada", &[], &["physics"])),
         ("/hub/api/users/eve", "of-the-service", json!({ "kind": "user", "name": "eve" })),
         (
             "/hub/api/users/mary",

@@ -50,7 +50,7 @@ fn apply_to_container(container: &mut Container, context: SecurityContext) {
     }
 }
 
-/// The lab's user and groups, and the seccomp and AppArmor profiles of all containers.
+/// The lab's user and groups, and the seccomp and `AppArmor` profiles of all containers.
 fn pod_context(spawn: &ValidatedSpawn) -> PodSecurityContext {
     let identity = &spawn.identity;
     let groups: Vec<i64> = identity.supplemental_gids().into_iter().map(i64::from).collect();

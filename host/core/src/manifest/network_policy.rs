@@ -67,7 +67,7 @@ fn all_but(blocked: &[PeerRange]) -> NetworkPolicyEgressRule {
     NetworkPolicyEgressRule { to: Some(to.iter().map(peer).collect()), ports: None }
 }
 
-/// The address of NodeLocal DNSCache, which many clusters run on every node. It is link-local, so it would be blocked.
+/// The address of `NodeLocal DNSCache`, which many clusters run on every node. It is link-local, so it would be blocked.
 const LOCAL_DNS: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 20, 10));
 
 fn local_dns(blocked: &[PeerRange]) -> Option<NetworkPolicyEgressRule> {

@@ -85,7 +85,7 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
     needs
 }
 
-/// Labels by which the Services and NetworkPolicies of JupyterHub find their pods: a lab with them would get requests,
+/// Labels by which the Services and network policies of JupyterHub find their pods: a lab with them would get requests,
 /// or pass firewalls, that are meant for the Hub.
 const OF_THE_HUB: [&str; 3] = ["app", "component", "release"];
 

@@ -23,7 +23,7 @@ pub struct NetworkPolicyConfig {
     /// What labs may connect to. Absent: everything except `blocked`. `[]`: nothing.
     pub egress: Option<Vec<EgressRule>>,
     /// Addresses that labs may not connect to, unless `egress` is set. Default: link-local addresses, where clouds serve
-    /// the credentials of their machines (NodeLocal DNSCache stays allowed). Add those of the Kubernetes API server.
+    /// the credentials of their machines (`NodeLocal DNSCache` stays allowed). Add those of the Kubernetes API server.
     pub blocked: Vec<PeerRange>,
 }
 

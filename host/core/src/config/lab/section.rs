@@ -167,7 +167,7 @@ pub struct SecurityLifts {
     pub default_capabilities: bool,
     /// Labs run without a seccomp profile.
     pub unconfined_seccomp: bool,
-    /// Pods ask for no AppArmor profile. Nodes without AppArmor, such as those with SELinux, refuse pods that do.
+    /// Pods ask for no `AppArmor` profile. Nodes without it, such as those with `SELinux`, refuse pods that do.
     pub no_app_armor: bool,
     /// Labs get a token of their service account.
     pub service_account_token: bool,

@@ -32,7 +32,7 @@ impl IngressSecret {
         match read(&self.path).await {
             Some(secret) => self.last.store(Arc::new(secret)),
             None => {
-                tracing::warn!(path = %self.path.display(), "the ingress's secret cannot be read; the last one counts")
+                tracing::warn!(path = %self.path.display(), "the ingress's secret cannot be read; the last one counts");
             }
         }
         bool::from(self.last.load().expose().as_bytes().ct_eq(given.as_bytes()))

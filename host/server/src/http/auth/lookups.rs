@@ -24,7 +24,7 @@ struct Answer<V> {
     given_at: Instant,
     /// Until when nobody asks again.
     fresh_until: Instant,
-    answer: Result<V, AuthError>,
+    result: Result<V, AuthError>,
 }
 
 /// How long a refusal is remembered. It is short, because the token may become valid.
@@ -54,11 +54,11 @@ impl<V: Clone + Send + Sync + 'static> Lookups<V> {
     {
         let last = self.answers.get(&token).await;
         if let Some(last) = last.as_ref().filter(|last| last.is_fresh()) {
-            return last.answer.clone();
+            return last.result.clone();
         }
         let look_up = async { self.next(last, self.in_turn(ask).await) };
         let entry = self.answers.entry(token).or_insert_with_if(look_up, |answer| !answer.is_fresh()).await;
-        entry.into_value().answer
+        entry.into_value().result
     }
 
     async fn in_turn<A>(&self, ask: A) -> Result<V, AuthError>
@@ -72,21 +72,21 @@ impl<V: Clone + Send + Sync + 'static> Lookups<V> {
     }
 
     /// What is remembered after a look-up.
-    fn next(&self, last: Option<Answer<V>>, answer: Result<V, AuthError>) -> Answer<V> {
+    fn next(&self, last: Option<Answer<V>>, result: Result<V, AuthError>) -> Answer<V> {
         let now = Instant::now();
-        if matches!(answer, Err(AuthError::Unavailable(_)))
+        if matches!(result, Err(AuthError::Unavailable(_)))
             && let Some(last) = last
-            && last.answer.is_ok()
+            && last.result.is_ok()
             && now - last.given_at < self.cached_for + LAST_GOOD_FOR
         {
             return Answer { fresh_until: now + PAUSE, ..last };
         }
-        let keep = match answer {
+        let keep = match result {
             Ok(_) => self.cached_for,
             Err(AuthError::Unavailable(_)) => PAUSE,
             Err(_) => REFUSED_FOR,
         };
-        Answer { given_at: now, fresh_until: now + keep, answer }
+        Answer { given_at: now, fresh_until: now + keep, result }
     }
 }
 
@@ -138,18 +138,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_are_remembered_for_a_limited_time() {
         let refused = || Err(AuthError::UnknownToken);
-        let (short, long) = (Duration::from_millis(1), CACHED_FOR + LAST_GOOD_FOR);
+        let long = CACHED_FOR + LAST_GOOD_FOR;
+        let before = |time: Duration| time.saturating_sub(Duration::from_millis(1));
         for (first, later, second, expected) in [
-            (Ok(1), CACHED_FOR - short, Ok(2), Ok(1)),
+            (Ok(1), before(CACHED_FOR), Ok(2), Ok(1)),
             (Ok(1), CACHED_FOR, Ok(2), Ok(2)),
             (Ok(1), CACHED_FOR, refused(), refused()),
-            (refused(), REFUSED_FOR - short, Ok(2), refused()),
+            (refused(), before(REFUSED_FOR), Ok(2), refused()),
             (refused(), REFUSED_FOR, Ok(2), Ok(2)),
-            (Err(AWAY), PAUSE - short, Ok(2), Err(AWAY)),
+            (Err(AWAY), before(PAUSE), Ok(2), Err(AWAY)),
             (Err(AWAY), PAUSE, Ok(2), Ok(2)),
             // The provider is away: its last good answer holds for some minutes, a refusal does not.
             (Ok(1), CACHED_FOR, Err(AWAY), Ok(1)),
-            (Ok(1), long - short, Err(AWAY), Ok(1)),
+            (Ok(1), before(long), Err(AWAY), Ok(1)),
             (Ok(1), long, Err(AWAY), Err(AWAY)),
             (refused(), REFUSED_FOR, Err(AWAY), Err(AWAY)),
         ] {
