@@ -125,6 +125,7 @@ def main(what: str) -> None:
     begun = time.monotonic()
     hub_wanted = what == "run"
     chosen = settings()
+    chosen.hub = hub_wanted
     toolchain.check_tools()
     ports = {"SPAWNER_PORT": chosen.spawner_port} | ({"HUB_PORT": chosen.hub_port} if hub_wanted else {})
     lock = lock_state_and_check_ports(chosen, ports)

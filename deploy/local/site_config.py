@@ -52,25 +52,16 @@ def service_config(
     hub_port: int,
     service_token_file: Path,
 ) -> dict[str, Any]:
-    """The configuration of the service on this machine."""
+    """The configuration of the service on this machine. Without a Hub, `hub_port` is 0."""
     homes = state / "homes"
     hub_api = f"http://127.0.0.1:{hub_port}/hub/api"
-    return {
+    config = {
         "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
         "auth": {
-            # The command line and the Hub present tokens of the file. Users present a token of JupyterHub: a lab is
-            # started with the API token that the Hub made for it.
-            "modes": ["static", "jupyterhub"],
+            "modes": ["static"],
             "static": {"tokens_file": str(state / "tokens.yaml")},
-            "jupyterhub": {"api_url": hub_api},
             # Labs run as the user who called `make`; the objects in the cluster never have uid 0.
             "identities": {"default": {"uid": os.getuid() or 1000, "gid": os.getgid() or 1000}},
-        },
-        # How the service itself calls this Hub: for users' groups and for `wasmspawner labs forgotten`.
-        "hub": {
-            "api_url": hub_api,
-            "token_file": str(service_token_file),
-            "forgotten": {"min_age": "1m"},
         },
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
@@ -105,6 +96,17 @@ def service_config(
         ],
         "state_dir": str(state),
     }
+    if hub_port:
+        # The command line and the Hub present tokens of the file. Users present a token of JupyterHub: a lab is started
+        # with the API token that the Hub made for it.
+        config["auth"] |= {"modes": ["static", "jupyterhub"], "jupyterhub": {"api_url": hub_api}}
+        # How the service itself calls this Hub: for users' groups and for `wasmspawner labs forgotten`.
+        config["hub"] = {
+            "api_url": hub_api,
+            "token_file": str(service_token_file),
+            "forgotten": {"min_age": "1m"},
+        }
+    return config
 
 
 def jupyterlab(venv: Path) -> dict[str, Any]:

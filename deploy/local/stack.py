@@ -39,6 +39,7 @@ class Settings:
     adapt: Callable[[dict], None] = lambda config: None
     tokens: dict[tuple[str, ...], str] = field(default_factory=dict)
     hub_config: Path = LOCAL / "jupyterhub_config.py"
+    hub: bool = True  # without it, the service knows static tokens only
     password: str = ""  # of all users; empty: the one of the last run, or a random one
 
     @property
@@ -135,7 +136,7 @@ def serve_command(settings: Settings) -> list[str | Path]:
         cluster_port=_remembered_port(settings.state / "cluster.port", near + 2),
         runtime=settings.runtime,
         keep_labs=settings.keep_labs,
-        hub_port=_hub_internal_port(settings),
+        hub_port=_hub_internal_port(settings) if settings.hub else 0,
         service_token_file=_service_token(settings),
     )
     settings.adapt(config)

@@ -100,6 +100,35 @@ def test_make_run_can_be_used_interrupted_and_repeated(tmp_path):
     assert of_state(state) == []
 
 
+def test_make_serve_answers_the_curl_session_of_the_readme(tmp_path):
+    state = tmp_path / "state"
+    run = Run(state, "serve", RUNTIME="simulated")
+    try:
+        run.ready()
+        api = f"http://127.0.0.1:{run.ports['SPAWNER_PORT']}/spawner/v1"
+        program = re.search(r"\$\((\S+) token", run.text())[1]
+
+        def token(*who):
+            command = [program, "token", "--state-dir", state, *who]
+            minted = subprocess.check_output(command, text=True).strip()
+            return {"Authorization": f"Bearer {minted}"}
+
+        ada = token("--user", "ada")
+        body = {"options": {"image": "minimal", "size": "small"}}
+        spawned = requests.post(f"{api}/labs/ada/spawn", json=body, headers=ada, timeout=30, allow_redirects=False)
+        assert spawned.status_code == 303, spawned.text
+        assert "event: complete" in requests.get(f"{api}/labs/ada/events", headers=ada, timeout=60).text
+        assert requests.get(f"{api}/labs/ada", headers=ada, timeout=30).json()["status"] == "running"
+        assert requests.get(f"{api}/labs", headers=token("--admin"), timeout=30).json() == ["ada"]
+        assert requests.get(f"{api}/labs/ada", headers=token("--user", "bob"), timeout=30).status_code == 403
+        wrong = {"Authorization": "Bearer wrong"}
+        assert requests.get(f"{api}/labs/ada", headers=wrong, timeout=30).status_code == 401
+        assert requests.delete(f"{api}/labs/ada", headers=ada, timeout=30).status_code == 202
+    finally:
+        run.interrupt()
+    assert of_state(state) == []
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [

@@ -59,12 +59,6 @@ def operations(settings):
     return {f"{method.upper()} {path}" for path, item in paths.items() for method in item if method != "parameters"}
 
 
-def without_hub(config):
-    """There is no Hub here that the service could call."""
-    del config["hub"], config["auth"]["jupyterhub"]
-    config["auth"]["modes"] = ["static"]
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """A separate service with simulated pods, because the labs of the Hub's tests must not be stopped."""
@@ -74,7 +68,7 @@ def service(tmp_path_factory):
         venv=Path(sys.executable).parent,
         spawner_port=free_port(),
         runtime="simulated",
-        adapt=without_hub,
+        hub=False,  # there is none here that the service could call
     )
     process = stack.start_service(settings)
     yield settings

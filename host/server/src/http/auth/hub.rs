@@ -28,9 +28,9 @@ pub(super) struct Hub {
 }
 
 const PROVIDER: &str = "JupyterHub";
-/// What makes the Hub say a user's groups.
-const GROUPS_REMEDY: &str =
-    "give the service's own token at JupyterHub (hub.token_file) the scope read:users:groups";
+/// What makes the Hub say a user's groups. It answers about an unknown user as about one that the token may not read.
+const GROUPS_REMEDY: &str = "let the user log in to JupyterHub once, give the service's own token there \
+                             (hub.token_file) the scope read:users:groups";
 
 impl Hub {
     pub(super) fn new(
