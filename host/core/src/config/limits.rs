@@ -144,3 +144,16 @@ impl LimitsConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_may_take_longer_than_a_pod_s_grace_period() {
+        let limits = LimitsConfig { delete: SignedDuration::from_secs(60), ..LimitsConfig::default() };
+        assert!(limits.check_grace(59).is_ok());
+        let error = limits.check_grace(60).unwrap_err().to_string();
+        assert!(error.starts_with("limits.delete: 1m is not longer than"), "{error}");
+    }
+}

@@ -71,24 +71,31 @@ fn every_default_of_authentication_is_the_default() {
 /// The tests above do not notice a key that the example leaves out, because its default is filled in.
 #[test]
 fn no_key_is_missing() {
-    let (written, known) = (tree(&everything()), read(&everything()));
+    let schema = serde_json::to_value(schemars::schema_for!(ConfigFile)).unwrap();
     let mut missing = Vec::new();
-    compare("", &written, &known, &mut missing);
+    find_missing("", &schema, &schema, &tree(&everything()), &mut missing);
     assert_eq!(missing, [""; 0]);
 }
 
-fn compare(path: &str, written: &Value, known: &Value, missing: &mut Vec<String>) {
-    if let Value::Object(keys) = known {
-        for (key, value) in keys {
+/// Adds the paths of all keys that the schema allows in `written` and that are not there.
+fn find_missing(path: &str, schema: &Value, root: &Value, written: &Value, missing: &mut Vec<String>) {
+    if let Some(name) = schema["$ref"].as_str() {
+        let schema = root.pointer(name.trim_start_matches('#')).unwrap();
+        return find_missing(path, schema, root, written, missing);
+    }
+    for alternative in ["anyOf", "allOf"].iter().filter_map(|word| schema[word].as_array()).flatten() {
+        find_missing(path, alternative, root, written, missing);
+    }
+    if let (Some(known), Some(written)) = (schema["properties"].as_object(), written.as_object()) {
+        for (key, schema) in known {
+            let path = format!("{path}/{key}");
             match written.get(key) {
-                Some(written) => compare(&format!("{path}/{key}"), written, value, missing),
-                None => missing.push(format!("{path}/{key}")),
+                Some(value) => find_missing(&path, schema, root, value, missing),
+                None => missing.push(path),
             }
         }
     }
-    if let (Value::Array(written), Value::Array(known)) = (written, known) {
-        for (index, (written, known)) in written.iter().zip(known).enumerate() {
-            compare(&format!("{path}/{index}"), written, known, missing);
-        }
+    for (index, value) in written.as_array().into_iter().flatten().enumerate() {
+        find_missing(&format!("{path}/{index}"), &schema["items"], root, value, missing);
     }
 }
