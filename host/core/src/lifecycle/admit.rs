@@ -126,4 +126,22 @@ mod tests {
             assert_eq!(admit_stop(&lab), stop, "{:?}", lab.phase);
         }
     }
+
+    #[test]
+    fn volumes_are_deleted_only_while_no_lab_uses_them() {
+        let at = Timestamp::UNIX_EPOCH;
+        let deletion = Deletion { deadline: at, overdue: false };
+        let starting = Starting { step: SpawnStep::Waiting, overdue: false };
+        let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(0) };
+        for (phase, expected) in [
+            (Phase::Absent, Ok(())),
+            (Phase::CleaningUp(deletion), Ok(())),
+            (Phase::Starting(starting), Err(Refusal::VolumesInUse)),
+            (Phase::Running(running), Err(Refusal::VolumesInUse)),
+            (Phase::Stopping(deletion), Err(Refusal::VolumesInUse)),
+        ] {
+            let lab = lab(phase);
+            assert_eq!(admit_release(&lab), expected, "{:?}", lab.phase);
+        }
+    }
 }

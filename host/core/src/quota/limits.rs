@@ -111,4 +111,13 @@ mod tests {
         assert_eq!(Quota::default().allows_another_lab(Usage { labs: 99 }), Ok(()));
         assert!(two.is_unlimited(), "labs are the service's to count, not the namespace's");
     }
+
+    #[test]
+    fn a_single_limit_makes_a_quota_limited() {
+        for yaml in
+            ["cpu_millis: 1", "memory_bytes: 1", "storage_bytes: 1", "pods: 1", "extended: {x.io/y: 1}"]
+        {
+            assert!(!serde_saphyr::from_str::<Quota>(yaml).unwrap().is_unlimited(), "{yaml}");
+        }
+    }
 }

@@ -181,3 +181,25 @@ impl From<&ContainerStateTerminated> for End {
 pub(super) fn not_empty(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_container_is_there_once_whether_spec_or_status_names_it() {
+        let pod: k8s_openapi::api::core::v1::Pod = serde_json::from_value(json!({
+            "spec": { "containers": [{ "name": "lab", "image": "lab:1" }, { "name": "late", "image": "late:1" }] },
+            "status": { "containerStatuses": [
+                { "name": "lab", "image": "lab:1", "imageID": "", "ready": true, "restartCount": 0 },
+                { "name": "injected", "image": "mesh:1", "imageID": "", "ready": true, "restartCount": 0 },
+            ] },
+        }))
+        .unwrap();
+        let containers = Container::all(pod.spec.as_ref(), pod.status.as_ref());
+        let names: Vec<&str> = containers.iter().map(|container| container.name.as_str()).collect();
+        assert_eq!(names, ["lab", "late", "injected"]);
+    }
+}

@@ -39,6 +39,22 @@ proptest! {
 }
 
 #[test]
+fn a_task_that_fails_without_an_answer_fails_the_spawn() {
+    for (acts, request) in
+        [(vec![Act::Spawn], Request::Decide), (vec![Act::Spawn, Act::Decide(true)], Request::Create)]
+    {
+        let mut simulation = Simulation::new();
+        for act in &acts {
+            simulation.act(act);
+        }
+        assert!(simulation.lab.in_flight.awaits(request), "{request:?}");
+        let effects = simulation.lab.lost(request, RESTARTS, simulation.now);
+        assert!(!effects.is_empty(), "{request:?}");
+        assert_ne!(simulation.lab.status(), Some(LabStatus::Starting), "{request:?}");
+    }
+}
+
+#[test]
 fn a_lab_starts_runs_and_stops() {
     let mut simulation = Simulation::new();
     for act in [Act::Spawn, Act::Decide(true), Act::FinishCreate(true), Act::Show(Stage::Starting)] {

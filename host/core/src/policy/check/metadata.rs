@@ -40,3 +40,18 @@ fn own(pair: &Pair, found: &mut Findings) {
     let own = pair.name.starts_with(OWN_PREFIX) || pair.name == MANAGED_BY_LABEL;
     found.refuse_if(own, "name", "is the service's own");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Customization, check_customization};
+
+    #[test]
+    fn annotations_may_have_256_kib_together() {
+        for (value, accepted) in [(ANNOTATION_BYTES / 2 - 4, true), (ANNOTATION_BYTES / 2 - 3, false)] {
+            let annotations = ["note", "more"].map(|name| Pair::new(name, "x".repeat(value))).to_vec();
+            let asked = Customization { annotations, ..Customization::default() };
+            assert_eq!(check_customization(&asked).is_empty(), accepted, "{value}");
+        }
+    }
+}
