@@ -21,6 +21,8 @@ struct Fixture {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct PolicyCase {
     image_pull_failures: Option<u32>,
+    #[serde(default)]
+    was_ready: bool,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +55,7 @@ fn every_fixture_gives_its_stage() {
 }
 
 fn check(name: &str, fixture: &Fixture) {
-    let mut policy = StagePolicy::default();
+    let mut policy = StagePolicy { was_ready: fixture.policy.was_ready, ..StagePolicy::default() };
     if let Some(failures) = fixture.policy.image_pull_failures {
         policy.image_pull_failures = failures;
     }
