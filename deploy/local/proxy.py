@@ -22,7 +22,6 @@ _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding")
 )
 
-
 # The names of loopback. A page of another site may let its own name resolve to loopback (DNS rebinding); its requests
 # carry that name.
 _HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "[::1]"))
@@ -30,6 +29,9 @@ _HOSTS = frozenset(("localhost", "127.0.0.1", "::1", "[::1]"))
 
 class StreamingProxyHandler(ProxyHandler):
     """A request of the browser that is forwarded to the Hub or a lab."""
+
+    _upstream: aiohttp.ClientSession | None = None
+    _forwarding: asyncio.Task | None = None
 
     def prepare(self):
         """Refuse requests for other hosts than this machine."""
@@ -39,9 +41,6 @@ class StreamingProxyHandler(ProxyHandler):
             self.finish(
                 f"This JupyterHub is at http://localhost on its own machine, not at {self.request.host_name!r}.\n"
             )
-
-    _upstream: aiohttp.ClientSession | None = None
-    _forwarding: asyncio.Task | None = None
 
     @classmethod
     def upstream(cls) -> aiohttp.ClientSession:

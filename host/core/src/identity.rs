@@ -36,6 +36,15 @@ pub struct Group {
 }
 
 impl Identity {
+    /// Adds the groups of these names that the user does not have yet; their GIDs are not known.
+    pub fn join<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            if self.groups.iter().all(|group| group.name != name) {
+                self.groups.push(Group { name: name.to_owned(), gid: None });
+            }
+        }
+    }
+
     /// The GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut gids = Vec::new();

@@ -106,9 +106,9 @@ pub struct TokenEntry {
 }
 
 impl TokenEntry {
-    /// True when the token is not valid any more at the time `now`.
-    pub fn has_expired(&self, now: Timestamp) -> bool {
-        self.expires.is_some_and(|expires| expires <= now)
+    /// When the token expired, if it is not valid any more at the time `now`.
+    pub fn expired_at(&self, now: Timestamp) -> Option<Timestamp> {
+        self.expires.filter(|expires| *expires <= now)
     }
 
     /// The user's identity, if the entry has `uid` and `gid`.
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn an_entry_expires_at_its_time() {
         for (now, expected) in [("2027-01-30T23:59:59Z", false), ("2027-01-31T00:00:00Z", true)] {
-            assert_eq!(entry("one").has_expired(now.parse().unwrap()), expected, "{now}");
+            assert_eq!(entry("one").expired_at(now.parse().unwrap()).is_some(), expected, "{now}");
         }
         let forever = TokenEntry { expires: None, ..entry("one") };
-        assert!(!forever.has_expired("9000-01-01T00:00:00Z".parse().unwrap()));
+        assert!(forever.expired_at("9000-01-01T00:00:00Z".parse().unwrap()).is_none());
     }
 
     #[test]

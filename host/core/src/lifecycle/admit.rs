@@ -88,35 +88,51 @@ mod tests {
     }
 
     /// Columns: the phase; the answer to a spawn; that answer while the record is being deleted; the answer to a spawn
-    /// when too many labs are starting; the answer to a stop.
+    /// when too many labs are starting; the answer to a stop; the answer to a release of the volumes.
     #[test]
     fn each_phase_admits_what_it_should() {
         use Admission::{Begin, Join};
-        use Refusal::{LabExists, NoLab, SpawnInProgress, StopInProgress, TooManySpawns};
+        use Refusal::{LabExists, NoLab, SpawnInProgress, StopInProgress, TooManySpawns, VolumesInUse};
         let at = Timestamp::UNIX_EPOCH;
         let deletion = Deletion { deadline: at, overdue: false };
         let failed = Failed { failure: Failure::service("Why", "why"), at, operation: OperationKind::Spawn };
         let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(3) };
         assert_eq!(running.restarts(), 3);
         let starting = Starting { step: SpawnStep::Waiting, overdue: false };
-        for (phase, spawn, record_deleted, no_slot, stop) in [
-            (Phase::Absent, Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab)),
-            (Phase::CleaningUp(deletion), Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab)),
-            (Phase::Failed(failed), Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Ok(Begin)),
+        for (phase, spawn, record_deleted, no_slot, stop, release) in [
+            (Phase::Absent, Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Err(NoLab), Ok(())),
+            (
+                Phase::CleaningUp(deletion),
+                Ok(Begin),
+                Err(StopInProgress),
+                Err(TooManySpawns),
+                Err(NoLab),
+                Ok(()),
+            ),
+            (Phase::Failed(failed), Ok(Begin), Err(StopInProgress), Err(TooManySpawns), Ok(Begin), Ok(())),
             (
                 Phase::Starting(starting),
                 Err(SpawnInProgress),
                 Err(SpawnInProgress),
                 Err(SpawnInProgress),
                 Ok(Begin),
+                Err(VolumesInUse),
             ),
-            (Phase::Running(running), Err(LabExists), Err(LabExists), Err(LabExists), Ok(Begin)),
+            (
+                Phase::Running(running),
+                Err(LabExists),
+                Err(LabExists),
+                Err(LabExists),
+                Ok(Begin),
+                Err(VolumesInUse),
+            ),
             (
                 Phase::Stopping(deletion),
                 Err(StopInProgress),
                 Err(StopInProgress),
                 Err(StopInProgress),
                 Ok(Join),
+                Err(VolumesInUse),
             ),
         ] {
             let lab = lab(phase);
@@ -124,24 +140,7 @@ mod tests {
             assert_eq!(admit_spawn(&lab, true, true), record_deleted, "{:?}", lab.phase);
             assert_eq!(admit_spawn(&lab, false, false), no_slot, "{:?}", lab.phase);
             assert_eq!(admit_stop(&lab), stop, "{:?}", lab.phase);
-        }
-    }
-
-    #[test]
-    fn volumes_are_deleted_only_while_no_lab_uses_them() {
-        let at = Timestamp::UNIX_EPOCH;
-        let deletion = Deletion { deadline: at, overdue: false };
-        let starting = Starting { step: SpawnStep::Waiting, overdue: false };
-        let running = Running { ready_at: at, pod_uid: None, restarts: Restarts::recorded(0) };
-        for (phase, expected) in [
-            (Phase::Absent, Ok(())),
-            (Phase::CleaningUp(deletion), Ok(())),
-            (Phase::Starting(starting), Err(Refusal::VolumesInUse)),
-            (Phase::Running(running), Err(Refusal::VolumesInUse)),
-            (Phase::Stopping(deletion), Err(Refusal::VolumesInUse)),
-        ] {
-            let lab = lab(phase);
-            assert_eq!(admit_release(&lab), expected, "{:?}", lab.phase);
+            assert_eq!(admit_release(&lab), release, "{:?}", lab.phase);
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
 use crate::labels::{SERVER_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
-/// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses. Listing `Ingress` in `policyTypes` denies all other.
+/// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses.
+/// Listing `Ingress` in `policyTypes` denies all other.
 pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
     let config = &spawn.config.network_policy;
     if !config.enabled {

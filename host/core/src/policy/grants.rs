@@ -36,22 +36,13 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         secrets_of(&format!("init_containers[{at}]."), &init.env);
     }
     for (at, volume) in asked.volumes.iter().enumerate() {
-        match &volume.source {
-            VolumeSource::Secret(secret) => {
-                need(format!("volumes[{at}].source.secret"), Grant::Secrets, Some(secret.name.clone()));
-            }
-            VolumeSource::HostPath(path) => {
-                need(format!("volumes[{at}].source.host_path"), Grant::HostPath, Some(path.clone()));
-            }
-            _ => {}
+        if let Some((kind, grant, wanted)) = of_source(&volume.source) {
+            need(format!("volumes[{at}].source.{kind}"), grant, Some(wanted));
         }
     }
     for (at, init) in asked.init_containers.iter().enumerate() {
-        let field = format!("init_containers[{at}].profile");
-        match init.profile {
-            SecurityProfile::Restricted => {}
-            SecurityProfile::Baseline => need(field, Grant::RunAsRootInit, None),
-            SecurityProfile::Privileged => need(field, Grant::PrivilegedInit, None),
+        if let Some(grant) = of_profile(init.profile) {
+            need(format!("init_containers[{at}].profile"), grant, None);
         }
     }
     if let Some(patch) = &asked.pod_patch {
@@ -83,6 +74,24 @@ fn needs(asked: &Customization, reserved: impl Fn(&str) -> bool) -> Vec<Need> {
         });
     }
     needs
+}
+
+/// The grant that the source of a volume needs, after the source's name in an answer, with what it has to contain.
+pub(super) fn of_source(source: &VolumeSource) -> Option<(&'static str, Grant, String)> {
+    match source {
+        VolumeSource::Secret(secret) => Some(("secret", Grant::Secrets, secret.name.clone())),
+        VolumeSource::HostPath(path) => Some(("host_path", Grant::HostPath, path.clone())),
+        _ => None,
+    }
+}
+
+/// The grant that the profile of an init container needs.
+pub(super) fn of_profile(profile: SecurityProfile) -> Option<Grant> {
+    match profile {
+        SecurityProfile::Restricted => None,
+        SecurityProfile::Baseline => Some(Grant::RunAsRootInit),
+        SecurityProfile::Privileged => Some(Grant::PrivilegedInit),
+    }
 }
 
 /// Labels by which the Services and network policies of JupyterHub find their pods: a lab with them would get requests,

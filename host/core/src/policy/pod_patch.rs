@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Volume};
 use serde_json::Value;
 
 use crate::path;
@@ -92,6 +92,16 @@ pub(crate) struct PatchTargets {
     pub(crate) metadata: Vec<String>,
 }
 
+impl PatchTargets {
+    /// Adds what a volume uses outside the pod.
+    pub(crate) fn add(&mut self, volume: Volume) {
+        self.host_paths.extend(volume.host_path.map(|host| host.path));
+        self.secrets.extend(volume.secret.and_then(|secret| secret.secret_name));
+        let projected = volume.projected.and_then(|projected| projected.sources).into_iter().flatten();
+        self.secrets.extend(projected.filter_map(|source| source.secret).map(|secret| secret.name));
+    }
+}
+
 /// Finds what a patch uses outside the pod. Empty for an invalid patch, which [`parse`] refuses.
 pub(crate) fn reach(patch: &str) -> PatchTargets {
     let mut reach = PatchTargets::default();
@@ -101,12 +111,7 @@ pub(crate) fn reach(patch: &str) -> PatchTargets {
         [metadata.labels, metadata.annotations].into_iter().flatten().flat_map(BTreeMap::into_keys).collect();
     reach.metadata.sort();
     let Some(spec) = pod.spec else { return reach };
-    for volume in spec.volumes.into_iter().flatten() {
-        reach.host_paths.extend(volume.host_path.map(|host| host.path));
-        reach.secrets.extend(volume.secret.and_then(|secret| secret.secret_name));
-        let projected = volume.projected.and_then(|projected| projected.sources).into_iter().flatten();
-        reach.secrets.extend(projected.filter_map(|source| source.secret).map(|secret| secret.name));
-    }
+    spec.volumes.into_iter().flatten().for_each(|volume| reach.add(volume));
     for container in spec.containers.into_iter().chain(spec.init_containers.into_iter().flatten()) {
         let whole = container.env_from.into_iter().flatten().filter_map(|from| from.secret_ref);
         reach.secrets.extend(whole.map(|secret| secret.name));

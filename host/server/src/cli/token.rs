@@ -13,7 +13,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::config_args::default_state_dir;
-use crate::one_machine::random_token;
+use crate::one_machine::{random_token, write_private};
 
 /// Prints a new token that the running one-machine service accepts from now on.
 #[derive(Debug, Args)]
@@ -75,8 +75,7 @@ pub(super) fn own_token(tokens_file: &Path) -> anyhow::Result<String> {
     }
     let user = Username::parse("admin")?;
     let token = mint(tokens_file, user, [Scope::AdminNotebook].into(), Some(OWN_TOKEN_VALID_FOR))?;
-    write_private(&remembered, &token)
-        .with_context(|| format!("{} cannot be written", remembered.display()))?;
+    write_private(&remembered, &token)?;
     Ok(token)
 }
 
@@ -85,7 +84,7 @@ fn is_listed(tokens_file: &Path, token: &str, at: Timestamp) -> bool {
     let entries = std::fs::read_to_string(tokens_file).ok();
     let entries = entries.and_then(|text| serde_saphyr::from_str::<Vec<TokenEntry>>(&text).ok());
     let digest = TokenDigest::of(token);
-    entries.into_iter().flatten().any(|entry| entry.sha256 == digest && !entry.has_expired(at))
+    entries.into_iter().flatten().any(|entry| entry.sha256 == digest && entry.expired_at(at).is_none())
 }
 
 fn mint(
@@ -132,20 +131,6 @@ impl TokenFor {
 /// Appends the line in a single write, so that the lines of two concurrent callers do not mix.
 fn append(file: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
-}
-
-/// Replaces the file in one step, so that a concurrent command reads the old or the new token. Only its owner can read
-/// it.
-fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let new = file.with_extension(format!("{}.new", std::process::id()));
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?
-        .write_all(text.as_bytes())?;
-    std::fs::rename(new, file)
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! The one-machine cluster in this process: its API server, its kubelet and the kubeconfig that leads there.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +20,7 @@ use wasmspawner_embedded::kubelet::{
     SimulatedOptions,
 };
 
-use super::random_token;
+use super::{random_token, write_private};
 
 /// The one-machine cluster, opened but not running yet.
 pub(crate) struct OneMachine {
@@ -136,18 +133,6 @@ async fn make_namespace(client: &kube::Client, name: &str) -> anyhow::Result<()>
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         Err(error) => Err(error).context("the service's namespace cannot be made in the one-machine cluster"),
     }
-}
-
-/// Replaces the file in one step. It holds a credential: nobody else may read it.
-fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let beside = path.with_extension("new");
-    let write = || -> std::io::Result<()> {
-        let _ = std::fs::remove_file(&beside);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&beside, path)
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
 }
 
 #[cfg(test)]

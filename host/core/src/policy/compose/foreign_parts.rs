@@ -3,16 +3,24 @@
 //! Without this check, a policy without grants could mount the directory of the node that another policy was granted,
 //! or change what a privileged container of another policy runs.
 
-use k8s_openapi::api::core::v1::{Container, Pod, Volume};
+use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::{ChainAnswer, SpawnRejected};
 use crate::grants::{Grant, Need};
-use crate::policy::{FieldError, SecurityProfile, VolumeSource, pod_patch};
+use crate::policy::{FieldError, grants, pod_patch};
+
+/// An answer, and the spec that its patch sets, which is parsed once.
+struct Part<'a> {
+    answer: &'a ChainAnswer,
+    patch: PodSpec,
+}
 
 /// Checks every answer against the others.
 pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
-    for answer in answers {
-        let denied = needs(answer, answers).into_iter().filter(|need| !answer.grants.cover(need));
+    let parts: Vec<Part<'_>> = answers.iter().map(Part::of).collect();
+    for part in &parts {
+        let answer = part.answer;
+        let denied = part.needs(&parts).into_iter().filter(|need| !answer.grants.cover(need));
         let denied: Vec<_> = denied
             .map(|need| {
                 let violation = need.violated_by(&answer.policy);
@@ -26,91 +34,79 @@ pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
     Ok(())
 }
 
-/// The grants that an answer needs because of what it uses of other policies.
-fn needs(answer: &ChainAnswer, answers: &[ChainAnswer]) -> Vec<Need> {
-    let mut needs = Vec::new();
-    for (field, volume) in mounted_volumes(answer) {
-        let Some((policy, granted)) = source_of(&volume, answers) else { continue };
-        if policy != answer.policy {
-            let need = |(grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
-            needs.extend(granted.into_iter().map(need));
-        }
+impl<'a> Part<'a> {
+    /// An invalid patch was refused before.
+    fn of(answer: &'a ChainAnswer) -> Self {
+        let patch = answer.customization.pod_patch.as_deref().and_then(|patch| pod_patch::parse(patch).ok());
+        Self { answer, patch: patch.and_then(|pod| pod.spec).unwrap_or_default() }
     }
-    for container in patched_containers(answer) {
-        let owner = answers.iter().rev().find_map(|other| {
-            let mut inits = other.customization.init_containers.iter();
-            inits.find(|init| init.name == container).map(|init| (&other.policy, init.profile))
-        });
-        let grant = match owner {
-            Some((policy, _)) if *policy == answer.policy => None,
-            Some((_, SecurityProfile::Baseline)) => Some(Grant::RunAsRootInit),
-            Some((_, SecurityProfile::Privileged)) => Some(Grant::PrivilegedInit),
-            Some((_, SecurityProfile::Restricted)) | None => None,
-        };
-        let field = "pod_patch".to_owned();
-        needs.extend(grant.map(|grant| Need { field, grant, wanted: None }));
-    }
-    needs
-}
 
-/// The volumes that an answer mounts, each with the field that does.
-fn mounted_volumes(answer: &ChainAnswer) -> Vec<(String, String)> {
-    let asked = &answer.customization;
-    let own = asked.mounts.iter().enumerate();
-    let mut mounted: Vec<_> =
-        own.map(|(at, mount)| (format!("mounts[{at}].volume"), mount.volume.clone())).collect();
-    for (at, init) in asked.init_containers.iter().enumerate() {
-        let field = |n| format!("init_containers[{at}].mounts[{n}].volume");
-        mounted.extend(init.mounts.iter().enumerate().map(|(n, mount)| (field(n), mount.volume.clone())));
+    /// The grants that the answer needs because of what it uses of other policies.
+    fn needs(&self, parts: &[Part<'_>]) -> Vec<Need> {
+        let own = self.answer.policy.as_str();
+        let mut needs = Vec::new();
+        for (field, volume) in self.mounted_volumes() {
+            let Some((policy, granted)) = source_of(volume, parts) else { continue };
+            if policy != own {
+                let need = |(grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
+                needs.extend(granted.into_iter().map(need));
+            }
+        }
+        for container in self.patched_containers() {
+            let owner = parts.iter().rev().find_map(|part| {
+                let mut inits = part.answer.customization.init_containers.iter();
+                inits.find(|init| init.name == container.name).map(|init| (&part.answer.policy, init.profile))
+            });
+            let foreign = owner.filter(|(policy, _)| *policy != own);
+            let grant = foreign.and_then(|(_, profile)| grants::of_profile(profile));
+            let field = "pod_patch".to_owned();
+            needs.extend(grant.map(|grant| Need { field, grant, wanted: None }));
+        }
+        needs
     }
-    let patched = containers_of_patch(answer)
-        .into_iter()
-        .flat_map(|container| container.volume_mounts.unwrap_or_default());
-    mounted.extend(patched.map(|mount| ("pod_patch".to_owned(), mount.name)));
-    mounted
+
+    /// The volumes that the answer mounts, each with the field that does.
+    fn mounted_volumes(&self) -> Vec<(String, &str)> {
+        let asked = &self.answer.customization;
+        let mut mounted: Vec<_> = asked
+            .mounts
+            .iter()
+            .enumerate()
+            .map(|(at, mount)| (format!("mounts[{at}].volume"), mount.volume.as_str()))
+            .collect();
+        for (at, init) in asked.init_containers.iter().enumerate() {
+            let field = |n| format!("init_containers[{at}].mounts[{n}].volume");
+            mounted
+                .extend(init.mounts.iter().enumerate().map(|(n, mount)| (field(n), mount.volume.as_str())));
+        }
+        let patched =
+            self.patched_containers().flat_map(|container| container.volume_mounts.iter().flatten());
+        mounted.extend(patched.map(|mount| ("pod_patch".to_owned(), mount.name.as_str())));
+        mounted
+    }
+
+    fn patched_containers(&self) -> impl Iterator<Item = &Container> {
+        self.patch.containers.iter().chain(self.patch.init_containers.iter().flatten())
+    }
 }
 
 /// The policy that decides the source of a volume, and the grants that the source needs. The last policy decides, and
 /// patches come after all other answers.
-fn source_of<'a>(volume: &str, answers: &'a [ChainAnswer]) -> Option<(&'a str, Vec<(Grant, String)>)> {
-    let by_patch = answers.iter().rev().find_map(|answer| {
-        let volumes = patch_of(answer)?.spec?.volumes?;
-        let found = volumes.into_iter().find(|found| found.name == volume)?;
-        Some((answer.policy.as_str(), grants_of(found)))
+fn source_of<'a>(volume: &str, parts: &[Part<'a>]) -> Option<(&'a str, Vec<(Grant, String)>)> {
+    let by_patch = parts.iter().rev().find_map(|part| {
+        let found = part.patch.volumes.iter().flatten().find(|found| found.name == volume)?;
+        let mut targets = pod_patch::PatchTargets::default();
+        targets.add(found.clone());
+        let host_paths = targets.host_paths.into_iter().map(|path| (Grant::HostPath, path));
+        let secrets = targets.secrets.into_iter().map(|name| (Grant::Secrets, name));
+        Some((part.answer.policy.as_str(), host_paths.chain(secrets).collect()))
     });
     by_patch.or_else(|| {
-        answers.iter().rev().find_map(|answer| {
-            let mut volumes = answer.customization.volumes.iter();
-            let grants = match &volumes.find(|found| found.name == volume)?.source {
-                VolumeSource::HostPath(path) => vec![(Grant::HostPath, path.clone())],
-                VolumeSource::Secret(secret) => vec![(Grant::Secrets, secret.name.clone())],
-                _ => Vec::new(),
-            };
-            Some((answer.policy.as_str(), grants))
+        parts.iter().rev().find_map(|part| {
+            let mut volumes = part.answer.customization.volumes.iter();
+            let source = &volumes.find(|found| found.name == volume)?.source;
+            let granted = grants::of_source(source).map(|(_, grant, wanted)| (grant, wanted));
+            Some((part.answer.policy.as_str(), granted.into_iter().collect()))
         })
     })
-}
-
-fn grants_of(volume: Volume) -> Vec<(Grant, String)> {
-    let host_path = volume.host_path.map(|host| (Grant::HostPath, host.path));
-    let secret = volume.secret.and_then(|secret| secret.secret_name);
-    let projected = volume.projected.and_then(|projected| projected.sources).into_iter().flatten();
-    let secrets =
-        secret.into_iter().chain(projected.filter_map(|source| source.secret).map(|secret| secret.name));
-    host_path.into_iter().chain(secrets.map(|name| (Grant::Secrets, name))).collect()
-}
-
-fn patched_containers(answer: &ChainAnswer) -> Vec<String> {
-    containers_of_patch(answer).into_iter().map(|container| container.name).collect()
-}
-
-fn containers_of_patch(answer: &ChainAnswer) -> Vec<Container> {
-    let spec = patch_of(answer).and_then(|pod| pod.spec);
-    spec.map(|spec| spec.containers.into_iter().chain(spec.init_containers.into_iter().flatten()).collect())
-        .unwrap_or_default()
-}
-
-/// The answer's patch. An invalid one was refused before.
-fn patch_of(answer: &ChainAnswer) -> Option<Pod> {
-    pod_patch::parse(answer.customization.pod_patch.as_deref()?).ok()
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use reqwest::{Client, RequestBuilder};
 use wasmspawner_core::access::Rights;
 use wasmspawner_core::config::auth::{Identities, JupyterHubAuth};
-use wasmspawner_core::identity::{Group, Identity};
+use wasmspawner_core::identity::Identity;
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
@@ -99,13 +99,7 @@ impl Hub {
             }
         };
         match at_hub.and_then(|known| known.groups.as_ref()) {
-            Some(groups) => {
-                for name in groups {
-                    if identity.groups.iter().all(|group| group.name != *name) {
-                        identity.groups.push(Group { name: name.clone(), gid: None });
-                    }
-                }
-            }
+            Some(groups) => identity.join(groups.iter().map(String::as_str)),
             None if self.identities.users.contains_key(user) => {}
             None => return Err(AuthError::UnknownGroups { user: user.clone(), remedy: GROUPS_REMEDY }),
         }

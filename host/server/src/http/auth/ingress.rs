@@ -43,9 +43,16 @@ struct KnownUser {
 }
 
 /// The answer to `GET /auth/api/v1/user-info`.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Deserialize)]
 struct UserInfo {
-    username: Option<Username>,
+    username: Username,
+    #[serde(flatten)]
+    details: UserDetails,
+}
+
+/// What the answer says about the user, as far as Gafaelfawr knows it.
+#[derive(Clone, Default, Deserialize)]
+struct UserDetails {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -103,7 +110,7 @@ impl Ingress {
         let known =
             if token.expose().is_empty() { None } else { Some(self.known_user(&username, &token).await?) };
         let scopes = self.scopes(headers, &username, known.as_ref())?;
-        let identity = self.identity(headers, &username, known.map(|known| known.user));
+        let identity = self.identity(headers, &username, known.map(|known| known.user.details));
         if let Err(error @ AuthError::BadIngressHeader(_)) = identity {
             return Err(error);
         }
@@ -114,7 +121,7 @@ impl Ingress {
     /// What Gafaelfawr knows about the token. The token must belong to `username`.
     async fn known_user(&self, username: &Username, token: &SecretString) -> Result<KnownUser, AuthError> {
         let known = self.lookups.get(TokenDigest::of(token.expose()), self.ask(token)).await?;
-        if known.user.username.as_ref() != Some(username) {
+        if known.user.username != *username {
             return Err(AuthError::BadIngressHeader(
                 "the token in X-Auth-Request-Token is another user's".into(),
             ));
@@ -163,11 +170,11 @@ impl Ingress {
         &self,
         headers: &HeaderMap,
         user: &Username,
-        info: Option<UserInfo>,
+        details: Option<UserDetails>,
     ) -> Result<Identity, AuthError> {
         let email = self.trusted_header(headers, IngressHeader::Email, "x-auth-request-email")?;
         let in_header = self.trusted_header(headers, IngressHeader::Groups, "x-auth-request-groups")?;
-        let UserInfo { name, email: known_email, uid, gid, groups, .. } = info.unwrap_or_default();
+        let UserDetails { name, email: known_email, uid, gid, groups } = details.unwrap_or_default();
         let configured = self.identities.get(user);
         let groups_known =
             groups.is_some() || in_header.is_some() || self.identities.users.contains_key(user);
@@ -189,11 +196,7 @@ impl Ingress {
         }
         identity.groups.extend(groups.unwrap_or_default());
         let in_header = in_header.unwrap_or_default().split(',').map(str::trim);
-        for name in in_header.filter(|name| !name.is_empty()) {
-            if identity.groups.iter().all(|group| group.name != name) {
-                identity.groups.push(Group { name: name.to_owned(), gid: None });
-            }
-        }
+        identity.join(in_header.filter(|name| !name.is_empty()));
         identity.email = known_email.or(identity.email).or_else(|| email.map(str::to_owned));
         identity.display_name = name.or(identity.display_name);
         Ok(identity)

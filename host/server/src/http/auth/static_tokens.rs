@@ -64,12 +64,10 @@ impl StaticTokens {
             self.refresh(Duration::ZERO).await;
             found = self.find(digest);
         }
-        match found {
-            None => Err(AuthError::UnknownToken),
-            Some(TokenEntry { expires: Some(at), .. }) if at <= Timestamp::now() => {
-                Err(AuthError::ExpiredToken(at))
-            }
-            Some(entry) => Ok(described(entry, token)),
+        let entry = found.ok_or(AuthError::UnknownToken)?;
+        match entry.expired_at(Timestamp::now()) {
+            Some(at) => Err(AuthError::ExpiredToken(at)),
+            None => Ok(described(entry, token)),
         }
     }
 
