@@ -5,6 +5,7 @@
 
 mod case;
 mod golden;
+mod granted;
 mod properties;
 mod refusals;
 mod rules;

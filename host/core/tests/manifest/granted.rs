@@ -1,0 +1,279 @@
+//! Whatever the policies of a chain answer, each gets into the pod what it was granted itself, and nothing that another
+//! policy of the chain was granted.
+
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use wasmspawner_core::manifest::build;
+use wasmspawner_core::policy::{Customization, Grants};
+
+use super::case::{Case, CaseAnswer};
+
+/// Everything is chosen from few names, so that the answers of a chain meet.
+const VOLUMES: [&str; 3] = ["v0", "v1", "v2"];
+const INITS: [&str; 2] = ["i0", "i1"];
+const HOST_PATHS: [&str; 3] = ["/data", "/data/deep", "/scratch"];
+const SECRETS: [&str; 2] = ["s0", "s1"];
+const KEYS: [&str; 3] = ["app", "mesh.example/inject", "plain"];
+const PATCHED: [&str; 4] = ["spec", "metadata", "spec.volumes", "spec.initContainers"];
+
+fn some_of(names: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
+    prop::sample::subsequence(names, 0..=names.len())
+        .prop_map(|names| names.into_iter().map(str::to_owned).collect())
+}
+
+prop_compose! {
+    fn grants()(
+        privileged_init in any::<bool>(),
+        run_as_root_init in any::<bool>(),
+        host_path in some_of(&HOST_PATHS),
+        secrets in some_of(&SECRETS),
+        metadata in some_of(&KEYS),
+        pod_patch in some_of(&PATCHED),
+    ) -> Grants {
+        Grants { privileged_init, run_as_root_init, host_path, secrets, metadata, pod_patch, ..Grants::default() }
+    }
+}
+
+fn one_of(names: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(names)
+}
+
+/// The source of a volume as a customization has it, and as a patch has it.
+fn source() -> impl Strategy<Value = (Value, Value)> {
+    prop_oneof![
+        Just((json!({"empty_dir": {}}), json!({"emptyDir": {}}))),
+        one_of(&HOST_PATHS)
+            .prop_map(|path| (json!({"host_path": path}), json!({"hostPath": {"path": path}}))),
+        one_of(&SECRETS)
+            .prop_map(|name| (json!({"secret": {"name": name}}), json!({"secret": {"secretName": name}}))),
+    ]
+}
+
+/// What a policy asks for, before it is known which policy it is.
+#[derive(Clone, Debug)]
+struct Asked {
+    volumes: Vec<(&'static str, (Value, Value))>,
+    mounts: Vec<&'static str>,
+    inits: Vec<(&'static str, &'static str, Vec<&'static str>)>,
+    secrets: Vec<&'static str>,
+    keys: Vec<&'static str>,
+    patch: Option<Patch>,
+}
+
+#[derive(Clone, Debug)]
+struct Patch {
+    volume: Option<(&'static str, (Value, Value))>,
+    container: &'static str,
+    mounts: Vec<&'static str>,
+    secret: Option<&'static str>,
+    key: Option<&'static str>,
+    host_network: bool,
+}
+
+prop_compose! {
+    fn patch()(
+        volume in prop::option::of((one_of(&VOLUMES), source())),
+        container in prop_oneof![Just("notebook"), one_of(&INITS)],
+        mounts in prop::collection::vec(one_of(&VOLUMES), 0..2),
+        secret in prop::option::of(one_of(&SECRETS)),
+        key in prop::option::of(one_of(&KEYS)),
+        host_network in any::<bool>(),
+    ) -> Patch {
+        Patch { volume, container, mounts, secret, key, host_network }
+    }
+}
+
+prop_compose! {
+    fn asked()(
+        volumes in prop::collection::vec((one_of(&VOLUMES), source()), 0..2),
+        mounts in prop::collection::vec(one_of(&VOLUMES), 0..2),
+        inits in prop::collection::vec(
+            (
+                one_of(&INITS),
+                prop::sample::select(vec!["restricted", "baseline", "privileged"]),
+                prop::collection::vec(one_of(&VOLUMES), 0..2),
+            ),
+            0..2,
+        ),
+        secrets in prop::collection::vec(one_of(&SECRETS), 0..2),
+        keys in prop::collection::vec(one_of(&KEYS), 0..2),
+        patch in prop::option::weighted(0.3, patch()),
+    ) -> Asked {
+        Asked { volumes, mounts, inits, secrets, keys, patch }
+    }
+}
+
+impl Asked {
+    /// The answer of the policy with this number. Every path, image, variable and value names the policy, so that the
+    /// pod shows which policy it has each part from.
+    fn customization(&self, of: usize) -> Customization {
+        let mounts = |place: &str, volumes: &[&str]| -> Vec<Value> {
+            volumes
+                .iter()
+                .map(|volume| json!({"volume": volume, "path": format!("/p{of}/{place}/{volume}")}))
+                .collect()
+        };
+        let inits = self.inits.iter().map(|(name, profile, mounted)| {
+            let mounts = mounts(name, mounted);
+            json!({"name": name, "image": format!("p{of}/init:1"), "profile": profile, "mounts": mounts})
+        });
+        let volumes = self.volumes.iter().map(|(name, (source, _))| json!({"name": name, "source": source}));
+        let env = self.secrets.iter().map(|secret| {
+            json!({"name": format!("P{of}_{secret}").to_uppercase(), "value": {"secret_ref": {"name": secret, "key": "k"}}})
+        });
+        let labels = self.keys.iter().map(|key| json!({"name": key, "value": format!("p{of}")}));
+        let answer = json!({
+            "volumes": volumes.collect::<Vec<_>>(),
+            "mounts": mounts("lab", &self.mounts),
+            "init_containers": inits.collect::<Vec<_>>(),
+            "env": env.collect::<Vec<_>>(),
+            "labels": labels.collect::<Vec<_>>(),
+            "pod_patch": self.patch.as_ref().map(|patch| patch.json(of).to_string()),
+        });
+        serde_json::from_value(answer).unwrap()
+    }
+}
+
+impl Patch {
+    fn json(&self, of: usize) -> Value {
+        let mounts: Vec<_> = self
+            .mounts
+            .iter()
+            .map(|volume| json!({"name": volume, "mountPath": format!("/p{of}/patch/{volume}")}))
+            .collect();
+        let env = self.secret.iter().map(|secret| {
+            let key = json!({"secretKeyRef": {"name": secret, "key": "k"}});
+            json!({"name": format!("P{of}_PATCH"), "valueFrom": key})
+        });
+        let mut container =
+            json!({"name": self.container, "env": env.collect::<Vec<_>>(), "volumeMounts": mounts});
+        let of_init = INITS.contains(&self.container);
+        if of_init {
+            container["image"] = format!("p{of}/patched:1").into();
+            container["securityContext"] = json!({"privileged": true});
+        }
+        let mut spec = json!({});
+        spec[if of_init { "initContainers" } else { "containers" }] = json!([container]);
+        if let Some((name, (_, source))) = &self.volume {
+            let mut volume = source.clone();
+            volume["name"] = (*name).into();
+            spec["volumes"] = json!([volume]);
+        }
+        if self.host_network {
+            spec["hostNetwork"] = true.into();
+        }
+        let labels = self.key.iter().map(|key| ((*key).to_owned(), Value::from(format!("p{of}"))));
+        json!({"metadata": {"labels": labels.collect::<serde_json::Map<_, _>>()}, "spec": spec})
+    }
+}
+
+/// The number of the policy that a path, an image or a variable names.
+fn of(text: &str) -> Option<usize> {
+    let text = text.trim_start_matches('/');
+    text.strip_prefix(['p', 'P'])?.split(['/', '_']).next()?.parse().ok()
+}
+
+/// The grants of the chain, by the number of the policy.
+struct Chain(Vec<Grants>);
+
+impl Chain {
+    /// True if the policy that `text` names may do what `granted` says.
+    fn lets(&self, text: &str, granted: impl Fn(&Grants) -> bool) -> bool {
+        of(text).is_some_and(|policy| granted(&self.0[policy]))
+    }
+
+    fn check(&self, spec: &PodSpec) -> Result<(), TestCaseError> {
+        prop_assert!(spec.host_network.is_none());
+        for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+            self.check_mounts(spec, container)?;
+            for var in container.env.iter().flatten() {
+                let secret = var.value_from.as_ref().and_then(|from| from.secret_key_ref.as_ref());
+                let Some(secret) = secret.filter(|secret| SECRETS.contains(&secret.name.as_str())) else {
+                    continue;
+                };
+                let granted = self.lets(&var.name, |grants| grants.secrets.contains(&secret.name));
+                prop_assert!(granted, "{} of {}", var.name, container.name);
+            }
+        }
+        for init in spec.init_containers.iter().flatten() {
+            self.check_profile(init)?;
+        }
+        let context = spec.containers[0].security_context.as_ref().unwrap();
+        prop_assert_eq!(context.privileged, None);
+        prop_assert_eq!(context.allow_privilege_escalation, Some(false));
+        Ok(())
+    }
+
+    fn check_mounts(&self, spec: &PodSpec, container: &Container) -> Result<(), TestCaseError> {
+        for mount in container.volume_mounts.iter().flatten() {
+            // Kubernetes refuses a pod whose patch mounts a volume that does not exist.
+            let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mount.name);
+            let Some(volume) = volume else { continue };
+            if let Some(host) = &volume.host_path {
+                let granted = self.lets(&mount.mount_path, |grants| {
+                    grants
+                        .host_path
+                        .iter()
+                        .any(|path| host.path == *path || host.path.starts_with(&format!("{path}/")))
+                });
+                prop_assert!(granted, "{} at {} of {}", host.path, mount.mount_path, container.name);
+            }
+            let secret = volume.secret.as_ref().and_then(|secret| secret.secret_name.clone());
+            if let Some(secret) = secret.filter(|name| SECRETS.contains(&name.as_str())) {
+                let granted = self.lets(&mount.mount_path, |grants| grants.secrets.contains(&secret));
+                prop_assert!(granted, "{secret} at {} of {}", mount.mount_path, container.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything in a container that may be root is from policies that may have such containers.
+    fn check_profile(&self, init: &Container) -> Result<(), TestCaseError> {
+        let context = init.security_context.as_ref().unwrap();
+        let privileged = context.privileged == Some(true);
+        if !privileged && context.run_as_non_root == Some(true) {
+            return Ok(());
+        }
+        let variables =
+            init.env.iter().flatten().map(|var| var.name.as_str()).filter(|name| of(name).is_some());
+        let mounts = init.volume_mounts.iter().flatten().map(|mount| mount.mount_path.as_str());
+        let of_policies = mounts.filter(|path| of(path).is_some());
+        for part in init.image.as_deref().into_iter().chain(variables).chain(of_policies) {
+            let granted =
+                self.lets(part, |grants| grants.privileged_init || !privileged && grants.run_as_root_init);
+            prop_assert!(granted, "{part} in {}, which is {context:?}", init.name);
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_policy_gets_what_it_was_granted_and_nothing_of_another_s(
+        chain in prop::collection::vec((grants(), asked()), 1..4),
+    ) {
+        let mut case = Case::read("{identity: {username: ada, uid: 1000, gid: 1000}, lab: {image: 'lab:1'}}");
+        case.answers = chain
+            .iter()
+            .enumerate()
+            .map(|(at, (grants, asked))| CaseAnswer {
+                policy: format!("p{at}"),
+                grants: grants.clone(),
+                customization: asked.customization(at),
+            })
+            .collect();
+        if let Ok(spawn) = case.compose() {
+            let pod = build(&spawn).pod;
+            let granted = Chain(chain.into_iter().map(|(grants, _)| grants).collect());
+            granted.check(pod.spec.as_ref().unwrap())?;
+            for (key, value) in pod.metadata.labels.iter().flatten() {
+                if let Some(policy) = of(value).filter(|_| ["app", "mesh.example/inject"].contains(&key.as_str())) {
+                    prop_assert!(granted.0[policy].metadata.contains(key), "{key}: {value}");
+                }
+            }
+        }
+    }
+}
