@@ -48,10 +48,11 @@ mutants: ## changes the core in some 150 ways, one at a time (SHARD=0/13); a tes
 control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
 	@$(PYTHON) tests/control-plane/run.py programs
 
-bench: ## what things cost: policy calls, the embedded cluster, many readers, the spawner class
+bench: ## what things cost: policy calls, the embedded cluster, many readers, one user at full blast, the spawner class
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
 	$(CARGO) bench --locked --workspace --bench policy_call
 	$(CARGO) bench --locked --workspace --bench scale -- readers
+	$(CARGO) bench --locked --workspace --bench scale -- fairness
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(VENV)/python tests/bench/hub_load.py
 

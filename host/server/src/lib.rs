@@ -7,6 +7,7 @@ pub mod hub;
 pub mod k8s;
 mod one_machine;
 mod outgoing;
+mod per_user;
 pub mod records;
 pub mod run;
 pub mod spawner;

@@ -15,7 +15,7 @@ use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
 
 use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
-use crate::http::{Api, Connections, Prefix, Tls, probes, router, serve};
+use crate::http::{Api, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
@@ -86,8 +86,14 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         Box::pin(running).await;
         drop(end);
     });
-    let state =
-        Api { labs: labs.clone(), authenticator, metrics: metrics.clone(), prefix, shutdown: stop.clone() };
+    let state = Api {
+        fair_use: FairUse::new(labs.context().config.limits.per_user),
+        labs: labs.clone(),
+        authenticator,
+        metrics: metrics.clone(),
+        prefix,
+        shutdown: stop.clone(),
+    };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
     let ((), (), reloading, ()) = tokio::join!(
         serve(api, connections, router(state, http.max_body_bytes), stop.clone()),

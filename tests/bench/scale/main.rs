@@ -4,6 +4,7 @@
 //! - `shared`: the same with all labs in one namespace, compared with one namespace per lab;
 //! - `labs`: memory, start and reconciliation with many labs, on a simulated API server;
 //! - `readers`: one lab's events with many readers, compared with few;
+//! - `fairness`: the times of many users beside one who sends as many requests as possible, compared with those alone;
 //! - `kubelet`: runs the node of the real control plane until it is killed, for other programs that measure.
 //!
 //! `cargo bench --workspace --bench scale [-- [PART] [NUMBER...]]`; `make scale` provides a real control plane.
@@ -15,6 +16,7 @@
 
 mod bare_client;
 mod cluster;
+mod fairness;
 mod many_labs;
 mod open_files;
 mod readers;
@@ -42,14 +44,18 @@ async fn main() -> anyhow::Result<()> {
         Some("shared") => shared(&or(&[1000])).await?,
         Some("labs") => many_labs::measure(&or(&[100, 1000, 10_000, 100_000])).await?,
         Some("readers") => readers_at_once(&or(&[2000])).await?,
+        Some("fairness") => fairness::measure(or(&[20])[0].try_into()?).await?,
         Some("kubelet") => cluster::run_kubelet().await?,
         None => {
             spawns_at_once(&[100, 1000]).await?;
             shared(&[1000]).await?;
             many_labs::measure(&[100, 1000, 10_000, 100_000]).await?;
             readers_at_once(&[2000]).await?;
+            fairness::measure(20).await?;
         }
-        Some(other) => anyhow::bail!("there is no part {other}: spawns, shared, labs, readers, kubelet"),
+        Some(other) => {
+            anyhow::bail!("there is no part {other}: spawns, shared, labs, readers, fairness, kubelet")
+        }
     }
     println!("load average {}", usage::load_average()?);
     Ok(())

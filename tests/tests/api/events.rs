@@ -143,9 +143,9 @@ async fn a_slow_reader_does_not_delay_others() {
     let service = Service::start(BINARY).await.unwrap();
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.spawn("ada").await.unwrap().status, 303);
-    let mut sleepers = Vec::new();
+    let (admin, mut sleepers) = (service.admin().unwrap(), Vec::new());
     for _ in 0..50 {
-        sleepers.push(ada.events("ada").await.unwrap());
+        sleepers.push(admin.events("ada").await.unwrap());
     }
     let awake = ada.events("ada").await.unwrap().to_end().await.unwrap();
     assert_eq!(awake.last().unwrap().kind, "complete");

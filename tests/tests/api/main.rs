@@ -8,6 +8,7 @@ mod auth_headers;
 mod auth_jupyterhub;
 mod bad_input;
 mod events;
+mod fair_use;
 mod faults;
 mod forgotten;
 mod history;

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InvalidSetting;
+use super::{InvalidSetting, PerUserLimits};
 use crate::lifecycle::{RestartPolicy, TimeLimits};
 use crate::stage::StagePolicy;
 
@@ -23,6 +23,8 @@ pub struct LimitsConfig {
     /// Largest number of spawns at the same time. Further ones are refused with status 429.
     #[schemars(range(min = 1))]
     pub concurrent_spawns: usize,
+    /// What one user may do at once.
+    pub per_user: PerUserLimits,
     /// How often the service compares its state with the cluster, in case a watch has missed a change.
     #[schemars(with = "String")]
     #[serde(deserialize_with = "crate::config::span::parse")]
@@ -74,6 +76,7 @@ impl Default for LimitsConfig {
             spawn: SignedDuration::from_mins(10),
             delete: SignedDuration::from_mins(1),
             concurrent_spawns: 1000,
+            per_user: PerUserLimits::default(),
             reconcile_every: SignedDuration::from_mins(5),
             restarts: stages.restarts,
             running_restarts: restarts.allowed,

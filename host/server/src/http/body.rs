@@ -1,5 +1,7 @@
 //! The extractor of JSON bodies: checks the content type and the size.
 
+use std::time::Duration;
+
 use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
@@ -7,6 +9,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 use super::problem::Problem;
+
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The bytes of a body with the content type `application/json`.
 #[derive(Debug)]
@@ -21,7 +26,13 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
             let loc = &["header", "content-type"];
             return Err(Problem::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, loc, "unsupported_media_type", msg));
         }
-        Bytes::from_request(request, state).await.map(Self).map_err(|rejection| refusal(&rejection))
+        match tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await {
+            Ok(body) => body.map(Self).map_err(|rejection| refusal(&rejection)),
+            Err(_) => {
+                let msg = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+                Err(Problem::at(StatusCode::REQUEST_TIMEOUT, &["body"], "body_timeout", msg))
+            }
+        }
     }
 }
 
@@ -39,5 +50,21 @@ fn refusal(rejection: &BytesRejection) -> Problem {
             Problem::at(StatusCode::PAYLOAD_TOO_LARGE, &["body"], "body_too_large", "the body is too large")
         }
         _ => Problem::at(StatusCode::BAD_REQUEST, &["body"], "incomplete_body", "the body ended early"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use futures::stream;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_arrives_is_not_waited_for() {
+        let body = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        let request = Request::builder().header(CONTENT_TYPE, "application/json").body(body).unwrap();
+        let problem = JsonBytes::from_request(request, &()).await.unwrap_err();
+        assert!(format!("{problem:?}").contains("body_timeout"), "{problem:?}");
     }
 }

@@ -5,6 +5,7 @@ mod around;
 pub mod auth;
 mod body;
 mod events;
+mod fair_use;
 mod forgotten;
 mod history;
 mod lab;
@@ -30,6 +31,7 @@ mod tls;
 mod volumes;
 mod wire;
 
+pub use fair_use::FairUse;
 pub use prefix::Prefix;
 pub use probes::probes;
 pub use router::router;

@@ -135,7 +135,7 @@ fn headers(problem: &Problem, given: &HeaderMap) -> HeaderMap {
     if problem.status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if problem.status == StatusCode::PAYLOAD_TOO_LARGE {
+    if matches!(problem.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
         // The rest of the body is not read, so the connection cannot be used again.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }

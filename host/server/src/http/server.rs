@@ -14,6 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,9 @@ use super::tls::Tls;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a client may take to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take to read something of an answer. Events are sent every 15 s at least, so this also ends
+/// event streams that nobody reads.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long requests under way may still take after the service was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which
@@ -120,7 +124,10 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_headers(HEADERS_COUNT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        .serve_connection(
+            TokioIo::new(Box::pin(with_write_timeout(stream))),
+            TowerToHyperService::new(service),
+        );
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -134,7 +141,40 @@ where
     }
 }
 
+fn with_write_timeout<S: AsyncRead + AsyncWrite>(stream: S) -> TimeoutStream<S> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_TIMEOUT));
+    stream
+}
+
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures::stream;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_its_answer_loses_the_connection() {
+        let endless = || async {
+            Body::from_stream(stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 1024]))))
+        };
+        let router = Router::new().route("/", get(endless));
+        let (mut client, server) = tokio::io::duplex(4096);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let serving = tokio::spawn(requests(server, peer, router, CancellationToken::new()));
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        serving.await.unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.unwrap();
+        assert!(received.len() <= 4096, "only what was sent before is left");
+    }
 }

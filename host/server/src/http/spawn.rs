@@ -9,6 +9,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::auth::{Authenticator, Caller};
 use super::body::JsonBytes;
+use super::fair_use::FairUse;
 use super::location;
 use super::path::LabPath;
 use super::prefix::Prefix;
@@ -30,7 +31,7 @@ use crate::spawner::Labs;
         (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),
         (status = 422, description = "An option or an environment variable is invalid", body = super::problem::ErrorBody),
-        (status = 429, description = "Too many labs are being started, or a policy asks to try again later", body = super::problem::ErrorBody,
+        (status = 429, description = "Too many labs are being started, by this user or by all, or a policy asks to try again later", body = super::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
         (status = 503, description = "The service has just started or is about to end, or the cluster cannot be reached", body = super::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
@@ -40,6 +41,7 @@ pub(super) async fn spawn_lab(
     State(labs): State<Labs>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
+    State(fair_use): State<FairUse>,
     caller: Caller,
     LabPath(key): LabPath,
     request: Request,
@@ -47,6 +49,9 @@ pub(super) async fn spawn_lab(
     let permit = caller.may(Access::Spawn(&key))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let parsed = wire::parse_spawn(&body)?;
+    if let Some(user) = caller.limited() {
+        fair_use.spawn(user)?;
+    }
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let token = caller.token_for_lab(permit);
     let lab = location::of_lab(&prefix, &key);

@@ -4,6 +4,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Authenticator;
+use super::fair_use::FairUse;
 use super::prefix::Prefix;
 use crate::spawner::Labs;
 use crate::telemetry::Metrics;
@@ -15,6 +16,8 @@ pub struct Api {
     pub labs: Labs,
     /// Finds out who sent a request.
     pub authenticator: Authenticator,
+    /// Limits what one user may do at once.
+    pub fair_use: FairUse,
     /// Counts requests and readers of event streams.
     pub metrics: Metrics,
     /// The path below which the API is served.

@@ -90,7 +90,8 @@ pub(super) async fn authorize(rules: SiteRules<'_>, question: &AuthorizeRequest)
 
 async fn limits(rules: SiteRules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
     let answers = rules.policies.limits(user, usage).await?;
-    let all = answers.iter().map(|answer| answer.value.clone()).fold(Quota::default(), Quota::and);
+    let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
+    let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
     all.allows_another_lab(usage).map_err(|refusal| SpawnError::Denied { message: refusal.to_string() })?;
     Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
 }

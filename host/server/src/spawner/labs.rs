@@ -26,8 +26,8 @@ use super::message::{Message, StopRequest, Waiting};
 use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
-use super::user_locks::UserLocks;
 use super::view::View;
+use crate::per_user::PerUser;
 use crate::records::{self, StoredSpawn};
 use crate::wasm::LoadError;
 
@@ -41,7 +41,7 @@ pub struct Labs {
     registry: Arc<Mutex<Registry>>,
     ready: Arc<AtomicBool>,
     draining: Arc<AtomicBool>,
-    user_locks: UserLocks,
+    user_locks: Arc<PerUser>,
     /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
@@ -67,7 +67,7 @@ impl Labs {
             registry: Arc::default(),
             ready: Arc::default(),
             draining: Arc::default(),
-            user_locks: UserLocks::default(),
+            user_locks: Arc::new(PerUser::one()),
             start: Uuid::new_v4(),
         }
     }
@@ -190,7 +190,7 @@ impl Labs {
         }
         let asked = Instant::now();
         // Spawns of one user are approved one after the other, so that the second one counts the first.
-        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.of(&key.user)).await;
+        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&key.user)).await;
         let _turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let labs = self.registry().other_labs(&key);

@@ -29,7 +29,6 @@ mod rules;
 mod service;
 mod snapshot;
 mod sweep;
-mod user_locks;
 mod view;
 mod volumes;
 

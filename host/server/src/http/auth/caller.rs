@@ -11,6 +11,7 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use super::{AuthError, Authenticator};
+use crate::http::fair_use::{FairUse, Turn};
 use crate::http::problem::Problem;
 
 /// The authenticated sender of a request.
@@ -22,6 +23,8 @@ pub(in crate::http) struct Caller {
     pub(super) rights: Rights,
     pub(super) token: SecretString,
     pub(super) authenticated_by: Provider,
+    /// Held while the request is answered; see [`FairUse`].
+    pub(super) turn: Option<Turn>,
 }
 
 /// Who says that a credential is valid.
@@ -37,6 +40,11 @@ impl Caller {
     pub(in crate::http) fn may(&self, action: Access<'_>) -> Result<Permit, Problem> {
         permit(&self.username, &self.rights, action)
             .map_err(|error| Problem::new(StatusCode::FORBIDDEN, "permission_denied", error.to_string()))
+    }
+
+    /// The user whose limits hold for what the caller does: none for the Hub and administrators, who act for everybody.
+    pub(in crate::http) fn limited(&self) -> Option<&Username> {
+        (!self.rights.is_administrative()).then_some(&self.username)
     }
 
     /// The token that a lab gets which the caller starts with this permit: the caller's own, or an empty one.
@@ -61,14 +69,18 @@ impl<S> FromRequestParts<S> for Caller
 where
     S: Send + Sync,
     Authenticator: FromRef<S>,
+    FairUse: FromRef<S>,
 {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-        let caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
+        let mut caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
         caller.refuse_cross_site(&parts.method, &parts.headers)?;
         tracing::Span::current().record("caller", caller.username.as_str());
+        if let Some(user) = caller.limited() {
+            caller.turn = Some(FairUse::from_ref(state).request(user).await?);
+        }
         Ok(caller)
     }
 }

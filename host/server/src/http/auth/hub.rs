@@ -80,7 +80,14 @@ impl Hub {
                 Rights::from(self.config.service_scopes(&owner.name, &owner.scopes)),
             ),
         };
-        Ok(Caller { username, identity, rights, token: token.clone(), authenticated_by: Provider::Hub })
+        Ok(Caller {
+            username,
+            identity,
+            rights,
+            token: token.clone(),
+            authenticated_by: Provider::Hub,
+            turn: None,
+        })
     }
 
     /// The identity of a user: UID and GID from `auth_state` at the Hub, else from the configuration; groups from both.

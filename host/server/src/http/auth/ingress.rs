@@ -115,7 +115,7 @@ impl Ingress {
             return Err(error);
         }
         let rights = Rights::from(scopes);
-        Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress })
+        Ok(Caller { username, identity, rights, token, authenticated_by: Provider::Ingress, turn: None })
     }
 
     /// What Gafaelfawr knows about the token. The token must belong to `username`.

@@ -13,6 +13,7 @@ use wasmspawner_core::access::Access;
 use wasmspawner_core::progress::EventId;
 
 use super::auth::Caller;
+use super::fair_use::FairUse;
 use super::path::LabPath;
 use super::problem::Problem;
 use crate::spawner::Labs;
@@ -35,12 +36,15 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
     responses(
         (status = 200, description = "The events; the schema is that of one of them", body = super::wire::StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "No record of such a lab", body = super::problem::ErrorBody),
+        (status = 429, description = "Too many event streams, or too many requests, of this user", body = super::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(super) async fn follow_events(
     State(labs): State<Labs>,
     State(metrics): State<Metrics>,
     State(shutdown): State<CancellationToken>,
+    State(fair_use): State<FairUse>,
     caller: Caller,
     LabPath(key): LabPath,
     RawQuery(query): RawQuery,
@@ -51,8 +55,9 @@ pub(super) async fn follow_events(
     let reader = labs
         .events(&key, last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
+    let turn = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store"), (BUFFERING, "no")];
-    let stream = stream::follow(reader, metrics.sse_reader(), shutdown);
+    let stream = stream::follow(reader, (metrics.sse_reader(), turn), shutdown);
     Ok((headers, Body::from_stream(stream)).into_response())
 }
 

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::frame;
+use crate::http::fair_use::Turn;
 use crate::spawner::EventReader;
 use crate::telemetry::SseReader;
 
@@ -25,15 +26,15 @@ struct StreamState {
     shutdown: CancellationToken,
     /// Sent together with the first events.
     greeting: Option<&'static str>,
-    /// Counts this reader in the metrics while the stream exists.
-    _counted: SseReader,
+    /// Counts this reader in the metrics, and among the user's, while the stream exists.
+    _counted: (SseReader, Option<Turn>),
 }
 
 /// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
 /// connection has room for them: a slow reader costs a position in the log and no other memory.
 pub(super) fn follow(
     reader: EventReader,
-    counted: SseReader,
+    counted: (SseReader, Option<Turn>),
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let state = StreamState { reader, shutdown, greeting: Some(GREETING), _counted: counted };

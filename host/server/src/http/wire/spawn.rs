@@ -18,11 +18,11 @@ use crate::http::problem::{Detail, Problem};
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct SpawnBody {
     /// The submission of the spawn form, with single values. A list of one element counts as that element; the texts
-    /// `true` and `false` count as booleans. The site's policy decides which keys exist.
+    /// `true` and `false` count as booleans. The site's policy decides which keys exist. All together have at most 64 KiB.
     #[schema(schema_with = submission, required = false)]
     options: Options,
     /// Environment variables. A name consists of letters, digits and `_`, does not start with a digit, and has at most
-    /// 256 characters. A value must not contain NUL.
+    /// 256 characters. A value must not contain NUL. All together have at most 256 KiB.
     #[schema(schema_with = environment, required = false)]
     env: BTreeMap<String, String>,
 }
@@ -38,6 +38,7 @@ fn submission() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .additional_properties(Some(Schema::from(value().item(list))))
+        .max_properties(Some(OPTIONS_LIMIT.entries))
         .examples([json!({"image": "minimal", "size": "small", "debug": true})])
         .build()
 }
@@ -49,6 +50,7 @@ fn environment() -> Object {
         .schema_type(Type::Object)
         .property_names(Some(text("^[A-Za-z_][A-Za-z0-9_]{0,255}$")))
         .additional_properties(Some(Schema::from(text(r"^[^\u0000]*$"))))
+        .max_properties(Some(ENV_LIMIT.entries))
         .examples([json!({"JUPYTERHUB_API_URL": "http://hub:8081/hub/api"})])
         .build()
 }
@@ -67,8 +69,11 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
     })?;
     let mut mistakes = Vec::new();
     let mut fields = object(&["body"], json, &mut mistakes);
-    let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
-    let (options, env) = (part("options"), part("env"));
+    let mut part = |name, limit: SizeLimit| {
+        let entries = object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
+        limit.check(name, entries, &mut mistakes)
+    };
+    let (options, env) = (part("options", OPTIONS_LIMIT), part("env", ENV_LIMIT));
     let parsed =
         ParsedSpawn { options: parse_options(&options, &mut mistakes), env: parse_env(env, &mut mistakes) };
     for key in fields.keys() {
@@ -82,6 +87,35 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
         Ok(parsed)
     } else {
         Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
+    }
+}
+
+/// How large a part of a body may be.
+struct SizeLimit {
+    entries: usize,
+    /// Of all names and values together, as JSON.
+    bytes: usize,
+}
+
+const OPTIONS_LIMIT: SizeLimit = SizeLimit { entries: 128, bytes: 64 << 10 };
+const ENV_LIMIT: SizeLimit = SizeLimit { entries: 512, bytes: 256 << 10 };
+
+impl SizeLimit {
+    /// The entries, or none and one mistake if they are too many or too large.
+    fn check(&self, part: &str, entries: Map<String, Json>, mistakes: &mut Vec<Detail>) -> Map<String, Json> {
+        let bytes: usize = entries.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
+        if entries.len() <= self.entries && bytes <= self.bytes {
+            return entries;
+        }
+        let msg = format!(
+            "at most {} entries of {} KiB in all are allowed; there are {} of {} KiB",
+            self.entries,
+            self.bytes >> 10,
+            entries.len(),
+            bytes.div_ceil(1 << 10)
+        );
+        mistakes.push(Detail::new(["body", part], "too_large", msg));
+        Map::new()
     }
 }
 
@@ -204,6 +238,27 @@ mod tests {
             assert!(problem.contains(place), "{place} is not in {problem}");
         }
         assert!(!problem.contains("ok") && !problem.contains("OK"), "{problem}");
+    }
+
+    #[test]
+    fn options_and_env_are_limited_in_number_and_size() {
+        let entries = |number: usize, value: &str| -> Json {
+            (0..number).map(|at| (format!("X{at}"), Json::from(value))).collect::<Map<_, _>>().into()
+        };
+        assert!(parse(&json!({"options": entries(128, "x"), "env": entries(512, "x")})).is_ok());
+        let large = "x".repeat(1 << 10);
+        for (part, wrong) in [
+            ("options", entries(129, "x")),
+            ("options", entries(64, &large)),
+            ("env", entries(513, "x")),
+            ("env", entries(256, &large)),
+        ] {
+            let problem = format!("{:?}", parse(&json!({ part: wrong })).unwrap_err());
+            assert!(
+                problem.contains("too_large") && problem.contains(&format!("[\"body\", \"{part}\"]")),
+                "{problem}"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,103 @@
+//! Limits what one user may do at once (`limits.per_user`), so that nobody else notices.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+use wasmspawner_core::config::PerUserLimits;
+use wasmspawner_core::names::Username;
+
+use super::problem::Problem;
+use crate::per_user::PerUser;
+
+/// How long a request waits for those of the same user before it is refused. Waiting slows down a client that repeats a
+/// refused request at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many seconds' requests may come at once.
+const BURST_SECONDS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
+/// With this many users, those who have sent nothing for a while are forgotten.
+const MANY_USERS: usize = 10_000;
+
+/// What each user does at the moment. Clones share it.
+#[derive(Clone)]
+pub struct FairUse(Arc<Inner>);
+
+struct Inner {
+    limits: PerUserLimits,
+    requests: DefaultKeyedRateLimiter<Username>,
+    spawns: DefaultKeyedRateLimiter<Username>,
+    at_once: PerUser,
+    streams: PerUser,
+}
+
+/// What somebody holds as long as a request, or a stream of events, is being answered.
+pub(super) type Turn = Arc<OwnedSemaphorePermit>;
+
+impl FairUse {
+    /// Nobody does anything yet.
+    pub fn new(limits: PerUserLimits) -> Self {
+        let burst = limits.requests_per_second.saturating_mul(BURST_SECONDS);
+        Self(Arc::new(Inner {
+            requests: RateLimiter::keyed(Quota::per_second(limits.requests_per_second).allow_burst(burst)),
+            spawns: RateLimiter::keyed(Quota::per_minute(limits.spawns_per_minute)),
+            at_once: PerUser::new(limits.requests_at_once),
+            streams: PerUser::new(limits.event_streams),
+            limits,
+        }))
+    }
+
+    /// Waits until a request of the user may be answered.
+    pub(super) async fn request(&self, user: &Username) -> Result<Turn, Problem> {
+        let Inner { limits, requests, at_once, .. } = &*self.0;
+        forget_idle(requests);
+        let turn = async {
+            requests.until_key_ready(user).await;
+            at_once.take(user).await
+        };
+        match timeout(PATIENCE, turn).await {
+            Ok(Some(turn)) => Ok(Arc::new(turn)),
+            Ok(None) | Err(_) => {
+                let PerUserLimits { requests_per_second, requests_at_once, .. } = limits;
+                let msg = format!(
+                    "too many requests of one user: at most {requests_at_once} at a time and {requests_per_second} per second"
+                );
+                Err(refused("too_many_requests", msg, 1))
+            }
+        }
+    }
+
+    /// Notes that the user asks for a lab.
+    pub(super) fn spawn(&self, user: &Username) -> Result<(), Problem> {
+        let Inner { limits, spawns, .. } = &*self.0;
+        forget_idle(spawns);
+        let most = limits.spawns_per_minute;
+        spawns.check_key(user).map_err(|_| {
+            let msg = format!("you may ask for {most} labs per minute; wait a moment");
+            refused("too_many_spawns_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
+        })
+    }
+
+    /// The user opens a stream of events.
+    pub(super) fn stream(&self, user: &Username) -> Result<Turn, Problem> {
+        let Inner { limits, streams, .. } = &*self.0;
+        streams.try_take(user).map(Arc::new).ok_or_else(|| {
+            let msg = format!("you may have {} event streams at a time; close one", limits.event_streams);
+            refused("too_many_streams", msg, 5)
+        })
+    }
+}
+
+fn refused(kind: &'static str, msg: String, retry_after: u64) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, kind, msg).retry_after(retry_after)
+}
+
+fn forget_idle(limiter: &DefaultKeyedRateLimiter<Username>) {
+    if limiter.len() > MANY_USERS {
+        limiter.retain_recent();
+        limiter.shrink_to_fit();
+    }
+}
