@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use wasmspawner::wasm::{EngineOptions, Policies, PolicySpec};
+use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User};
 use wasmspawner_core::quota::Usage;
@@ -19,8 +19,11 @@ async fn main() -> anyhow::Result<()> {
         config: serde_json::json!({"deny": ["guests"]}),
         ..PolicySpec::new("door", guests::component("policy-deny-group"))
     };
-    let site = Policies::load(vec![site], EngineOptions::default()).await?;
-    let door = Policies::load(vec![door], EngineOptions::default()).await?;
+    let program = env!("CARGO_BIN_EXE_wasmspawner-under-test").into();
+    let compiler = Compiler { program, ..Compiler::default() };
+    let options = EngineOptions { compiler, ..EngineOptions::default() };
+    let site = Policies::load(vec![site], options.clone()).await?;
+    let door = Policies::load(vec![door], options).await?;
 
     let user = ada();
     let context = FormContext { user: user.clone(), server: String::new() };

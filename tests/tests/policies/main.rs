@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wasmspawner::wasm::{
-    CallBlame, CallError, CallErrorKind, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+    CallBlame, CallError, CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies,
+    PolicySpec,
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
@@ -19,6 +20,9 @@ use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
 use lines::Lines;
+
+/// The program with the command that compiles policies.
+const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 
 /// Policy, hook and outcome of a call.
 type CallOutcome = (String, &'static str, &'static str);
@@ -44,7 +48,12 @@ fn hostile(act: &str) -> PolicySpec {
 /// Options under which every component is compiled once for all tests.
 fn options() -> EngineOptions {
     let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/policy-cache");
-    EngineOptions { cache: Some(cache.into()), ..EngineOptions::default() }
+    EngineOptions { cache: Some(cache.into()), ..uncached() }
+}
+
+fn uncached() -> EngineOptions {
+    let compiler = Compiler { program: BINARY.into(), ..Compiler::default() };
+    EngineOptions { compiler, ..EngineOptions::default() }
 }
 
 async fn load(specs: Vec<PolicySpec>) -> Policies {
@@ -305,9 +314,56 @@ async fn a_file_that_is_not_a_policy_is_refused() {
     ));
     std::fs::write(&file, "(module)").unwrap();
     assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Compile(_)));
-    let small = EngineOptions { component_bytes: 4, ..EngineOptions::default() };
+    let small = EngineOptions { component_bytes: 4, ..uncached() };
     let error = Policies::load(vec![PolicySpec::new("p", &file)], small).await.err().unwrap();
     assert!(error.to_string().contains("a policy may have 4"), "{error}");
+}
+
+async fn compiled_by(compiler: Compiler, file: &std::path::Path) -> Result<(), LoadErrorKind> {
+    let options = EngineOptions { compiler, ..EngineOptions::default() };
+    match Policies::load(vec![PolicySpec::new("p", file)], options).await {
+        Ok(_) => Ok(()),
+        Err(FailedPolicies::Load(error)) => Err(error.kind),
+        Err(other) => panic!("another error: {other}"),
+    }
+}
+
+/// A component of one function, which takes the compiler the longer the larger it is.
+fn large_component(blocks: usize) -> Vec<u8> {
+    let mut function = String::new();
+    for at in 0..blocks {
+        function += "local.get 0 i64.const 3 i64.mul local.get 1 i64.add local.tee 2 local.get 3 i64.xor local.set 0 ";
+        function +=
+            "local.get 2 i64.eqz if local.get 2 call 0 local.set 1 else local.get 0 call 0 local.set 3 end ";
+        if at % 8 == 0 {
+            function += "block loop local.get 0 i64.eqz br_if 1 local.get 3 local.set 2 br 0 end end ";
+        }
+    }
+    let text = format!(
+        "(component (core module (func $f (param i64) (result i64) (local i64 i64 i64 i64) {function} local.get 0)))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_component_that_exhausts_the_compiler_ends_nothing_but_its_own_compilation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.wasm");
+    std::fs::write(&file, large_component(50_000)).unwrap();
+    let program = std::path::PathBuf::from(BINARY);
+    let little_memory = Compiler { program: program.clone(), memory_bytes: 128 << 20, ..Compiler::default() };
+    let kind = compiled_by(little_memory, &file).await.unwrap_err();
+    assert!(matches!(kind, LoadErrorKind::CompileMemory(128)), "{kind}");
+    let little_time =
+        Compiler { program: program.clone(), timeout: Duration::from_millis(300), ..Compiler::default() };
+    let kind = compiled_by(little_time, &file).await.unwrap_err();
+    assert!(matches!(kind, LoadErrorKind::CompileTimeout(_)), "{kind}");
+    let missing = Compiler { program: folder.path().join("none"), ..Compiler::default() };
+    let kind = compiled_by(missing, &file).await.unwrap_err();
+    assert!(matches!(&kind, LoadErrorKind::Engine(why) if why.contains("cannot be started")), "{kind}");
+    let no_compiler = Compiler { program: "/bin/true".into(), ..Compiler::default() };
+    let kind = compiled_by(no_compiler, &file).await.unwrap_err();
+    assert!(matches!(kind, LoadErrorKind::Engine(_)), "what is no machine code is not run: {kind}");
 }
 
 #[tokio::test]
@@ -373,7 +429,7 @@ async fn compiled_policies_are_cached_in_a_private_directory() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
-    let options = || EngineOptions { cache: Some(cache.clone()), ..EngineOptions::default() };
+    let options = || EngineOptions { cache: Some(cache.clone()), ..uncached() };
     Policies::load(vec![site()], options()).await.unwrap();
     let files: Vec<_> = cache.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 1);

@@ -2,6 +2,7 @@
 
 mod assignment;
 mod check;
+mod compile_policy;
 mod config_args;
 mod crds;
 #[cfg(test)]
@@ -56,6 +57,9 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Print the custom resource definitions that the service needs in a cluster
     Crds(crds::CrdsArgs),
+    /// Compile a component for the service, which runs this in a process of its own
+    #[command(name = crate::wasm::COMPILE_COMMAND, hide = true)]
+    CompilePolicy(compile_policy::CompilePolicyArgs),
     /// Print the names that KubeSpawner and this service give to a user's objects
     Names(names::NamesArgs),
 }
@@ -86,6 +90,7 @@ impl Cli {
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Crds(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::CompilePolicy(args) => args.run().map(|()| ExitCode::SUCCESS),
             Command::Names(args) => args.run(stdin().lock(), &mut stdout().lock(), &mut stderr().lock()),
         }
     }

@@ -26,13 +26,12 @@ impl<S: Send + Sync> FromRequest<S> for JsonBytes {
             let loc = &["header", "content-type"];
             return Err(Problem::at(StatusCode::UNSUPPORTED_MEDIA_TYPE, loc, "unsupported_media_type", msg));
         }
-        match tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await {
-            Ok(body) => body.map(Self).map_err(|rejection| refusal(&rejection)),
-            Err(_) => {
-                let msg = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
-                Err(Problem::at(StatusCode::REQUEST_TIMEOUT, &["body"], "body_timeout", msg))
-            }
-        }
+        let body = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
+        let body = body.map_err(|_| {
+            let msg = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+            Problem::at(StatusCode::REQUEST_TIMEOUT, &["body"], "body_timeout", msg)
+        })?;
+        body.map(Self).map_err(|rejection| refusal(&rejection))
     }
 }
 

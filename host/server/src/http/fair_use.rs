@@ -58,16 +58,14 @@ impl FairUse {
             requests.until_key_ready(user).await;
             at_once.take(user).await
         };
-        match timeout(PATIENCE, turn).await {
-            Ok(Some(turn)) => Ok(Arc::new(turn)),
-            Ok(None) | Err(_) => {
-                let PerUserLimits { requests_per_second, requests_at_once, .. } = limits;
-                let msg = format!(
-                    "too many requests of one user: at most {requests_at_once} at a time and {requests_per_second} per second"
-                );
-                Err(refused("too_many_requests", msg, 1))
-            }
-        }
+        let turn = timeout(PATIENCE, turn).await.ok().flatten();
+        turn.map(Arc::new).ok_or_else(|| {
+            let PerUserLimits { requests_per_second, requests_at_once, .. } = limits;
+            let msg = format!(
+                "too many requests of one user: at most {requests_at_once} at a time and {requests_per_second} per second"
+            );
+            refused("too_many_requests", msg, 1)
+        })
     }
 
     /// Notes that the user asks for a lab.

@@ -29,7 +29,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take to read something of an answer. Events are sent every 15 s at least, so this also ends
 /// event streams that nobody reads.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long requests under way may still take after the service was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// With more headers than this, hyper refuses the request before the router can explain it. The documented limit, which

@@ -30,27 +30,16 @@ pub(super) async fn compiled(
     if let Some(component) = file.as_deref().and_then(|file| read(engine, file)) {
         return Ok(component);
     }
-    let component = compile(engine, bytes).await?;
+    let machine_code = engine.options.compiler.compile(&bytes).await?;
+    let component =
+        deserialize(engine, &machine_code).map_err(|error| LoadErrorKind::Engine(format!("{error:#}")))?;
     if let Some(file) = file {
         // If the cache cannot be written, the only consequence is a slower start next time.
-        if let Err(error) = write(&component, &file) {
+        if let Err(error) = write(&machine_code, &file) {
             tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
         }
     }
     Ok(component)
-}
-
-/// Compiles on a thread of its own, because it takes long. The effort is limited only by the size of the component and
-/// by a timeout.
-async fn compile(engine: &Arc<Engine>, bytes: Vec<u8>) -> Result<Component, LoadErrorKind> {
-    let limit = engine.options.compile_timeout;
-    let engine = Arc::clone(engine);
-    let work = tokio::task::spawn_blocking(move || Component::from_binary(&engine.wasm, &bytes));
-    match tokio::time::timeout(limit, work).await {
-        Ok(Ok(compiled)) => compiled.map_err(|error| LoadErrorKind::Compile(format!("{error:#}"))),
-        Ok(Err(panicked)) => Err(LoadErrorKind::Engine(panicked.to_string())),
-        Err(_) => Err(LoadErrorKind::CompileTimeout(limit.as_secs())),
-    }
 }
 
 /// The name of the cached file. It differs between versions and settings of the engine.
@@ -63,21 +52,25 @@ fn file_name(engine: &Engine, digest: &Digest) -> String {
 /// Reads the file into memory instead of mapping it: a change of the file must not change, or crash, a running policy.
 fn read(engine: &Engine, file: &Path) -> Option<Component> {
     let machine_code = std::fs::read(file).ok()?;
+    let log = |error: &wasmtime::Error| {
+        tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
+    };
+    deserialize(engine, &machine_code).inspect_err(log).ok()
+}
+
+fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Component> {
     #[expect(
         unsafe_code,
         reason = "machine code cannot be verified; `open` made sure that only this user could write it"
     )]
-    // SAFETY: the file is in a directory that only this user may write, was written by `write` below from
-    // this engine's own output, and appears there complete or not at all.
-    let component = unsafe { Component::deserialize(&engine.wasm, machine_code) };
-    let log = |error: &wasmtime::Error| {
-        tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
-    };
-    component.inspect_err(log).ok()
+    // SAFETY: the bytes are the compiler's own output: either directly, or by way of a file in a directory that only this
+    // user may write, which `write` below put there, complete or not at all.
+    unsafe {
+        Component::deserialize(&engine.wasm, machine_code)
+    }
 }
 
-fn write(component: &Component, file: &Path) -> std::io::Result<()> {
-    let machine_code = component.serialize().map_err(|error| std::io::Error::other(format!("{error:#}")))?;
+fn write(machine_code: &[u8], file: &Path) -> std::io::Result<()> {
     let mut unfinished = PathBuf::from(file);
     unfinished.set_extension(format!("{}.tmp", std::process::id()));
     std::fs::write(&unfinished, machine_code)?;

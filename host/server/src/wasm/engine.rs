@@ -10,6 +10,7 @@ use wasmtime::{
 };
 
 use super::call_state::CallState;
+use super::compiler::Compiler;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, WrongType};
@@ -53,8 +54,8 @@ pub struct EngineOptions {
     pub slot_wait: Duration,
     /// The largest component that is accepted, in bytes.
     pub component_bytes: u64,
-    /// How long the compilation of one component may take.
-    pub compile_timeout: Duration,
+    /// Compiles components.
+    pub compiler: Compiler,
     /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
     pub cache: Option<PathBuf>,
     /// Called after every call of a policy.
@@ -67,14 +68,14 @@ impl Default for EngineOptions {
             slots: 64,
             slot_wait: Duration::from_secs(2),
             component_bytes: 32 << 20,
-            compile_timeout: Duration::from_mins(1),
+            compiler: Compiler::default(),
             cache: None,
             on_call: Arc::new(|_| {}),
         }
     }
 }
 
-/// Compiles components and runs calls, each in its own instance.
+/// Runs calls of components, each in its own instance.
 pub(super) struct Engine {
     pub(super) wasm: wasmtime::Engine,
     pub(super) linker: Linker<CallState>,
@@ -176,6 +177,11 @@ fn config(pool: Option<u32>) -> Config {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }
     config
+}
+
+/// Compiles a component for the engines of this program, in this process and without limits.
+pub(super) fn compile(component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    wasmtime::Engine::new(&config(None))?.precompile_component(component)
 }
 
 /// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.

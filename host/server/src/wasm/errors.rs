@@ -209,6 +209,11 @@ pub enum LoadErrorKind {
     /// The compilation takes longer than this many seconds.
     #[error("compiling it took longer than {0} s; make the component smaller, or give the service more CPU")]
     CompileTimeout(u64),
+    /// The compilation needs more memory than this, in MiB.
+    #[error(
+        "compiling it took more than {0} MiB of memory, or ended the compiler; make the component smaller"
+    )]
+    CompileMemory(u64),
     /// The policy imports an interface that the service does not offer to policies.
     #[error(
         "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host and, inert, wasi:*@0.2"

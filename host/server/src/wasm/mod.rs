@@ -3,13 +3,14 @@
 //! Every call runs on a fresh instance with a deadline, a memory limit and a limited size of the answer. The result is
 //! plain data of `wasmspawner_core`, or a [`CallError`] that names the policy and the hook. Read it in this order:
 //! [`Policies`] (the chain in use, which other modules call), `loader` (from a file to a checked policy), `policy` (one
-//! policy and its hooks), `engine` (one call), `hook_table` (what a version of the WIT package has to implement).
+//! policy and its hooks), `engine` (one call), `compiler` (a process that compiles), `hook_table` (what a version of the WIT package has to implement).
 //!
 //! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
 
 mod cache;
 mod call_state;
 mod chain;
+mod compiler;
 mod digest;
 mod engine;
 mod errors;
@@ -24,6 +25,7 @@ mod spec;
 mod v0_1;
 
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
+pub use compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
 pub use digest::{Digest, DigestError};
 pub use engine::{CallRecord, EngineOptions, OnCall};
 pub use errors::{CallBlame, CallError, CallErrorKind, EngineError, LoadError, LoadErrorKind};

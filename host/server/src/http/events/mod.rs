@@ -3,11 +3,14 @@
 mod frame;
 mod stream;
 
+use std::convert::Infallible;
+
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::request::Parts;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::access::Access;
 use wasmspawner_core::progress::EventId;
@@ -47,11 +50,9 @@ pub(super) async fn follow_events(
     State(fair_use): State<FairUse>,
     caller: Caller,
     LabPath(key): LabPath,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
+    LastSeen(last_seen): LastSeen,
 ) -> Result<Response, Problem> {
     caller.may(Access::ReadOrStop(&key))?;
-    let last_seen = last_seen(&headers, query.as_deref().unwrap_or_default());
     let reader = labs
         .events(&key, last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
@@ -61,7 +62,18 @@ pub(super) async fn follow_events(
     Ok((headers, Body::from_stream(stream)).into_response())
 }
 
-/// The id of the last event that the client has seen. The header wins over the query, because a reconnecting browser
+/// The id of the last event that the client has seen, if it says one.
+pub(super) struct LastSeen(Option<EventId>);
+
+impl<S: Sync> FromRequestParts<S> for LastSeen {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(last_seen(&parts.headers, parts.uri.query().unwrap_or_default())))
+    }
+}
+
+/// The header wins over the query, because a reconnecting browser
 /// sends the header to its original address. An id that cannot be parsed counts as none; the stream then starts from
 /// the beginning, as it does for an id of an older operation.
 fn last_seen(headers: &HeaderMap, query: &str) -> Option<EventId> {
