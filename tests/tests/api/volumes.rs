@@ -190,6 +190,52 @@ async fn a_spawn_with_the_claim_of_another_user_fails() {
 }
 
 #[tokio::test]
+async fn every_claim_of_another_user_is_refused_at_every_spawn() {
+    let fails = async |client: &Client, user: &str| {
+        let events = client.spawn_to_end(user).await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+        let lab = client.lab(user).await.unwrap().json().unwrap();
+        assert_eq!(lab["reason"], "VolumeOfAnotherUser", "{lab:#}");
+    };
+    // A claim that the policy creates for whoever is first.
+    let mut service = Service::start_with(BINARY, with_claims("team", "retain")).await.unwrap();
+    run(&service.user("ada").unwrap(), "ada").await;
+    run(&service.user("ada").unwrap(), "ada/servers/gpu").await;
+    fails(&service.user("grace").unwrap(), "grace").await;
+    // The site's own claim belongs to nobody.
+    service.reconfigure(with_claims("site", "retain")).unwrap();
+    service.crash_and_restart().await.unwrap();
+    create(&claims_of(&service).await, "site", &json!({})).await;
+    for user in ["grace", "edsger"] {
+        run(&service.user(user).unwrap(), user).await;
+    }
+    // A claim that the policy does not create.
+    service
+        .reconfigure(|config| {
+            with_claims("team", "retain")(config);
+            let volume = &mut config["policies"][0]["config"]["volumes"][0]["claim"];
+            *volume = json!({"name": "team"});
+        })
+        .unwrap();
+    service.crash_and_restart().await.unwrap();
+    fails(&service.user("mallory").unwrap(), "mallory").await;
+}
+
+#[tokio::test]
+async fn a_remembered_claim_that_belongs_to_another_user_by_now_is_refused() {
+    let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    run(&ada, "ada").await;
+    stop(&ada, "ada").await;
+    let claims = claims_of(&service).await;
+    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
+    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "mallory"})).await;
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["reason"], "VolumeOfAnotherUser");
+}
+
+#[tokio::test]
 async fn a_claim_is_deleted_with_the_last_server_that_used_it() {
     let service = Service::start_with(BINARY, with_claims("claim-{username}", "delete")).await.unwrap();
     let ada = service.user("ada").unwrap();

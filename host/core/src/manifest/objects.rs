@@ -63,6 +63,16 @@ impl LabObjects {
         &self.pod
     }
 
+    /// The names of claims that the pod uses and that are not created with it.
+    pub fn claims_of_the_site(&self) -> impl Iterator<Item = &str> {
+        let volumes = self.pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+        let used =
+            volumes.filter_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.as_str()));
+        let created =
+            |name: &str| self.claims.iter().any(|claim| claim.metadata.name.as_deref() == Some(name));
+        used.filter(move |name| !created(name))
+    }
+
     /// All objects in the order of creation.
     pub fn in_order(&self) -> impl Iterator<Item = LabObject> + '_ {
         let first = std::iter::once_with(|| self.namespace.clone());

@@ -6,6 +6,6 @@ mod owner;
 mod record;
 mod remembered;
 
-pub use owner::{KUBESPAWNER_USERNAME_ANNOTATION, owner};
+pub use owner::{KUBESPAWNER_USERNAME_ANNOTATION, other_owner, owner};
 pub use record::{ClaimUse, VolumeRecord};
 pub use remembered::{Kept, Release, RememberedVolumes};

@@ -15,6 +15,12 @@ pub fn owner(claim: &ObjectMeta) -> Option<&str> {
     written.into_iter().find_map(|key| annotations.get(key)).map(String::as_str)
 }
 
+/// The user to whom a claim belongs who is not the user of `lab`, the metadata of one of a lab's objects. A claim that
+/// names nobody may be used by everybody.
+pub fn other_owner<'a>(claim: &'a ObjectMeta, lab: &ObjectMeta) -> Option<&'a str> {
+    owner(claim).filter(|user| owner(lab) != Some(user))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use futures::future::{join_all, try_join_all};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
+use wasmspawner_core::volumes::other_owner;
 
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
@@ -40,7 +41,7 @@ impl Creator {
 
     /// Creates a lab within the time `within`: the namespace first, then everything else in parallel, then the pod. If
     /// an object exists already and does not belong to the spawn whose record has `spawn_uid`, it is left alone and the
-    /// creation fails.
+    /// creation fails. It also fails if a volume claim belongs to another user.
     pub async fn create_lab(
         &self,
         objects: &LabObjects,
@@ -56,9 +57,28 @@ impl Creator {
         let created =
             join_all(rest.iter().map(|object| self.create_object(object, spawn_uid, &retry_policy))).await;
         created.into_iter().collect::<Result<Vec<_>, _>>()?;
+        self.check_claims_of_the_site(objects, &retry_policy).await?;
         let pod =
             self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
         Ok(CreatedLab { namespace: parse(namespace)?, pod: parse(pod)? })
+    }
+
+    /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
+    async fn check_claims_of_the_site(
+        &self,
+        objects: &LabObjects,
+        retry_policy: &RetryPolicy,
+    ) -> Result<(), KubernetesError> {
+        let LabObject::RetainedNamespace(namespace) = objects.first() else { return Ok(()) };
+        let namespace = namespace.metadata.name.as_deref().unwrap_or_default();
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
+        let checks = objects.claims_of_the_site().map(async |name| {
+            let action = format!("read PersistentVolumeClaim {name}");
+            let found = retrying(retry_policy, &action, || claims.get_metadata_opt(name)).await?;
+            // Without the claim the pod waits for it.
+            found.map_or(Ok(()), |claim| refuse_claim_of_another(&claim.metadata, &objects.pod.metadata))
+        });
+        try_join_all(checks).await.map(drop)
     }
 
     async fn create_object(
@@ -84,7 +104,11 @@ impl Creator {
             // Whether an existing namespace is being deleted is not checked: creating the other objects in it would
             // fail then.
             LabObject::RetainedNamespace(_) => Ok(creation.create().await?.unwrap_or(creation.object)),
-            LabObject::PersistentVolumeClaim(_) => creation.create_or_keep().await,
+            LabObject::PersistentVolumeClaim(wanted) => {
+                let claim = creation.create_or_keep().await?;
+                refuse_claim_of_another(&claim.metadata, &wanted.metadata)?;
+                Ok(claim)
+            }
             _ => creation.create_own_unread(spawn_uid).await,
         }
     }
@@ -193,6 +217,17 @@ impl Creation<'_> {
 pub(crate) fn belongs_to(metadata: &ObjectMeta, spawn_uid: &str) -> bool {
     let label = metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
     !spawn_uid.is_empty() && label.is_some_and(|label| label == spawn_uid)
+}
+
+/// Refuses a claim that belongs to another user than `lab`, the metadata of one of the lab's objects.
+fn refuse_claim_of_another(claim: &ObjectMeta, lab: &ObjectMeta) -> Result<(), KubernetesError> {
+    match other_owner(claim, lab) {
+        None => Ok(()),
+        Some(owner) => Err(KubernetesError::ClaimOfAnother {
+            name: claim.name.clone().unwrap_or_default(),
+            owner: owner.to_owned(),
+        }),
+    }
 }
 
 /// True if the same spawn made both objects.

@@ -36,6 +36,14 @@ pub enum KubernetesError {
         /// The name of the object.
         name: String,
     },
+    /// A volume claim that the lab would use belongs to another user.
+    #[error("the PersistentVolumeClaim {name} belongs to the user {owner}")]
+    ClaimOfAnother {
+        /// The name of the claim.
+        name: String,
+        /// The user in its annotation.
+        owner: String,
+    },
     /// The operation was cancelled, or its time was over.
     #[error("cancelled")]
     Cancelled,
@@ -72,6 +80,7 @@ impl KubernetesError {
             Self::StillBeingDeleted { .. } => "StillBeingDeleted",
             Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
+            Self::ClaimOfAnother { .. } => "VolumeOfAnotherUser",
             Self::Cancelled => "Cancelled",
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }

@@ -122,6 +122,9 @@ pub(super) fn failure(error: &KubernetesError) -> Failure {
                 "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
             )
         }
+        KubernetesError::ClaimOfAnother { name, .. } => {
+            format!("The volume {name} belongs to another user; please tell the site's administrators")
+        }
         KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
         KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
             "The cluster answered with something unexpected".to_owned()
