@@ -24,8 +24,6 @@ pub struct EmbeddedConfig {
     pub simulated: SimulatedStages,
     /// Labs keep running when the service ends, and the next start adopts them.
     pub keep_labs: bool,
-    /// Labs run with the uid and gid of their users, which needs root. Otherwise they run as the service's own user.
-    pub switch_user: bool,
 }
 
 /// What runs the containers of the one-machine cluster.
@@ -121,7 +119,6 @@ impl Default for EmbeddedConfig {
             images: Vec::new(),
             simulated: SimulatedStages::default(),
             keep_labs: false,
-            switch_user: false,
         }
     }
 }

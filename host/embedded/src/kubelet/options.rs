@@ -52,15 +52,13 @@ pub struct ProcessOptions {
     pub images: Vec<ImageCommand>,
     /// What becomes of the processes when the kubelet is shut down. Default [`OnShutdown::Kill`].
     pub on_shutdown: OnShutdown,
-    /// Honour `runAsUser` and `runAsGroup`; needs root. Default false: everything runs as this program's user.
-    pub switch_user: bool,
 }
 
 impl ProcessOptions {
     /// The defaults with this state directory.
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         let on_shutdown = OnShutdown::default();
-        Self { state_dir: state_dir.into(), images: Vec::new(), on_shutdown, switch_user: false }
+        Self { state_dir: state_dir.into(), images: Vec::new(), on_shutdown }
     }
 }
 

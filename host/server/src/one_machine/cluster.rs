@@ -93,7 +93,6 @@ fn runtime(embedded: &EmbeddedConfig, state_dir: Option<&Path>) -> anyhow::Resul
     let mut options = ProcessOptions::new(state_dir.join("kubelet"));
     options.images = embedded.images.iter().map(image_command).collect();
     options.on_shutdown = if embedded.keep_labs { OnShutdown::Keep } else { OnShutdown::Kill };
-    options.switch_user = embedded.switch_user;
     Ok(Runtime::Process(options))
 }
 

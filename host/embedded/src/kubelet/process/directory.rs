@@ -7,9 +7,8 @@
 //! claims/<namespace>/<claim>/           persistent volume claims; never deleted
 //! ```
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 /// The kubelet's state directory.
@@ -105,20 +104,4 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
         Err(error) => return Err(error),
     };
     entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-}
-
-/// Gives a directory and everything in it to the user.
-pub(super) fn give(path: &Path, (uid, gid): (u32, u32)) -> io::Result<()> {
-    lchown(path, Some(uid), Some(gid))?;
-    if fs::symlink_metadata(path)?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), (uid, gid))?;
-        }
-    }
-    Ok(())
-}
-
-/// Lets other users pass through a directory without seeing what is in it.
-pub(super) fn let_pass(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(0o711))
 }

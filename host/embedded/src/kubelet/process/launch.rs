@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::Container;
 use rustix::process::Pid;
 use tokio::process::Command;
 
@@ -16,12 +16,10 @@ use super::directory::ContainerDirectory;
 use super::group::MARK;
 use super::record::{ProcessRecord, start_ticks};
 use super::run::ProcessRun;
-use crate::kubelet::ProcessOptions;
 use crate::kubelet::env::PodContext;
 use crate::kubelet::image::{self, ImageCommand};
 use crate::kubelet::mounts::Mounts;
 use crate::kubelet::probe::first_port;
-use crate::kubelet::status::spec;
 use crate::kubelet::volume::create_private;
 
 /// Runs the program as a child, so that its exit code can be written down for a later run that adopts the process: a
@@ -40,14 +38,11 @@ pub(crate) struct Launch {
     working_dir: PathBuf,
     /// Mounted paths, which exist but for new `subPath`s.
     pub(super) mounted: Vec<PathBuf>,
-    /// uid and gid, when they are to be changed.
-    pub(super) user: Option<(u32, u32)>,
 }
 
 impl Launch {
     /// Decides command, environment and working directory.
     pub(super) fn prepare(
-        options: &ProcessOptions,
         mapping: &ImageCommand,
         context: &PodContext<'_>,
         container: &Container,
@@ -90,7 +85,6 @@ impl Launch {
             command,
             env: all,
             working_dir: working_dir.unwrap_or(home),
-            user: if options.switch_user { user(context.pod, container) } else { None },
         })
     }
 
@@ -139,9 +133,6 @@ impl Launch {
             .stdout(log.try_clone()?)
             .stderr(log)
             .process_group(0);
-        if let Some((uid, gid)) = self.user {
-            command.uid(uid).gid(gid);
-        }
         let child = command.spawn()?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
         let start_ticks = start_ticks(pid).unwrap_or_default();
@@ -150,15 +141,6 @@ impl Launch {
         let leader = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
         Ok(ProcessRun::started(child, leader, record.mark, directory))
     }
-}
-
-/// `runAsUser` and `runAsGroup` of the container, else of the pod.
-fn user(pod: &Pod, container: &Container) -> Option<(u32, u32)> {
-    let own = container.security_context.as_ref();
-    let pods = spec(pod).security_context.as_ref();
-    let uid = own.and_then(|c| c.run_as_user).or_else(|| pods.and_then(|c| c.run_as_user))?;
-    let gid = own.and_then(|c| c.run_as_group).or_else(|| pods.and_then(|c| c.run_as_group)).unwrap_or(uid);
-    Some((u32::try_from(uid).ok()?, u32::try_from(gid).ok()?))
 }
 
 /// Whether the shell will find the program.

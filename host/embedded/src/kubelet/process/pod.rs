@@ -1,15 +1,15 @@
 //! The process side of one pod: its volumes, and how its containers are prepared, started and found again.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::{fs, io};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::directory::{PodDirectory, StateDirectory, give, let_pass};
+use super::directory::{PodDirectory, StateDirectory};
 use super::group::kill_marked;
 use super::launch::Launch;
 use super::record::ProcessRecord;
@@ -130,7 +130,7 @@ impl PodProcess {
         let mapping = image::find(&self.options.images, container)?;
         let none = BTreeMap::new();
         let volumes = self.volumes.get().unwrap_or(&none);
-        Launch::prepare(&self.options, mapping, context, container, env, &self.directory.home(), volumes)
+        Launch::prepare(mapping, context, container, env, &self.directory.home(), volumes)
     }
 
     pub(crate) fn start(
@@ -146,29 +146,6 @@ impl PodProcess {
             create_private(path)
                 .map_err(|error| Exit::not_started(format!("{}: {error}", path.display())))?;
         }
-        if let Some(user) = launch.user {
-            self.give_all(directory.path(), user).map_err(|error| {
-                Exit::not_started(format!("directories could not be given to runAsUser: {error}"))
-            })?;
-        }
         launch.start(directory, mark, restarts, now).map_err(Exit::not_started)
-    }
-
-    /// Gives the pod's directories to the user it runs as; other users' stay out of reach.
-    fn give_all(&self, container: &Path, user: (u32, u32)) -> io::Result<()> {
-        create_private(container)?;
-        give(self.directory.path(), user)?;
-        for path in self.volumes.get().into_iter().flat_map(BTreeMap::values) {
-            if path.starts_with(self.state.claims()) {
-                std::os::unix::fs::lchown(path, Some(user.0), Some(user.1))?;
-                path.parent().map_or(Ok(()), let_pass)?;
-            }
-        }
-        for passage in [self.state.path(), &self.state.pods(), &self.state.claims()] {
-            if passage.exists() {
-                let_pass(passage)?;
-            }
-        }
-        Ok(())
     }
 }
