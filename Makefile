@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e soak mutants control-plane bench scale lint fmt clean
+.PHONY: help run serve test unit e2e soak fuzz mutants control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -41,6 +41,9 @@ e2e: ## real JupyterHub, JupyterLab and browser against the service
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
 
+fuzz: ## feeds every parser of foreign input with what nobody thought of, a minute each (SECONDS=60)
+	$(PYTHON) tests/fuzz/run.py $${SECONDS:-60}
+
 mutants: ## changes the core in some 150 ways, one at a time (SHARD=0/13); a test has to notice each change
 	@$(CARGO) mutants --version || { echo 'cargo-mutants is missing: cargo install --locked cargo-mutants'; exit 1; }
 	$(CARGO) mutants -p wasmspawner-core --shard $${SHARD:-0/13} --sharding round-robin --minimum-test-timeout 60 -- --locked
@@ -65,6 +68,7 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check
+	rustfmt --edition 2024 --check tests/fuzz/targets/*.rs
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
@@ -73,6 +77,7 @@ lint: ## formats and lints; warnings are errors
 
 fmt: ## formats everything
 	$(CARGO) fmt --all
+	rustfmt --edition 2024 tests/fuzz/targets/*.rs
 	$(VENV)/ruff format sdk/python deploy/local tests
 
 clean: ## removes what was built here; state and caches elsewhere stay

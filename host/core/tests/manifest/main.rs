@@ -9,3 +9,4 @@ mod granted;
 mod properties;
 mod refusals;
 mod rules;
+mod unprivileged;

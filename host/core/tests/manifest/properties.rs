@@ -1,14 +1,14 @@
 //! Properties of the objects that hold for every answer of a policy.
 
 use proptest::prelude::*;
-use serde_json::Value;
-use wasmspawner_core::manifest::{LabObject, LabObjects};
+use wasmspawner_core::manifest::LabObject;
 use wasmspawner_core::policy::{
     Customization, EmptyDirSource, EnvVar, Grants, InitContainer, InitRun, Mount, NfsSource, Pair, Resources,
     SecurityProfile, Volume, VolumeSource,
 };
 
 use super::case::{Case, CaseAnswer, TOKEN};
+use super::unprivileged::check_unprivileged;
 
 /// Names of which some are valid, some are the service's own, and some are invalid.
 fn name() -> impl Strategy<Value = String> {
@@ -116,62 +116,20 @@ fn case(customizations: Vec<Customization>, all_patches: bool) -> Case {
     case
 }
 
-/// Every field of this name anywhere in an object.
-fn fields<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a Value>) {
-    match value {
-        Value::Object(entries) => {
-            found.extend(entries.get(name));
-            entries.values().for_each(|value| fields(value, name, found));
-        }
-        Value::Array(items) => items.iter().for_each(|value| fields(value, name, found)),
-        _ => {}
-    }
-}
-
-fn assert_unprivileged(objects: &LabObjects) -> Result<(), TestCaseError> {
-    let pod = serde_json::to_value(&objects.pod).unwrap();
-    let all = |name: &str| {
-        let mut found = Vec::new();
-        fields(&pod, name, &mut found);
-        found
-    };
-    for (name, allowed) in [
-        ("privileged", None),
-        ("hostPath", None),
-        ("hostNetwork", None),
-        ("hostPID", None),
-        ("hostPort", None),
-        ("allowPrivilegeEscalation", Some(Value::Bool(false))),
-        ("automountServiceAccountToken", Some(Value::Bool(false))),
-        ("runAsNonRoot", Some(Value::Bool(true))),
-        ("runAsUser", Some(Value::from(1000))),
-        ("drop", Some(serde_json::json!(["ALL"]))),
-        ("add", None),
-    ] {
-        for found in all(name) {
-            prop_assert_eq!(Some(found), allowed.as_ref(), "{}", name);
-        }
-    }
-    let spec = objects.pod.spec.as_ref().unwrap();
-    let containers = spec.containers.len() + spec.init_containers.as_ref().map_or(0, Vec::len);
-    prop_assert_eq!(all("drop").len(), containers, "every container drops its capabilities");
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn without_grants_no_answer_makes_a_pod_privileged(answers in prop::collection::vec(customization(), 0..3)) {
         if let Ok(spawn) = case(answers, false).compose() {
-            assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
+            check_unprivileged(&wasmspawner_core::manifest::build(&spawn)).map_err(TestCaseError::fail)?;
         }
     }
 
     #[test]
     fn a_granted_patch_does_not_make_a_pod_privileged(answers in prop::collection::vec(customization(), 0..2)) {
         if let Ok(spawn) = case(answers, true).compose() {
-            assert_unprivileged(&wasmspawner_core::manifest::build(&spawn))?;
+            check_unprivileged(&wasmspawner_core::manifest::build(&spawn)).map_err(TestCaseError::fail)?;
         }
     }
 

@@ -57,4 +57,13 @@ mod tests {
         }
         assert_ne!(RequestId::of(&HeaderMap::new()), RequestId::of(&HeaderMap::new()));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_header_gives_an_id_that_a_header_can_carry(value: Vec<u8>) {
+            let headers = HeaderValue::from_bytes(&value).map(|value| HeaderMap::from_iter([(HEADER, value)]));
+            let id = RequestId::of(&headers.unwrap_or_default());
+            proptest::prop_assert!(id.to_header().is_some() && (1..=LONGEST).contains(&id.as_str().len()));
+        }
+    }
 }

@@ -56,4 +56,15 @@ mod tests {
         headers.append(AUTHORIZATION, "Bearer b".parse().unwrap());
         assert_eq!(token(&headers), Err(AuthError::Malformed));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_header_is_a_token_without_spaces_or_none(values: Vec<Vec<u8>>) {
+            let values = values.iter().filter_map(|value| http::HeaderValue::from_bytes(value).ok());
+            let headers: HeaderMap = values.map(|value| (AUTHORIZATION, value)).collect();
+            if let Ok(token) = token(&headers) {
+                proptest::prop_assert!(!token.expose().is_empty() && !token.expose().contains(' '));
+            }
+        }
+    }
 }
