@@ -50,6 +50,7 @@ impl Identities {
             groups: known.groups.clone(),
             email: known.email.clone(),
             display_name: known.display_name.clone(),
+            quota: None,
         })
     }
 }

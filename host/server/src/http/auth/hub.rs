@@ -100,10 +100,7 @@ impl Hub {
             (None, Some(configured)) => configured,
             (None, None) => return Err(AuthError::UnknownIdentity(user.clone())),
             (Some((uid, gid)), Some(configured)) => Identity { uid, gid, ..configured },
-            (Some((uid, gid)), None) => {
-                let username = user.clone();
-                Identity { username, uid, gid, groups: vec![], email: None, display_name: None }
-            }
+            (Some((uid, gid)), None) => Identity::with_numbers(user.clone(), uid, gid),
         };
         match at_hub.and_then(|known| known.groups.as_ref()) {
             Some(groups) => identity.join(groups.iter().map(String::as_str)),
