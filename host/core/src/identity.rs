@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::Username;
+use crate::quota::{SpawningForbidden, UserQuota};
 
 /// A user with their POSIX UID and GIDs (SQR-066, "UID and GIDs").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct Identity {
     /// The name shown in the form's greeting. Policies get it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+    /// What the identity provider allows the user, if it says that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<UserQuota>,
 }
 
 /// A group of a user. A group without a GID exists by name only: no process runs in it and no file belongs to it.
@@ -36,6 +40,16 @@ pub struct Group {
 }
 
 impl Identity {
+    /// A user about whom nothing but the name and the numbers is known.
+    pub fn with_numbers(username: Username, uid: u32, gid: u32) -> Self {
+        Self { username, uid, gid, groups: Vec::new(), email: None, display_name: None, quota: None }
+    }
+
+    /// Returns an error if the identity provider does not allow the user to start labs.
+    pub fn may_spawn(&self) -> Result<(), SpawningForbidden> {
+        self.quota.map_or(Ok(()), UserQuota::allows_spawning)
+    }
+
     /// Adds the groups of these names that the user does not have yet; their GIDs are not known.
     pub fn join<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
@@ -64,19 +78,9 @@ mod tests {
     #[test]
     fn supplemental_gids_leave_out_the_primary_and_groups_without_gid() {
         let group = |name: &str, gid| Group { name: name.into(), gid };
-        let identity = Identity {
-            username: Username::parse("rra").unwrap(),
-            uid: 7,
-            gid: 7,
-            groups: vec![
-                group("rra", Some(7)),
-                group("lsst", Some(9)),
-                group("web", None),
-                group("lsst2", Some(9)),
-            ],
-            email: None,
-            display_name: None,
-        };
+        let groups =
+            vec![group("rra", Some(7)), group("lsst", Some(9)), group("web", None), group("lsst2", Some(9))];
+        let identity = Identity { groups, ..Identity::with_numbers(Username::parse("rra").unwrap(), 7, 7) };
         assert_eq!(identity.supplemental_gids(), [9]);
     }
 }

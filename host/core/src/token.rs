@@ -113,14 +113,8 @@ impl TokenEntry {
 
     /// The user's identity, if the entry has `uid` and `gid`.
     pub fn identity(&self) -> Option<Identity> {
-        Some(Identity {
-            username: self.user.clone(),
-            uid: self.uid?,
-            gid: self.gid?,
-            groups: self.groups.clone(),
-            email: None,
-            display_name: None,
-        })
+        let groups = self.groups.clone();
+        Some(Identity { groups, ..Identity::with_numbers(self.user.clone(), self.uid?, self.gid?) })
     }
 
     /// The line of the token file for this entry.

@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
+use reqwest::{Client, ClientBuilder};
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::config::BaseUrl;
 
 /// A client for the service at `url`, which may take `timeout` to answer. The system's certificate authorities are
 /// trusted; on a system without any, services can still be reached over plain HTTP.
 pub(crate) fn client(url: &BaseUrl, timeout: Duration) -> reqwest::Result<Client> {
+    builder(url.as_str().starts_with("http://"), timeout).build()
+}
+
+/// The builder of a client whose requests may take `timeout`. With `plain`, it is for plain HTTP only.
+pub(crate) fn builder(plain: bool, timeout: Duration) -> ClientBuilder {
     // The process has one cryptography provider. If one is installed already, this call fails and that one is used.
     let _ = ring::default_provider().install_default();
     let builder = Client::builder().timeout(timeout);
-    let plain = url.as_str().starts_with("http://");
-    let builder = if plain { builder.tls_certs_only([]) } else { builder };
-    builder.build()
+    if plain { builder.tls_certs_only([]) } else { builder }
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ fn make_tokens_file(config: &Config) -> anyhow::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let of_file = |method: &AuthMethod| match method {
         AuthMethod::Static(tokens) => Some(tokens.tokens_file.clone()),
-        AuthMethod::JupyterHub(_) | AuthMethod::Headers(_) => None,
+        AuthMethod::JupyterHub(_) | AuthMethod::Headers(_) | AuthMethod::Oidc(_) => None,
     };
     let Some(tokens_file) = config.auth.methods.iter().find_map(of_file) else { return Ok(()) };
     let made = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&tokens_file);

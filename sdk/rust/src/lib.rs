@@ -51,7 +51,7 @@ mod user;
 
 pub use bindings::authorize::{Action, Request as AuthorizeRequest, Verdict};
 pub use bindings::metadata::Info;
-pub use bindings::types::{Error, FieldError, Group, Image, OptionEntry, Pair, User, Value};
+pub use bindings::types::{Error, FieldError, Group, Image, OptionEntry, Pair, User, UserQuota, Value};
 pub use config::Section;
 pub use hooks::Policy;
 pub use options::Options;

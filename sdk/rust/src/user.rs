@@ -3,7 +3,15 @@ use crate::bindings::types::{Error, FieldError, Group, Image, Pair, User};
 impl User {
     /// A user with a name and nothing else.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), uid: None, gid: None, groups: Vec::new(), email: None, display_name: None }
+        Self {
+            name: name.into(),
+            uid: None,
+            gid: None,
+            groups: Vec::new(),
+            email: None,
+            display_name: None,
+            quota: None,
+        }
     }
 
     /// Adds the user to `group`.

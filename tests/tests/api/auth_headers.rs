@@ -1,8 +1,11 @@
 //! The mode `headers`, as with Gafaelfawr.
 
 use http::Method;
+use k8s_openapi::api::core::v1::ResourceQuota;
+use kube::Api;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, PREFIX};
+use wasmspawner_tests::guests;
 use wasmspawner_tests::provider::Provider;
 use wasmspawner_tests::service::Service;
 
@@ -23,9 +26,29 @@ async fn gafaelfawr() -> Provider {
         ("/auth/api/v1/token-info", "gt-bot", token("bot-jupyterhub", json!([]))),
         ("/auth/api/v1/user-info", "gt-eve", json!({ "username": "eve", "uid": 9 })),
         ("/auth/api/v1/token-info", "gt-eve", token("eve", json!([]))),
+        (
+            "/auth/api/v1/user-info",
+            "gt-guest",
+            with_quota("guest", &json!({ "cpu": 9.0, "memory": 27.0, "spawn": false })),
+        ),
+        ("/auth/api/v1/token-info", "gt-guest", token("guest", json!(["admin:notebook"]))),
+        (
+            "/auth/api/v1/user-info",
+            "gt-ada",
+            with_quota("ada", &json!({ "cpu": 9.0, "memory": 27.0, "spawn": true })),
+        ),
+        ("/auth/api/v1/token-info", "gt-ada", token("ada", json!([]))),
+        ("/auth/api/v1/user-info", "gt-bob", with_quota("bob", &json!({ "cpu": "lots", "memory": 27.0 }))),
+        ("/auth/api/v1/token-info", "gt-bob", token("bob", json!([]))),
     ])
     .await
     .unwrap()
+}
+
+/// The answer about a user with a quota for notebooks.
+fn with_quota(username: &str, notebook: &Value) -> Value {
+    let quota = json!({ "api": { "datalinker": 500 }, "notebook": notebook });
+    json!({ "username": username, "uid": 11, "groups": [], "quota": quota })
 }
 
 async fn service(gafaelfawr: &Provider, trusted: &str, also_set: Value) -> Service {
@@ -191,5 +214,52 @@ async fn without_gafaelfawr_new_callers_get_503() {
     assert_eq!(send(&service, Method::GET, "/labs/rra", RRA).await.status, 404);
     let admin = &[("X-Auth-Request-User", "admin"), ("X-Auth-Request-Token", "gt-admin")];
     let answer = send(&service, Method::GET, "/labs/rra", admin).await;
+    assert_eq!(answer.problem().unwrap(), "503 identity_provider_unavailable");
+}
+
+/// Gafaelfawr's quota holds beside those of the policies, of which the stricter limit is the one for memory here.
+#[tokio::test]
+async fn gafaelfawr_s_quota_holds_beside_the_policies_quotas() {
+    let gafaelfawr = gafaelfawr().await;
+    let service = Service::start_with(BINARY, |config| {
+        config["auth"] = json!({
+            "modes": ["headers"],
+            "headers": { "url": gafaelfawr.url(), "trusted_peers": ["127.0.0.0/8"] },
+        });
+        config["lab"] = json!({ "image": "lab:1" });
+        config["policies"] = json!([{
+            "name": "default",
+            "path": guests::component("policy-default"),
+            "config": { "quota": { "default": { "cpu": 16, "memory": "4Gi" } } },
+        }]);
+    });
+    let service = service.await.unwrap();
+    let ada = &[("X-Auth-Request-User", "ada"), ("X-Auth-Request-Token", "gt-ada")];
+    assert_eq!(send(&service, Method::POST, "/labs/ada/spawn", ada).await.status, 303);
+    let events = send(&service, Method::GET, "/labs/ada/events", ada).await;
+    assert!(events.body.contains("event: complete"), "{}", events.body);
+    let quotas = Api::<ResourceQuota>::namespaced(service.cluster().await.unwrap(), "nublado-ada");
+    let hard = quotas.get("nb-ada").await.unwrap().spec.unwrap().hard.unwrap();
+    let limits: Vec<_> = hard.iter().map(|(name, limit)| (name.as_str(), limit.0.as_str())).collect();
+    assert_eq!(limits, [("limits.cpu", "9"), ("limits.memory", "4Gi")]);
+}
+
+/// Whatever the policies allow, and whatever the user's scopes are.
+#[tokio::test]
+async fn a_user_whom_gafaelfawr_forbids_to_spawn_starts_no_lab() {
+    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
+    let guest = &[("X-Auth-Request-User", "guest"), ("X-Auth-Request-Token", "gt-guest")];
+    let answer = send(&service, Method::POST, "/labs/guest/spawn", guest).await;
+    assert_eq!(answer.problem().unwrap(), "403 permission_denied");
+    assert!(answer.body.contains("Your account may not start labs"), "{}", answer.body);
+    assert_eq!(send(&service, Method::GET, "/labs/guest", guest).await.status, 404);
+}
+
+/// A quota that cannot be read must not be taken for none.
+#[tokio::test]
+async fn a_user_whose_quota_is_not_understood_starts_no_lab() {
+    let service = service(&gafaelfawr().await, "127.0.0.0/8", json!([])).await;
+    let bob = &[("X-Auth-Request-User", "bob"), ("X-Auth-Request-Token", "gt-bob")];
+    let answer = send(&service, Method::POST, "/labs/bob/spawn", bob).await;
     assert_eq!(answer.problem().unwrap(), "503 identity_provider_unavailable");
 }

@@ -6,6 +6,7 @@
 
 mod auth_headers;
 mod auth_jupyterhub;
+mod auth_oidc;
 mod bad_input;
 mod events;
 mod fair_use;

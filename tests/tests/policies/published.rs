@@ -5,7 +5,7 @@ use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Grants, Group, LabRequest, Options, User, Value};
-use wasmspawner_core::quota::Usage;
+use wasmspawner_core::quota::{Usage, UserQuota};
 
 use crate::load;
 
@@ -32,6 +32,7 @@ fn ada() -> User {
         ],
         email: Some("ada@example.org".into()),
         display_name: Some("Ada".into()),
+        quota: Some(UserQuota { cpu_millis: Some(9000), memory_bytes: None, spawn: true }),
     }
 }
 

@@ -136,7 +136,7 @@ impl ConfigFile {
 }
 
 fn no_auth() -> InvalidSetting {
-    InvalidSetting::new("auth", "is missing; set auth.modes to a list of static, jupyterhub or headers")
+    InvalidSetting::new("auth", "is missing; set auth.modes to a list of static, jupyterhub, headers or oidc")
 }
 
 fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {

@@ -38,18 +38,13 @@ mod tests {
 
     fn rra() -> Identity {
         let group = |name: &str, gid| Group { name: name.to_owned(), gid };
-        Identity {
-            username: Username::parse("rra").unwrap(),
-            uid: 4_266_950,
-            gid: 4_266_950,
-            groups: vec![
-                group("lsst-data-management", Some(170_034)),
-                group("rra", Some(4_266_950)),
-                group("web-only", None),
-            ],
-            email: None,
-            display_name: None,
-        }
+        let groups = vec![
+            group("lsst-data-management", Some(170_034)),
+            group("rra", Some(4_266_950)),
+            group("web-only", None),
+        ];
+        let rra = Username::parse("rra").unwrap();
+        Identity { groups, ..Identity::with_numbers(rra, 4_266_950, 4_266_950) }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
+use crate::quota::UserQuota;
 
 /// A group of a user. Groups without a GID exist only by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,10 @@ pub struct User {
     /// The full name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+    /// What the identity provider allows the user, if it says that. The service enforces it beside the policies' own
+    /// limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<UserQuota>,
 }
 
 impl From<&Identity> for User {
@@ -46,6 +51,7 @@ impl From<&Identity> for User {
             groups: identity.groups.iter().map(group).collect(),
             email: identity.email.clone(),
             display_name: identity.display_name.clone(),
+            quota: identity.quota,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod limits;
 mod quantity;
+mod user;
 
 pub use limits::{Quota, TooManyLabs, Usage};
 pub use quantity::{InvalidQuantity, Quantity};
+pub use user::{SpawningForbidden, UserQuota};

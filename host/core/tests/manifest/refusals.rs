@@ -189,6 +189,18 @@ fn the_request_is_blamed_for_a_lab_above_the_quota() {
 }
 
 #[test]
+fn the_request_is_blamed_for_a_lab_above_the_identity_provider_s_quota() {
+    let rejected = refused(
+        "{identity: {username: a, uid: 1, gid: 1, quota: {memory_bytes: 1024, spawn: true}}, lab: {image: i},
+         answers: [{policy: p, customization: {resources: {memory_limit_bytes: 2048}}}]}",
+    );
+    assert_eq!(
+        (rejected.blame, rejected.details[0].field.as_str()),
+        (RejectionBlame::Request, "quota.memory")
+    );
+}
+
+#[test]
 fn the_request_is_blamed_for_its_environment() {
     let nul = refused("{identity: {username: a, uid: 1, gid: 1}, lab: {image: i}, env: {A: \"x\\0y\"}}");
     assert_eq!((nul.blame, nul.details[0].field.as_str()), (RejectionBlame::Request, "env.A"));

@@ -99,6 +99,31 @@ fn provenance_names_the_policy_of_each_quota() {
     }
 }
 
+/// Columns: what the identity provider gives, what a policy gives, and the quota with its source.
+#[test]
+fn the_stricter_of_the_identity_provider_s_quota_and_a_policy_s_holds() {
+    let policy = Source::Policy("quota-0".to_owned());
+    for (given, policies, expected, source) in [
+        ("{cpu_millis: 9000, spawn: true}", "[]", Some(9000), Some(&Source::IdentityProvider)),
+        ("{cpu_millis: 9000, spawn: true}", "[{labs: 1}]", Some(9000), Some(&Source::IdentityProvider)),
+        (
+            "{cpu_millis: 9000, spawn: true}",
+            "[{cpu_millis: 16000}]",
+            Some(9000),
+            Some(&Source::IdentityProvider),
+        ),
+        ("{cpu_millis: 9000, spawn: true}", "[{cpu_millis: 8000}]", Some(8000), Some(&policy)),
+        ("{memory_bytes: 1, spawn: true}", "[]", None, None),
+        ("null", "[{cpu_millis: 8000}]", Some(8000), Some(&policy)),
+    ] {
+        let identity = format!("{{username: ada, uid: 1, gid: 1, quota: {given}}}");
+        let case = format!("{{identity: {identity}, lab: {{image: i}}, quotas: {policies}}}");
+        let spawn = Case::read(&case).compose().unwrap();
+        assert_eq!(spawn.quota.cpu_millis, expected, "{case}");
+        assert_eq!(spawn.provenance.sources.get("quota.cpu"), source, "{case}");
+    }
+}
+
 #[test]
 fn secret_values_are_in_secret_objects_only() {
     let case = ada("env: {JUPYTERHUB_API_TOKEN: hub-secret, token: user-secret}

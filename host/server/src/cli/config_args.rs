@@ -108,6 +108,7 @@ fn fill_in(file: &mut ConfigFile, runtime: Option<RuntimeKind>) -> anyhow::Resul
         r#static: Some(StaticAuth { tokens_file: state_dir.join("tokens.yaml") }),
         jupyterhub: None,
         headers: None,
+        oidc: None,
         identities: wasmspawner_core::config::auth::Identities::default(),
     });
     auth.identities.default.get_or_insert_with(own_identity);

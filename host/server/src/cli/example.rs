@@ -10,7 +10,7 @@ const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml"
 fn everything() -> String {
     EXAMPLE
         .replace("\npolicies: []\n", "\npolicies:\n")
-        .replace("\n  modes: [jupyterhub]\n", "\n  modes: [static, jupyterhub, headers]\n")
+        .replace("\n  modes: [jupyterhub]\n", "\n  modes: [static, oidc, jupyterhub, headers]\n")
         .lines()
         .map(|line| line.strip_prefix("#:").unwrap_or(line))
         .collect::<Vec<_>>()
@@ -58,9 +58,16 @@ fn every_value_is_the_default() {
 #[test]
 fn every_default_of_authentication_is_the_default() {
     let least = json!({
-        "modes": ["static", "jupyterhub", "headers"],
+        "modes": ["static", "oidc", "jupyterhub", "headers"],
         "jupyterhub": { "api_url": "http://hub:8081/hub/api" },
         "headers": { "url": "http://gafaelfawr.gafaelfawr:8080", "trusted_peers": ["192.0.2.10", "192.0.2.11"] },
+        "oidc": {
+            "issuer": "https://sso.example.org/realms/lab",
+            "audience": "wasmspawner",
+            "jwks_url": "https://sso.example.org/realms/lab/protocol/openid-connect/certs",
+            "uid_claim": "uid_number",
+            "gid_claim": "gid_number",
+        },
         "static": { "tokens_file": "/etc/wasmspawner/tokens.yaml" },
         "identities": { "default": { "uid": 1000, "gid": 100, "groups": [{ "name": "users", "id": 100 }] } },
     });

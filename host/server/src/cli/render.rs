@@ -118,7 +118,7 @@ impl RenderArgs {
         let (groups, email, display_name) =
             known.map(|known| (known.groups, known.email, known.display_name)).unwrap_or_default();
         let groups = if self.groups.is_empty() { groups } else { self.groups.clone() };
-        Ok(Identity { username: user.clone(), uid, gid, groups, email, display_name })
+        Ok(Identity { groups, email, display_name, ..Identity::with_numbers(user.clone(), uid, gid) })
     }
 }
 

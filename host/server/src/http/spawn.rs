@@ -26,7 +26,7 @@ use crate::spawner::Labs;
     responses(
         (status = 303, description = "The lab is being started", headers(("location" = String, description = "The lab"))),
         (status = 400, description = "The body is not JSON", body = super::problem::ErrorBody),
-        (status = 403, description = "A policy does not allow it", body = super::problem::ErrorBody),
+        (status = 403, description = "A policy or a quota does not allow it", body = super::problem::ErrorBody),
         (status = 409, description = "There is a lab, or an operation on it is under way", body = super::problem::ErrorBody),
         (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),

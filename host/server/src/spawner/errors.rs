@@ -13,10 +13,10 @@ pub enum SpawnError {
     /// The state of the lab or of the service does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A policy does not allow it. The message is for the user.
+    /// A policy, or the user's quota, does not allow it. The message is for the user.
     #[error("{message}")]
     Denied {
-        /// The policy's own message.
+        /// The policy's own message, or what the quota says.
         message: String,
     },
     /// The options of the spawn are invalid.

@@ -59,6 +59,7 @@ pub(super) async fn approve(
     mut request: SpawnRequest,
     labs: u32,
 ) -> Result<Approved, SpawnError> {
+    request.identity.may_spawn().map_err(denied)?;
     let user = User::from(&request.identity);
     request.options = parse(rules, &request, &user).await?;
     let question = AuthorizeRequest {
@@ -92,8 +93,12 @@ async fn limits(rules: SiteRules<'_>, user: &User, usage: Usage) -> Result<Vec<(
     let answers = rules.policies.limits(user, usage).await?;
     let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
     let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
-    all.allows_another_lab(usage).map_err(|refusal| SpawnError::Denied { message: refusal.to_string() })?;
+    all.allows_another_lab(usage).map_err(denied)?;
     Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
+}
+
+fn denied(refusal: impl std::error::Error) -> SpawnError {
+    SpawnError::Denied { message: refusal.to_string() }
 }
 
 /// The facts from the cluster that a decision needs.

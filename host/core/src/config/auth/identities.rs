@@ -39,7 +39,38 @@ pub struct IdentityEntry {
     pub display_name: Option<String>,
 }
 
+/// What nobody says about a user, neither an identity provider nor the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Incomplete {
+    /// UID and GID.
+    Numbers,
+    /// The groups. Policies decide by groups, so none is not assumed.
+    Groups,
+}
+
 impl Identities {
+    /// The identity of a user: UID and GID as the provider says them, else from the configuration; groups from both. The
+    /// groups of a user who has an entry of their own are known even if the provider does not say them.
+    pub fn complete(
+        &self,
+        user: &Username,
+        numbers: Option<(u32, u32)>,
+        groups: Option<&[String]>,
+    ) -> Result<Identity, Incomplete> {
+        let mut identity = match (numbers, self.get(user)) {
+            (None, Some(configured)) => configured,
+            (None, None) => return Err(Incomplete::Numbers),
+            (Some((uid, gid)), Some(configured)) => Identity { uid, gid, ..configured },
+            (Some((uid, gid)), None) => Identity::with_numbers(user.clone(), uid, gid),
+        };
+        match groups {
+            Some(groups) => identity.join(groups.iter().map(String::as_str)),
+            None if self.users.contains_key(user) => {}
+            None => return Err(Incomplete::Groups),
+        }
+        Ok(identity)
+    }
+
     /// The entry of `username`, or else the default entry.
     pub fn get(&self, username: &Username) -> Option<Identity> {
         let known = self.users.get(username).or(self.default.as_ref())?;
@@ -50,6 +81,7 @@ impl Identities {
             groups: known.groups.clone(),
             email: known.email.clone(),
             display_name: known.display_name.clone(),
+            quota: None,
         })
     }
 }

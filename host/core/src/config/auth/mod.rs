@@ -1,17 +1,23 @@
 //! `auth`: how callers are authenticated, and the UIDs and GIDs of users that are configured here.
 
+mod claim_name;
 mod headers;
 mod identities;
+mod issuer;
 mod jupyterhub;
+mod oidc;
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use claim_name::ClaimName;
 pub use headers::{HeadersAuth, IngressHeader, IngressProof, SharedSecret};
-pub use identities::{Identities, IdentityEntry};
+pub use identities::{Identities, IdentityEntry, Incomplete};
+pub use issuer::{Issuer, KeySetUrl};
 pub use jupyterhub::JupyterHubAuth;
+pub use oidc::OidcAuth;
 
 use super::{InvalidSetting, check_span};
 
@@ -20,7 +26,8 @@ use super::{InvalidSetting, check_span};
 #[serde(deny_unknown_fields)]
 pub struct AuthConfig {
     /// How callers are authenticated: one or more modes, in the order in which they are tried. The section of the same
-    /// name holds the settings of a mode. `static` comes before `jupyterhub`, so that the Hub never sees a static token.
+    /// name holds the settings of a mode. `static` and `oidc` come before `jupyterhub`, so that the Hub never sees their
+    /// tokens.
     #[schemars(length(min = 1))]
     pub modes: Vec<AuthMode>,
     /// For the mode `static`.
@@ -32,6 +39,9 @@ pub struct AuthConfig {
     /// For the mode `headers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeadersAuth>,
+    /// For the mode `oidc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oidc: Option<OidcAuth>,
     /// UIDs, GIDs and groups of users for whom no mode provides them.
     #[serde(default)]
     pub identities: Identities,
@@ -47,6 +57,8 @@ pub enum AuthMode {
     Jupyterhub,
     /// Headers set by a trusted ingress (Gafaelfawr).
     Headers,
+    /// Access tokens of an OpenID Connect provider, checked with its keys.
+    Oidc,
 }
 
 /// `auth.static`: tokens listed in a file.
@@ -76,6 +88,8 @@ pub enum AuthMethod {
     JupyterHub(JupyterHubAuth),
     /// Headers set by a trusted ingress.
     Headers(HeadersAuth),
+    /// Access tokens of an OpenID Connect provider.
+    Oidc(OidcAuth),
 }
 
 impl AuthMode {
@@ -85,6 +99,7 @@ impl AuthMode {
             Self::Static => "static",
             Self::Jupyterhub => "jupyterhub",
             Self::Headers => "headers",
+            Self::Oidc => "oidc",
         }
     }
 }
@@ -99,6 +114,7 @@ impl AuthConfig {
             self.r#static.is_some().then_some(AuthMode::Static),
             self.jupyterhub.is_some().then_some(AuthMode::Jupyterhub),
             self.headers.is_some().then_some(AuthMode::Headers),
+            self.oidc.is_some().then_some(AuthMode::Oidc),
         ];
         if let Some(mode) = unused.into_iter().flatten().next() {
             let problem = "is set but not used; add the mode to auth.modes, or remove this section";
@@ -111,7 +127,8 @@ impl AuthConfig {
         let invalid = |problem: String| Err(InvalidSetting::new("auth.modes", problem));
         if self.modes.is_empty() {
             return invalid(
-                "is empty, so every request would be refused; list static, jupyterhub or headers".into(),
+                "is empty, so every request would be refused; list static, jupyterhub, headers or oidc"
+                    .into(),
             );
         }
         if let Some((at, mode)) =
@@ -119,13 +136,15 @@ impl AuthConfig {
         {
             return invalid(format!("{} is listed twice; remove entry {}", mode.as_str(), at + 1));
         }
-        let position = |wanted| self.modes.iter().position(|mode| *mode == wanted);
-        match (position(AuthMode::Static), position(AuthMode::Jupyterhub)) {
-            (Some(of_static), Some(of_hub)) if of_hub < of_static => invalid(
-                "jupyterhub comes before static, so the Hub would see every static token; put static first"
-                    .into(),
-            ),
-            _ => Ok(()),
+        let mut after_hub = self.modes.iter().skip_while(|mode| **mode != AuthMode::Jupyterhub);
+        match after_hub
+            .find(|mode| matches!(mode, AuthMode::Static | AuthMode::Oidc))
+            .map(|mode| mode.as_str())
+        {
+            Some(mode) => invalid(format!(
+                "jupyterhub comes before {mode}, so the Hub would see every token of the mode {mode}; put {mode} first"
+            )),
+            None => Ok(()),
         }
     }
 
@@ -141,6 +160,11 @@ impl AuthConfig {
                 let headers = required(self.headers.take(), mode, "url and trusted_peers")?;
                 headers.check()?;
                 AuthMethod::Headers(headers)
+            }
+            AuthMode::Oidc => {
+                let oidc = required(self.oidc.take(), mode, "issuer and audience")?;
+                oidc.check()?;
+                AuthMethod::Oidc(oidc)
             }
         })
     }
@@ -176,6 +200,8 @@ mod tests {
         let headers =
             validated("modes: [headers]\nheaders: {url: https://x, trusted_peers: [10.0.0.0/8]}\n").unwrap();
         assert!(matches!(headers.methods[..], [AuthMethod::Headers(_)]));
+        let oidc = validated("modes: [oidc]\noidc: {issuer: https://x, audience: y}\n").unwrap();
+        assert!(matches!(oidc.methods[..], [AuthMethod::Oidc(_)]));
     }
 
     #[test]
@@ -221,6 +247,17 @@ mod tests {
             (
                 "modes: [jupyterhub, static]\nstatic: {tokens_file: /t}\njupyterhub: {api_url: http://h}\n",
                 "auth.modes: jupyterhub comes before static",
+            ),
+            (
+                "modes: [jupyterhub, oidc]\noidc: {issuer: https://x, audience: y}\njupyterhub: {api_url: http://h}\n",
+                "auth.modes: jupyterhub comes before oidc",
+            ),
+            ("modes: [oidc]\n", "auth.oidc: missing; auth.modes has oidc"),
+            ("modes: [oidc]\noidc: {issuer: https://x}\n", "audience"),
+            ("modes: [oidc]\noidc: {issuer: sso, audience: y}\n", "\"sso\" is not a base URL"),
+            (
+                "modes: [oidc]\noidc: {issuer: https://x, audience: y, leeway: 1h}\n",
+                "auth.oidc.leeway: is out of",
             ),
             (
                 "modes: [static]\nstatic: {tokens_file: /t}\njupyterhub: {api_url: http://h}\n",

@@ -30,7 +30,7 @@ pub struct SpawnInputs<'a> {
     pub names: LabNames,
     /// The answers of the policies, in the order of the chain.
     pub answers: Vec<ChainAnswer>,
-    /// All limits that apply to the user, from policies and from the configuration.
+    /// The limits that policies set for the user, beside those of the user's identity provider.
     pub quotas: Vec<(Source, Quota)>,
     /// The site's configuration for every lab.
     pub lab: &'a LabConfig,

@@ -1,14 +1,16 @@
 //! Applies the limits of the operator and of the user to what policies ask for.
 
 use super::merge::Merged;
-use super::{Provenance, Source, SpawnRejected};
+use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::lab::MaxTimeLimits;
 use crate::policy::{FieldError, TimeLimits};
 use crate::quota::{Quantity, Quota};
 
-/// The smallest value of every limit; notes where it came from.
-pub(super) fn quota(quotas: &[(Source, Quota)], provenance: &mut Provenance) -> Quota {
-    quotas.iter().fold(Quota::default(), |so_far, (source, other)| {
+/// The smallest value of every limit, of those that the identity provider sets and those of the policies; notes where it
+/// came from.
+pub(super) fn quota(inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Quota {
+    let given = inputs.request.identity.quota.map(|quota| (Source::IdentityProvider, quota.limits()));
+    given.iter().chain(&inputs.quotas).fold(Quota::default(), |so_far, (source, other)| {
         let both = so_far.clone().and(other.clone());
         let fields = [
             ("cpu", so_far.cpu_millis != both.cpu_millis),

@@ -40,7 +40,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let mut merged = merge(answers, &inputs, &mut provenance);
     let pod_patches = std::mem::take(&mut merged.pod_patches);
     check_storage(&merged, &inputs, &provenance)?;
-    let quota = limits::quota(&inputs.quotas, &mut provenance);
+    let quota = limits::quota(&inputs, &mut provenance);
     limits::check_quota(&merged, &quota)?;
     let image = image(&mut merged, &inputs, &mut provenance)?;
     let env = env::lab_env(&inputs, &merged, &mut provenance)?;

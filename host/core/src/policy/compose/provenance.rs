@@ -13,6 +13,8 @@ pub enum Source {
     Request,
     /// The service itself.
     Service,
+    /// The identity provider, which says what a user may have.
+    IdentityProvider,
     /// A policy, with its name.
     Policy(String),
     /// The service's configuration.
@@ -26,6 +28,7 @@ impl fmt::Display for Source {
         match self {
             Self::Request => f.write_str("request"),
             Self::Service => f.write_str("service"),
+            Self::IdentityProvider => f.write_str("identity provider"),
             Self::Policy(name) => write!(f, "policy `{name}`"),
             Self::Configuration => f.write_str("configuration"),
             Self::Baseline => f.write_str("security baseline"),

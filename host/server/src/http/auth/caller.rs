@@ -33,6 +33,7 @@ pub(super) enum Provider {
     TokensFile,
     Hub,
     Ingress,
+    Oidc,
 }
 
 impl Caller {
@@ -92,7 +93,7 @@ impl From<AuthError> for Problem {
             AuthError::Missing | AuthError::Malformed => {
                 Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "not_authenticated", msg)
             }
-            AuthError::UnknownToken | AuthError::ExpiredToken(_) => {
+            AuthError::UnknownToken | AuthError::ExpiredToken(_) | AuthError::UnsuitableToken(_) => {
                 Self::at(StatusCode::UNAUTHORIZED, &["header", "authorization"], "invalid_token", msg)
             }
             AuthError::UntrustedPeer => Self::new(StatusCode::UNAUTHORIZED, "untrusted_peer", msg),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use wasmspawner_core::config::auth::Incomplete;
 use wasmspawner_core::names::Username;
 
 /// Why a request is not authenticated. No message reveals anything about a credential that its sender does not know.
@@ -20,6 +21,9 @@ pub(in crate::http) enum AuthError {
     /// The token was valid until then.
     #[error("the token expired at {0}; request a new one")]
     ExpiredToken(Timestamp),
+    /// The token is genuine, and something in it makes it unusable here.
+    #[error("the token cannot be used here: {0}")]
+    UnsuitableToken(String),
     /// The request did not come through the ingress.
     #[error("the request did not come through a trusted ingress")]
     UntrustedPeer,
@@ -51,6 +55,14 @@ pub(in crate::http) enum AuthError {
 }
 
 impl AuthError {
+    /// What is not known about a user; `remedy` makes the provider say the groups.
+    pub(super) fn incomplete(user: &Username, lack: Incomplete, remedy: &'static str) -> Self {
+        match lack {
+            Incomplete::Numbers => Self::UnknownIdentity(user.clone()),
+            Incomplete::Groups => Self::UnknownGroups { user: user.clone(), remedy },
+        }
+    }
+
     /// How much the error says about a credential that was sent. Where several methods refuse a request, the one that
     /// says most is answered.
     pub(super) fn weight(&self) -> u8 {
@@ -60,7 +72,7 @@ impl AuthError {
             Self::Malformed => 2,
             Self::UnknownToken => 3,
             Self::BadIngressHeader(_) => 4,
-            Self::ExpiredToken(_) => 5,
+            Self::ExpiredToken(_) | Self::UnsuitableToken(_) => 5,
             Self::UnknownIdentity(_) | Self::UnknownGroups { .. } | Self::CrossSite => 6,
             Self::Unavailable(_) => 7,
         }

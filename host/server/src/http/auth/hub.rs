@@ -91,26 +91,12 @@ impl Hub {
     }
 
     /// The identity of a user: UID and GID from `auth_state` at the Hub, else from the configuration; groups from both.
-    /// The groups of a user who is listed in the configuration are known even if the Hub does not say them.
     fn identity(&self, user: &Username, at_hub: Option<&HubUser>) -> Result<Identity, AuthError> {
-        let configured = self.identities.get(user);
         let auth_state = at_hub.and_then(|known| known.auth_state.as_ref());
         let numbers = auth_state.and_then(|state| state.uid.zip(state.gid.or(state.uid)));
-        let mut identity = match (numbers, configured) {
-            (None, Some(configured)) => configured,
-            (None, None) => return Err(AuthError::UnknownIdentity(user.clone())),
-            (Some((uid, gid)), Some(configured)) => Identity { uid, gid, ..configured },
-            (Some((uid, gid)), None) => {
-                let username = user.clone();
-                Identity { username, uid, gid, groups: vec![], email: None, display_name: None }
-            }
-        };
-        match at_hub.and_then(|known| known.groups.as_ref()) {
-            Some(groups) => identity.join(groups.iter().map(String::as_str)),
-            None if self.identities.users.contains_key(user) => {}
-            None => return Err(AuthError::UnknownGroups { user: user.clone(), remedy: GROUPS_REMEDY }),
-        }
-        Ok(identity)
+        let groups = at_hub.and_then(|known| known.groups.as_deref());
+        let known = self.identities.complete(user, numbers, groups);
+        known.map_err(|lack| AuthError::incomplete(user, lack, GROUPS_REMEDY))
     }
 }
 

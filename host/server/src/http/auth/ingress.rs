@@ -11,6 +11,7 @@ use wasmspawner_core::access::{Rights, ScopeSet};
 use wasmspawner_core::config::auth::{HeadersAuth, Identities, IngressHeader, IngressProof};
 use wasmspawner_core::identity::{Group, Identity};
 use wasmspawner_core::names::Username;
+use wasmspawner_core::quota::UserQuota;
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::token::TokenDigest;
 
@@ -63,6 +64,32 @@ struct UserDetails {
     gid: Option<u32>,
     #[serde(default)]
     groups: Option<Vec<Group>>,
+    #[serde(default)]
+    quota: Option<Quotas>,
+}
+
+/// The user's quotas, of which the one for notebooks concerns this service.
+#[derive(Clone, Deserialize)]
+struct Quotas {
+    #[serde(default)]
+    notebook: Option<NotebookQuota>,
+}
+
+/// What a user's labs may have: numbers of CPUs, and memory in GiB. A form that is not understood is an error, so that
+/// nobody gets more than the site gives.
+#[derive(Clone, Deserialize)]
+struct NotebookQuota {
+    #[serde(default)]
+    cpu: Option<f64>,
+    #[serde(default)]
+    memory: Option<f64>,
+    #[serde(default = "allowed")]
+    spawn: bool,
+}
+
+/// Users may start labs if Gafaelfawr does not say that they may not.
+fn allowed() -> bool {
+    true
 }
 
 /// The answer to `GET /auth/api/v1/token-info`.
@@ -174,20 +201,13 @@ impl Ingress {
     ) -> Result<Identity, AuthError> {
         let email = self.trusted_header(headers, IngressHeader::Email, "x-auth-request-email")?;
         let in_header = self.trusted_header(headers, IngressHeader::Groups, "x-auth-request-groups")?;
-        let UserDetails { name, email: known_email, uid, gid, groups } = details.unwrap_or_default();
+        let UserDetails { name, email: known_email, uid, gid, groups, quota } = details.unwrap_or_default();
         let configured = self.identities.get(user);
         let groups_known =
             groups.is_some() || in_header.is_some() || self.identities.users.contains_key(user);
         let mut identity = match (uid, configured) {
-            (Some(uid), _) => Identity {
-                username: user.clone(),
-                uid,
-                // Gafaelfawr leaves `gid` out for users who have a primary group of their own, whose gid is the uid.
-                gid: gid.unwrap_or(uid),
-                groups: Vec::new(),
-                email: None,
-                display_name: None,
-            },
+            // Gafaelfawr leaves `gid` out for users who have a primary group of their own, whose gid is the uid.
+            (Some(uid), _) => Identity::with_numbers(user.clone(), uid, gid.unwrap_or(uid)),
             (None, Some(configured)) => configured,
             (None, None) => return Err(AuthError::UnknownIdentity(user.clone())),
         };
@@ -199,6 +219,9 @@ impl Ingress {
         identity.join(in_header.filter(|name| !name.is_empty()));
         identity.email = known_email.or(identity.email).or_else(|| email.map(str::to_owned));
         identity.display_name = name.or(identity.display_name);
+        let notebook = quota.and_then(|quota| quota.notebook);
+        identity.quota =
+            notebook.map(|quota| UserQuota::of_cpus_and_gib(quota.cpu, quota.memory, quota.spawn));
         Ok(identity)
     }
 

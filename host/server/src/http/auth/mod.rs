@@ -7,6 +7,7 @@ mod hub;
 mod ingress;
 mod ingress_secret;
 mod lookups;
+mod oidc;
 mod static_tokens;
 
 use std::net::IpAddr;
@@ -23,6 +24,7 @@ pub(super) use error::AuthError;
 pub use error::AuthSetupError;
 use hub::Hub;
 use ingress::Ingress;
+use oidc::Oidc;
 use static_tokens::StaticTokens;
 
 /// Authenticates requests with the configured methods.
@@ -36,6 +38,7 @@ enum Method {
     Static(StaticTokens),
     Hub(Hub),
     Ingress(Ingress),
+    Oidc(Oidc),
 }
 
 impl Authenticator {
@@ -53,6 +56,7 @@ impl Authenticator {
                 AuthMethod::Headers(config) => {
                     Method::Ingress(Ingress::new(config, Arc::clone(&identities))?)
                 }
+                AuthMethod::Oidc(config) => Method::Oidc(Oidc::new(config, Arc::clone(&identities))?),
             });
         }
         Ok(Self { methods: methods.into(), identities })
@@ -73,6 +77,9 @@ impl Authenticator {
             };
             if error.weight() > refusal.weight() {
                 refusal = error;
+            }
+            if method.is_last_for(headers) {
+                break;
             }
         }
         Err(refusal)
@@ -112,13 +119,22 @@ impl Method {
             Self::Static(tokens) => tokens.caller(&bearer::token(headers)?).await,
             Self::Hub(hub) => hub.caller(bearer::token(headers)?).await,
             Self::Ingress(ingress) => ingress.caller(headers, peer).await,
+            Self::Oidc(oidc) => oidc.caller(&bearer::token(headers)?).await,
+        }
+    }
+
+    /// True when no method after this one may see the credential.
+    fn is_last_for(&self, headers: &HeaderMap) -> bool {
+        match self {
+            Self::Oidc(oidc) => bearer::token(headers).is_ok_and(|token| oidc.claims(&token)),
+            Self::Static(_) | Self::Hub(_) | Self::Ingress(_) => false,
         }
     }
 
     fn hub(&self) -> Option<&Hub> {
         match self {
             Self::Hub(hub) => Some(hub),
-            Self::Static(_) | Self::Ingress(_) => None,
+            Self::Static(_) | Self::Ingress(_) | Self::Oidc(_) => None,
         }
     }
 }

@@ -1,8 +1,14 @@
 use wasmspawner_core::policy::{FieldError, Group, HookError, Options, User, Value};
+use wasmspawner_core::quota::UserQuota;
 
 use crate::wasm::v0_1::bindings::types as wit;
 
 pub(in crate::wasm::v0_1) fn user(user: &User) -> wit::User {
+    let quota = |quota: UserQuota| wit::UserQuota {
+        cpu_millis: quota.cpu_millis,
+        memory_bytes: quota.memory_bytes,
+        spawn: quota.spawn,
+    };
     let group = |group: &Group| wit::Group { name: group.name.clone(), gid: group.gid };
     wit::User {
         name: user.name.clone(),
@@ -11,6 +17,7 @@ pub(in crate::wasm::v0_1) fn user(user: &User) -> wit::User {
         groups: user.groups.iter().map(group).collect(),
         email: user.email.clone(),
         display_name: user.display_name.clone(),
+        quota: user.quota.map(quota),
     }
 }
 

@@ -1,0 +1,104 @@
+//! Where a provider publishes its keys.
+
+use http::StatusCode;
+use reqwest::Client;
+use reqwest::redirect::Policy;
+use serde::Deserialize;
+use wasmspawner_core::config::auth::{Issuer, KeySetUrl, OidcAuth};
+
+use super::key_set::KeySet;
+use crate::outgoing;
+
+/// The largest answer that is read, in bytes. Real ones have some kilobytes.
+const LARGEST: usize = 256 * 1024;
+
+/// Reads the provider's keys. Redirects are not followed: the keys come from where the configuration, or the provider's
+/// description, says.
+pub(super) struct Endpoint {
+    client: Client,
+    issuer: Issuer,
+    keys: Option<KeySetUrl>,
+}
+
+/// Why the keys cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoKeys {
+    /// There is no answer.
+    #[error("there is no complete answer")]
+    Request(#[from] reqwest::Error),
+    /// The answer is not the one to a successful request.
+    #[error("{url} answers with status {status}{}", if status.is_redirection() { "; configure the address that it leads to" } else { "" })]
+    Status { url: String, status: StatusCode },
+    /// The answer is too large.
+    #[error("the answer has more than {LARGEST} bytes")]
+    TooLarge,
+    /// The answer has another form.
+    #[error("{url} does not answer with what it should: {problem}")]
+    Malformed { url: String, problem: String },
+    /// The description belongs to another provider.
+    #[error(
+        "{url} describes the issuer {found:?} and not {wanted:?}; auth.oidc.issuer has to be the same, letter by letter"
+    )]
+    OtherIssuer { url: String, found: String, wanted: String },
+    /// The description sends the service to an address without TLS.
+    #[error("{url} says that the keys are at {keys:?}, which is not https")]
+    NotHttps { url: String, keys: String },
+}
+
+/// What is read of a provider's description (OpenID Connect Discovery 1.0, section 3).
+#[derive(Deserialize)]
+struct Description {
+    issuer: String,
+    jwks_uri: String,
+}
+
+impl Endpoint {
+    pub(super) fn new(config: &OidcAuth) -> reqwest::Result<Self> {
+        let mut urls = [Some(config.issuer.as_str()), config.jwks_url.as_ref().map(KeySetUrl::as_str)]
+            .into_iter()
+            .flatten();
+        let plain = urls.all(|url| url.starts_with("http://"));
+        let client =
+            outgoing::builder(plain, config.timeout.unsigned_abs()).redirect(Policy::none()).build()?;
+        Ok(Self { client, issuer: config.issuer.clone(), keys: config.jwks_url.clone() })
+    }
+
+    /// The keys that the provider publishes now.
+    pub(super) async fn key_set(&self) -> Result<KeySet, NoKeys> {
+        let keys = if let Some(keys) = &self.keys { keys.clone() } else { self.described().await? };
+        let json = self.get(keys.as_str()).await?;
+        KeySet::parse(&json).map_err(|problem| NoKeys::Malformed { url: keys.as_str().to_owned(), problem })
+    }
+
+    /// Where the keys are, according to the provider's description.
+    async fn described(&self) -> Result<KeySetUrl, NoKeys> {
+        let url = self.issuer.description_url();
+        let json = self.get(&url).await?;
+        let malformed = |problem: String| NoKeys::Malformed { url: url.clone(), problem };
+        let Description { issuer, jwks_uri } =
+            serde_json::from_slice(&json).map_err(|error| malformed(error.to_string()))?;
+        if issuer != self.issuer.as_str() {
+            return Err(NoKeys::OtherIssuer { url, found: issuer, wanted: self.issuer.as_str().to_owned() });
+        }
+        let keys = KeySetUrl::try_from(jwks_uri).map_err(malformed)?;
+        if !self.issuer.may_publish_at(&keys) {
+            return Err(NoKeys::NotHttps { url, keys: keys.as_str().to_owned() });
+        }
+        Ok(keys)
+    }
+
+    async fn get(&self, url: &str) -> Result<Vec<u8>, NoKeys> {
+        let mut response = self.client.get(url).send().await?;
+        if !response.status().is_success() {
+            return Err(NoKeys::Status { url: url.to_owned(), status: response.status() });
+        }
+        let mut body = Vec::new();
+        while let Some(part) = response.chunk().await? {
+            if body.len() + part.len() > LARGEST {
+                return Err(NoKeys::TooLarge);
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(body)
+    }
+}
