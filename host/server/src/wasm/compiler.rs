@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::engine;
+use super::engine_config::compile;
 use super::errors::LoadErrorKind;
 
 /// The command of this program that compiles a component.
@@ -145,6 +145,6 @@ pub fn compile_standard_input(memory_bytes: u64, cpu_seconds: u64) -> anyhow::Re
     }
     let mut component = Vec::new();
     std::io::stdin().lock().read_to_end(&mut component).context("the component cannot be read")?;
-    let machine_code = engine::compile(&component).map_err(|error| anyhow::anyhow!("{error:#}"))?;
+    let machine_code = compile(&component).map_err(|error| anyhow::anyhow!("{error:#}"))?;
     std::io::stdout().lock().write_all(&machine_code).context("the machine code cannot be written")
 }

@@ -4,30 +4,20 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use wasmtime::component::{InstancePre, Linker};
-use wasmtime::{
-    Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolConcurrencyLimitError,
-    PoolingAllocationConfig, Store, Trap, UpdateDeadline,
-};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
 
 use super::call_state::CallState;
 use super::compiler::Compiler;
+use super::engine_config::config;
 use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, WrongType};
-use super::limits::{DeadlineExceeded, Limits, MEMORY_SLOT, MemoryExceeded};
+use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
 use super::package_versions;
 use super::policy_name::PolicyName;
 
 /// How often the engine's clock ticks, and so the precision of deadlines.
 const TICK: Duration = Duration::from_millis(5);
-/// How many bytes of a slot's memory stay mapped between calls. Clearing them is cheaper than page faults.
-const KEEP_RESIDENT: usize = 2 << 20;
-/// The most core instances of one component; a Python guest has 38.
-const CORE_INSTANCES: u32 = 64;
-/// The most memories of one component; a guest with an adapter has two.
-const MEMORIES: u32 = 8;
-/// The most tables of one component.
-const TABLES: u32 = 64;
 
 /// One call of a policy, for the metrics.
 #[derive(Debug)]
@@ -149,39 +139,6 @@ impl Engine {
         });
         store
     }
-}
-
-fn config(pool: Option<u32>) -> Config {
-    let mut config = Config::new();
-    config
-        // A policy runs for microseconds, but optimizing it can take a minute.
-        .cranelift_opt_level(OptLevel::None)
-        .epoch_interruption(true)
-        .memory_reservation(MEMORY_SLOT as u64)
-        .memory_reservation_for_growth(0)
-        .generate_address_map(false);
-    if let Some(slots) = pool {
-        let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(slots)
-            .total_core_instances(slots * CORE_INSTANCES)
-            .total_memories(slots * 2)
-            .total_tables(slots * 4)
-            .total_stacks(slots)
-            .max_core_instances_per_component(CORE_INSTANCES)
-            .max_memories_per_component(MEMORIES)
-            .max_tables_per_component(TABLES)
-            .max_memory_size(MEMORY_SLOT)
-            .linear_memory_keep_resident(KEEP_RESIDENT)
-            .table_keep_resident(64 << 10)
-            .pagemap_scan(Enabled::Auto);
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    }
-    config
-}
-
-/// Compiles a component for the engines of this program, in this process and without limits.
-pub(super) fn compile(component: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    wasmtime::Engine::new(&config(None))?.precompile_component(component)
 }
 
 /// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.

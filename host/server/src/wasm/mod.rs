@@ -13,6 +13,7 @@ mod chain;
 mod compiler;
 mod digest;
 mod engine;
+mod engine_config;
 mod errors;
 mod hook;
 mod hook_table;

@@ -1,0 +1,48 @@
+//! The settings of the engine, which are the same where components are compiled and where they run.
+
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+use super::limits::MEMORY_SLOT;
+
+/// How many bytes of a slot's memory stay mapped between calls. Clearing them is cheaper than page faults.
+const KEEP_RESIDENT: usize = 2 << 20;
+/// The most core instances of one component; a Python guest has 38.
+const CORE_INSTANCES: u32 = 64;
+/// The most memories of one component; a guest with an adapter has two.
+const MEMORIES: u32 = 8;
+/// The most tables of one component.
+const TABLES: u32 = 64;
+
+/// The settings, with room for this many calls in a pool, or without one.
+pub(super) fn config(pool: Option<u32>) -> Config {
+    let mut config = Config::new();
+    config
+        // A policy runs for microseconds, but optimizing it can take a minute.
+        .cranelift_opt_level(OptLevel::None)
+        .epoch_interruption(true)
+        .memory_reservation(MEMORY_SLOT as u64)
+        .memory_reservation_for_growth(0)
+        .generate_address_map(false);
+    if let Some(slots) = pool {
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(slots)
+            .total_core_instances(slots * CORE_INSTANCES)
+            .total_memories(slots * 2)
+            .total_tables(slots * 4)
+            .total_stacks(slots)
+            .max_core_instances_per_component(CORE_INSTANCES)
+            .max_memories_per_component(MEMORIES)
+            .max_tables_per_component(TABLES)
+            .max_memory_size(MEMORY_SLOT)
+            .linear_memory_keep_resident(KEEP_RESIDENT)
+            .table_keep_resident(64 << 10)
+            .pagemap_scan(Enabled::Auto);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    }
+    config
+}
+
+/// Compiles a component for the engines of this program, in this process and without limits.
+pub(super) fn compile(component: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    wasmtime::Engine::new(&config(None))?.precompile_component(component)
+}
