@@ -8,6 +8,7 @@ mod hub;
 mod invalid;
 mod kubernetes;
 pub mod lab;
+mod lab_namespaces;
 mod limits;
 mod peers;
 mod per_user;

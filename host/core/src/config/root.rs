@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig,
-    NamespaceReclaim, PolicyConfig, TelemetryConfig,
+    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig, PolicyConfig,
+    TelemetryConfig, lab_namespaces,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -98,6 +98,7 @@ impl ConfigFile {
             .and_then(AuthConfig::validate)
             .map_err(|problem| problems.push(problem))
             .ok();
+        let written_namespace = self.names.namespace.clone();
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
@@ -113,7 +114,7 @@ impl ConfigFile {
         let grace = lab.as_ref().map(|lab| lab.section.termination_grace_period_seconds);
         problems.extend(grace.and_then(|grace| self.limits.check_grace(grace).err()));
         if let Some(names) = &names {
-            problems.extend(shared_namespaces(names, self.kubernetes.namespaces));
+            problems.extend(lab_namespaces::check(&written_namespace, names, &self.kubernetes));
             problems.extend(needs_userid(names));
         }
         let (Some(auth), Some(names), Some(lab), true) = (auth, names, lab, problems.is_empty()) else {
@@ -168,27 +169,6 @@ fn needs_userid(names: &NameTemplates) -> Option<InvalidSetting> {
     }
 }
 
-/// A namespace that several labs share must not be deleted with one of them.
-fn shared_namespaces(names: &NameTemplates, reclaim: NamespaceReclaim) -> Option<InvalidSetting> {
-    let namespace = |user: &str, server: &str| {
-        let user = Username::parse(user).ok()?;
-        let server = ServerName::parse(server).ok()?;
-        names
-            .resolve(&user, &server, Some(user.as_str().len().try_into().ok()?))
-            .ok()
-            .map(|names| names.namespace)
-    };
-    let [first, second, other] = [namespace("ada", ""), namespace("ada", "second"), namespace("grace", "")];
-    let shared = first.is_some() && (first == second || first == other);
-    (shared && reclaim == NamespaceReclaim::Delete).then(|| {
-        InvalidSetting::new(
-            "names.namespace",
-            "several labs share this namespace, so stopping one would delete the others; use {user_server}, or set \
-             kubernetes.namespaces to `retain`",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,13 +199,6 @@ mod tests {
         );
         assert_eq!(found.len(), 3, "{found:#?}");
         assert!(found[0].starts_with("http.prefix: "), "{found:#?}");
-    }
-
-    #[test]
-    fn a_namespace_that_labs_share_must_be_retained() {
-        let shared = "names: {namespace: 'labs-{username}'}\n";
-        assert!(problems(shared)[0].contains("kubernetes.namespaces to `retain`"));
-        assert_eq!(problems(&format!("{shared}kubernetes: {{namespaces: retain}}\n")), [""; 0]);
     }
 
     #[test]
