@@ -23,6 +23,7 @@ pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
 pub use invalid::InvalidSetting;
 pub use kubernetes::{KubernetesConfig, NamespaceReclaim};
+pub use lab_namespaces::LabNamespaces;
 pub use limits::LimitsConfig;
 pub use peers::PeerRange;
 pub use per_user::PerUserLimits;

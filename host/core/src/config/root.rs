@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig, PolicyConfig,
-    TelemetryConfig, lab_namespaces,
+    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LabNamespaces,
+    LimitsConfig, PolicyConfig, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -69,6 +69,8 @@ pub struct Config {
     pub embedded: Option<EmbeddedConfig>,
     /// How objects are named.
     pub names: NameTemplates,
+    /// The namespaces in which labs may be.
+    pub lab_namespaces: LabNamespaces,
     /// What every lab of this site has.
     pub lab: LabConfig,
     /// The policies that decide about labs, in order.
@@ -98,7 +100,7 @@ impl ConfigFile {
             .and_then(AuthConfig::validate)
             .map_err(|problem| problems.push(problem))
             .ok();
-        let written_namespace = self.names.namespace.clone();
+        let template = self.names.namespace.clone();
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
@@ -113,11 +115,15 @@ impl ConfigFile {
             .ok();
         let grace = lab.as_ref().map(|lab| lab.section.termination_grace_period_seconds);
         problems.extend(grace.and_then(|grace| self.limits.check_grace(grace).err()));
-        if let Some(names) = &names {
-            problems.extend(lab_namespaces::check(&written_namespace, names, &self.kubernetes));
+        let lab_namespaces = names.as_ref().and_then(|names| {
             problems.extend(needs_userid(names));
-        }
-        let (Some(auth), Some(names), Some(lab), true) = (auth, names, lab, problems.is_empty()) else {
+            LabNamespaces::parse(&template, names, &self.kubernetes)
+                .map_err(|problem| problems.push(problem))
+                .ok()
+        });
+        let (Some(auth), Some(names), Some(lab_namespaces), Some(lab), true) =
+            (auth, names, lab_namespaces, lab, problems.is_empty())
+        else {
             return Err(problems);
         };
         Ok(Config {
@@ -127,6 +133,7 @@ impl ConfigFile {
             kubernetes: self.kubernetes,
             embedded: self.embedded,
             names,
+            lab_namespaces,
             lab,
             policies: self.policies,
             limits: self.limits,

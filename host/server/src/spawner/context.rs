@@ -18,9 +18,9 @@ use super::provisioned::Provisioned;
 use super::rules::SiteRules;
 use super::volumes::Volumes;
 use crate::history::History;
-use crate::k8s::{Creator, Deleter, Health, Reach, SiteSecrets};
+use crate::k8s::{Creator, Deleter, Health, SiteSecrets};
 use crate::records::SpawnRecords;
-use crate::store::Store;
+use crate::store::{Reach, Store};
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 

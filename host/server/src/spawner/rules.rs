@@ -20,7 +20,7 @@ impl SiteRules<'_> {
     /// namespace.
     pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         let names = self.config.names.resolve_keeping(kept, &key.user, &key.server, None)?;
-        self.config.check_lab_namespace(&names.namespace)?;
+        self.config.lab_namespaces.check(&names.namespace)?;
         Ok(names)
     }
 }

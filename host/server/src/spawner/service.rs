@@ -13,8 +13,9 @@ use super::labs::Labs;
 use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
-use crate::k8s::{Causes, KubernetesError, Reach};
+use crate::k8s::{Causes, KubernetesError};
 use crate::records::StoredSpawn;
+use crate::store::Reach;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
 /// While the cluster cannot be reached, this retries.

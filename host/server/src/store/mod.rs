@@ -6,12 +6,14 @@
 
 mod follower;
 mod index;
+mod reach;
 mod signal;
 mod slim;
 mod watching;
 
 pub use follower::{Claim, Follower};
 pub use index::NamespaceState;
+pub use reach::Reach;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

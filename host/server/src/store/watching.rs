@@ -13,8 +13,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
-use super::{Store, slim};
-use crate::k8s::Reach;
+use super::{Reach, Store, slim};
 
 /// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
 /// not even a bookmark, counts as dead: on some platforms connections fall silent.

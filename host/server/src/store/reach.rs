@@ -19,7 +19,7 @@ pub enum Reach {
 impl Reach {
     /// The reach that the configuration demands.
     pub fn of(config: &Config) -> Self {
-        config.single_namespace().map_or(Self::Cluster, Self::Namespace)
+        config.lab_namespaces.single().cloned().map_or(Self::Cluster, Self::Namespace)
     }
 
     /// The objects of a kind within the reach.
