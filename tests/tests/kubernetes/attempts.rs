@@ -3,7 +3,11 @@
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service, ServiceAccount,
+};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
@@ -12,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wasmspawner_tests::kubernetes::{SKIPPED, records};
 
-use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site};
+use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_account_for_one_namespace_can_do_nothing_elsewhere() {
@@ -203,6 +207,35 @@ async fn the_admission_policy_allows_nothing_but_records_in_the_service_s_namesp
     let take = Patch::Merge(json!({ "metadata": { "labels": labels(site.name()) } }));
     let patched = stolen.of::<Secret>(site.name()).patch("site-s", &PatchParams::default(), &take).await;
     stolen.refused(patched, "change the site's secret");
+    site.leave().await;
+}
+
+/// The policy holds even if somebody gives the account more permissions than `deploy/permissions` does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admission_policy_refuses_kinds_of_objects_that_labs_do_not_have() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.install_policy("").await;
+    let stolen = Intruder::under_the_policy(&site).await;
+    let lab = site.namespace("existing-ada").await;
+    let bindings: Api<RoleBinding> = Api::namespaced(site.cluster.client.clone(), &lab);
+    let mut binding = named("everything");
+    binding["roleRef"] =
+        json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" });
+    binding["subjects"] =
+        json!([{ "kind": "ServiceAccount", "name": "wasmspawner", "namespace": site.name() }]);
+    create(&bindings, binding).await.unwrap();
+    let ours = labels(site.name());
+    let roles = stolen.of::<Role>(&lab);
+    until(async || roles.list(&ListParams::default()).await.is_ok()).await;
+    stolen.refused(create(&roles, labelled("a", &ours)).await, "a role");
+    let mut service = labelled("a", &ours);
+    service["spec"] = json!({ "ports": [{ "port": 80 }] });
+    stolen.refused(create(&stolen.of::<Service>(&lab), service).await, "a service");
+    let accounts = stolen.of::<ServiceAccount>(&lab);
+    create(&accounts, labelled("nb-ada", &ours)).await.expect("what the service does is allowed");
+    let token =
+        accounts.create_token_request("nb-ada", &PostParams::default(), &TokenRequest::default()).await;
+    stolen.refused(token, "a token of a lab's account");
     site.leave().await;
 }
 

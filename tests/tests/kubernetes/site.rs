@@ -41,7 +41,7 @@ impl Site {
         // An earlier test may have failed and left both behind.
         remove_definition(cluster.client.clone()).await.unwrap();
         let nodes: Api<Node> = Api::all(cluster.client.clone());
-        drop(nodes.delete(NODE, &DeleteParams::default()).await);
+        let _ = nodes.delete(NODE, &DeleteParams::default()).await;
         assert!(
             !cluster.has_nodes().await.unwrap(),
             "these tests need a cluster without nodes, because a scheduler does not know ours"
@@ -49,8 +49,7 @@ impl Site {
         let options = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
         let kubelet = Kubelet::new(cluster.client.clone(), options).unwrap();
         let stop = CancellationToken::new();
-        let running = kubelet.run(stop.clone());
-        let kubelet = tokio::spawn(async move { drop(running.await) });
+        let kubelet = tokio::spawn(kubelet.run(stop.clone()));
         let mut site = Self { cluster, token: String::new(), stop, kubelet, _alone: alone };
         site.token = site.account(permissions).await;
         Some(site)
@@ -150,7 +149,7 @@ impl Site {
         for namespace in namespaces.list(&ListParams::default()).await.unwrap() {
             let name = namespace.metadata.name.unwrap_or_default();
             if name.starts_with(&format!("{}-", self.name())) {
-                drop(namespaces.delete(&name, &DeleteParams::default()).await);
+                let _ = namespaces.delete(&name, &DeleteParams::default()).await;
             }
         }
         self.cluster.leave().await.unwrap();
