@@ -72,8 +72,10 @@ impl Creator {
         objects: &LabObjects,
         retry_policy: &RetryPolicy,
     ) -> Result<(), KubernetesError> {
-        let LabObject::RetainedNamespace(namespace) = objects.first() else { return Ok(()) };
-        let namespace = namespace.metadata.name.as_deref().unwrap_or_default();
+        if let Some(LabObject::Namespace(_)) = objects.first() {
+            return Ok(());
+        }
+        let namespace = objects.pod.metadata.namespace.as_deref().unwrap_or_default();
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         let checks = objects.claims_of_the_site().map(async |name| {
             let action = format!("read PersistentVolumeClaim {name}");
