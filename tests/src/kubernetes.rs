@@ -52,6 +52,13 @@ impl Cluster {
         Ok(serde_json::to_string(&config)?)
     }
 
+    /// A client for the account with this token.
+    pub async fn client_of(&self, token: &str) -> anyhow::Result<Client> {
+        let config = Kubeconfig::from_yaml(&self.kubeconfig(token)?)?;
+        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+        Ok(Client::try_from(config)?)
+    }
+
     /// Installs the definition of `Spawn`, and waits until it is served.
     pub async fn install_definition(&self) -> anyhow::Result<()> {
         let definition = record::definition();

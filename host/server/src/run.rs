@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, NamespaceReclaim, PolicyConfig};
+use wasmspawner_core::config::{Config, PolicyConfig};
 
 use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
@@ -155,7 +155,7 @@ fn context(
     Ok(Context {
         policies,
         creator: Creator::new(client.clone(), request_timeout),
-        deleter: Deleter::new(client.clone(), request_timeout),
+        deleter: Deleter::new(client.clone(), config.kubernetes.namespaces, request_timeout),
         history,
         records: SpawnRecords::new(
             client.clone(),
@@ -169,7 +169,7 @@ fn context(
         secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
         hub,
-        volumes: (config.kubernetes.namespaces == NamespaceReclaim::Retain).then(volumes),
+        volumes: (!config.kubernetes.namespaces.is_deleted()).then(volumes),
         metrics,
         spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
         client,

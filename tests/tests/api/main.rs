@@ -25,6 +25,7 @@ mod probes;
 mod records;
 mod restart;
 mod running;
+mod single_namespace;
 mod spawn;
 mod spawn_form;
 mod start;

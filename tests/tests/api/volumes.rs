@@ -210,15 +210,18 @@ async fn every_claim_of_another_user_is_refused_at_every_spawn() {
         run(&service.user(user).unwrap(), user).await;
     }
     // A claim that the policy does not create.
-    service
-        .reconfigure(|config| {
-            with_claims("team", "retain")(config);
-            let volume = &mut config["policies"][0]["config"]["volumes"][0]["claim"];
-            *volume = json!({"name": "team"});
-        })
-        .unwrap();
-    service.crash_and_restart().await.unwrap();
-    fails(&service.user("mallory").unwrap(), "mallory").await;
+    for (namespaces, user) in [("retain", "mallory"), ("single", "eve")] {
+        service
+            .reconfigure(|config| {
+                with_claims("team", "retain")(config);
+                config["kubernetes"]["namespaces"] = namespaces.into();
+                let volume = &mut config["policies"][0]["config"]["volumes"][0]["claim"];
+                *volume = json!({"name": "team"});
+            })
+            .unwrap();
+        service.crash_and_restart().await.unwrap();
+        fails(&service.user(user).unwrap(), user).await;
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ pub struct KubernetesConfig {
     pub namespace: NamespaceName,
     /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
-    /// What happens to a lab's namespace when the lab is stopped.
+    /// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
     pub namespaces: NamespaceReclaim,
     /// Most requests to the API server per second, watches excepted. After a quiet second the same number may be sent
     /// at once. Deletions go first and lists last. `null`: no limit.
@@ -34,7 +34,7 @@ pub struct KubernetesConfig {
     pub request_timeout: SignedDuration,
 }
 
-/// What happens to a lab's namespace when the lab is stopped.
+/// Whether labs have namespaces of their own, and what happens to those when a lab is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NamespaceReclaim {
@@ -43,6 +43,16 @@ pub enum NamespaceReclaim {
     Delete,
     /// The namespace and the volume claims in it stay; only the lab's own objects are deleted.
     Retain,
+    /// All labs are in one namespace, which exists already. The service neither creates nor reads nor changes it, and
+    /// needs no permissions outside of it and its own namespace.
+    Single,
+}
+
+impl NamespaceReclaim {
+    /// True if each lab has a namespace that is deleted with it.
+    pub fn is_deleted(self) -> bool {
+        self == Self::Delete
+    }
 }
 
 impl Default for KubernetesConfig {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LimitsConfig,
-    NamespaceReclaim, PolicyConfig, TelemetryConfig,
+    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LabNamespaces,
+    LimitsConfig, PolicyConfig, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -69,6 +69,8 @@ pub struct Config {
     pub embedded: Option<EmbeddedConfig>,
     /// How objects are named.
     pub names: NameTemplates,
+    /// The namespaces in which labs may be.
+    pub lab_namespaces: LabNamespaces,
     /// What every lab of this site has.
     pub lab: LabConfig,
     /// The policies that decide about labs, in order.
@@ -98,6 +100,7 @@ impl ConfigFile {
             .and_then(AuthConfig::validate)
             .map_err(|problem| problems.push(problem))
             .ok();
+        let template = self.names.namespace.clone();
         let names = NameTemplates::parse(&self.names)
             .map_err(|errors| problems.extend(errors.iter().map(in_names)))
             .ok();
@@ -112,11 +115,15 @@ impl ConfigFile {
             .ok();
         let grace = lab.as_ref().map(|lab| lab.section.termination_grace_period_seconds);
         problems.extend(grace.and_then(|grace| self.limits.check_grace(grace).err()));
-        if let Some(names) = &names {
-            problems.extend(shared_namespaces(names, self.kubernetes.namespaces));
+        let lab_namespaces = names.as_ref().and_then(|names| {
             problems.extend(needs_userid(names));
-        }
-        let (Some(auth), Some(names), Some(lab), true) = (auth, names, lab, problems.is_empty()) else {
+            LabNamespaces::parse(&template, names, &self.kubernetes)
+                .map_err(|problem| problems.push(problem))
+                .ok()
+        });
+        let (Some(auth), Some(names), Some(lab_namespaces), Some(lab), true) =
+            (auth, names, lab_namespaces, lab, problems.is_empty())
+        else {
             return Err(problems);
         };
         Ok(Config {
@@ -126,6 +133,7 @@ impl ConfigFile {
             kubernetes: self.kubernetes,
             embedded: self.embedded,
             names,
+            lab_namespaces,
             lab,
             policies: self.policies,
             limits: self.limits,
@@ -168,27 +176,6 @@ fn needs_userid(names: &NameTemplates) -> Option<InvalidSetting> {
     }
 }
 
-/// A namespace that several labs share must not be deleted with one of them.
-fn shared_namespaces(names: &NameTemplates, reclaim: NamespaceReclaim) -> Option<InvalidSetting> {
-    let namespace = |user: &str, server: &str| {
-        let user = Username::parse(user).ok()?;
-        let server = ServerName::parse(server).ok()?;
-        names
-            .resolve(&user, &server, Some(user.as_str().len().try_into().ok()?))
-            .ok()
-            .map(|names| names.namespace)
-    };
-    let [first, second, other] = [namespace("ada", ""), namespace("ada", "second"), namespace("grace", "")];
-    let shared = first.is_some() && (first == second || first == other);
-    (shared && reclaim == NamespaceReclaim::Delete).then(|| {
-        InvalidSetting::new(
-            "names.namespace",
-            "several labs share this namespace, so stopping one would delete the others; use {user_server}, or set \
-             kubernetes.namespaces to `retain`",
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,13 +206,6 @@ mod tests {
         );
         assert_eq!(found.len(), 3, "{found:#?}");
         assert!(found[0].starts_with("http.prefix: "), "{found:#?}");
-    }
-
-    #[test]
-    fn a_namespace_that_labs_share_must_be_retained() {
-        let shared = "names: {namespace: 'labs-{username}'}\n";
-        assert!(problems(shared)[0].contains("kubernetes.namespaces to `retain`"));
-        assert_eq!(problems(&format!("{shared}kubernetes: {{namespaces: retain}}\n")), [""; 0]);
     }
 
     #[test]

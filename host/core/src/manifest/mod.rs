@@ -28,6 +28,7 @@ pub use lab_container::PORT_NAME;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 
+use crate::config::NamespaceReclaim;
 use crate::policy::ValidatedSpawn;
 
 /// Builds the objects of a lab.
@@ -35,6 +36,8 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let pod = pod::build(spawn);
     let env = env_config_map::build(spawn);
     let digest = spec_digest::of(&pod, &env);
+    // In the one namespace of all labs, the limits of one user would apply to all.
+    let has_limits = spawn.namespaces != NamespaceReclaim::Single;
     LabObjects {
         namespace: namespace::build(spawn, &pod, &digest),
         service_account: service_account::build(spawn),
@@ -43,8 +46,8 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
         secret: secret::build(spawn),
         pull_secret: pull_secret::build(spawn),
         claims: claim::build(spawn),
-        resource_quota: resource_quota::build(spawn),
-        limit_range: limit_range::build(spawn),
+        resource_quota: has_limits.then(|| resource_quota::build(spawn)).flatten(),
+        limit_range: has_limits.then(|| limit_range::build(spawn)).flatten(),
         network_policy: network_policy::build(spawn),
         pod,
     }

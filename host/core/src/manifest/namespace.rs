@@ -9,11 +9,12 @@ use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATIO
 use crate::policy::ValidatedSpawn;
 
 /// The namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not changed if it
-/// exists.
-pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> LabObject {
+/// exists. `None` where all labs are in one namespace that the operator has created.
+pub(super) fn build(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Option<LabObject> {
     match spawn.namespaces {
-        NamespaceReclaim::Delete => LabObject::Namespace(own(spawn, pod, digest)),
-        NamespaceReclaim::Retain => LabObject::RetainedNamespace(retained(spawn)),
+        NamespaceReclaim::Delete => Some(LabObject::Namespace(own(spawn, pod, digest))),
+        NamespaceReclaim::Retain => Some(LabObject::RetainedNamespace(retained(spawn))),
+        NamespaceReclaim::Single => None,
     }
 }
 

@@ -13,8 +13,8 @@ use crate::policy::compose::REDACTED;
 /// The objects of one lab. Optional objects are absent when nothing requires them.
 #[derive(Clone, PartialEq)]
 pub struct LabObjects {
-    /// The namespace, which contains all the other objects.
-    pub namespace: LabObject,
+    /// The namespace, which contains all the other objects. Absent where it is not the service's to create.
+    pub namespace: Option<LabObject>,
     /// The lab's own service account.
     pub service_account: ServiceAccount,
     /// The non-secret environment.
@@ -38,9 +38,9 @@ pub struct LabObjects {
 }
 
 impl LabObjects {
-    /// The object that has to exist before all others: the namespace.
-    pub fn first(&self) -> &LabObject {
-        &self.namespace
+    /// The object that has to exist before all others: the namespace, unless the operator has created it.
+    pub fn first(&self) -> Option<&LabObject> {
+        self.namespace.as_ref()
     }
 
     /// The objects that may be created in parallel, after the first and before the last.
@@ -75,8 +75,11 @@ impl LabObjects {
 
     /// All objects in the order of creation.
     pub fn in_order(&self) -> impl Iterator<Item = LabObject> + '_ {
-        let first = std::iter::once_with(|| self.namespace.clone());
-        first.chain(self.rest()).chain(std::iter::once_with(|| LabObject::from(self.pod.clone())))
+        self.first()
+            .cloned()
+            .into_iter()
+            .chain(self.rest())
+            .chain(std::iter::once_with(|| LabObject::from(self.pod.clone())))
     }
 
     /// All objects in the order of creation, with the values of Secrets replaced, so that they may be shown.
@@ -168,6 +171,11 @@ pub struct ObjectKind {
 impl ObjectKind {
     const fn of<K: Resource>() -> Self {
         Self { group: K::GROUP, version: K::VERSION, kind: K::KIND, plural: K::URL_PATH_SEGMENT }
+    }
+
+    /// True if an object of this kind limits everything in its namespace, and so the labs of all users who share it.
+    pub fn limits_namespace(&self) -> bool {
+        matches!(self.kind, ResourceQuota::KIND | LimitRange::KIND)
     }
 }
 

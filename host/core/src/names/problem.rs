@@ -1,7 +1,7 @@
 //! Errors in templates, and in the names that templates render.
 
-use super::InvalidName;
 use super::field::{Field, TemplateScope};
+use super::{InvalidName, NamespaceName};
 
 /// A template that cannot be used, found when the configuration is loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,5 +78,25 @@ pub enum NameError {
     NoUserid {
         /// The configuration key of the template.
         key: &'static str,
+    },
+    /// The namespace is the service's own.
+    #[error(
+        "names.namespace gives {namespace}, the service's own namespace (kubernetes.namespace), which holds its records \
+         and the site's secrets; no lab may be there"
+    )]
+    ServiceNamespace {
+        /// The namespace.
+        namespace: NamespaceName,
+    },
+    /// All labs are in one namespace, and the server has volume claims in another.
+    #[error(
+        "the volume claims of this server are in the namespace {kept}, and with kubernetes.namespaces `single` all labs \
+         are in {single}; move the claims, or delete the server at JupyterHub"
+    )]
+    KeptElsewhere {
+        /// The namespace of the claims.
+        kept: NamespaceName,
+        /// The namespace of all labs.
+        single: NamespaceName,
     },
 }

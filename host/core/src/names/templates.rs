@@ -63,6 +63,14 @@ impl NameTemplates {
         self.pvc.is_constant()
     }
 
+    /// The namespace of all labs, if its template gives the same for every user and server.
+    pub fn constant_namespace(&self) -> Option<NamespaceName> {
+        let fields = Fields::new("", "", None, self.scheme, self.compat)
+            .with_hub_namespace(self.hub_namespace.as_str());
+        let constant = self.namespace.is_constant().then(|| self.namespace.render(&fields));
+        constant.and_then(|name| NamespaceName::parse(name).ok())
+    }
+
     /// Resolves the names for a user's server. `userid` is JupyterHub's number of the user; only templates with
     /// `{userid}` need it.
     ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::config::lab::{LabConfig, LabSection, SecretKey, SiteSecretData};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
@@ -29,6 +30,8 @@ pub(crate) struct Case {
     pub(crate) env: BTreeMap<EnvName, String>,
     #[serde(default)]
     pub(crate) names: NamesConfig,
+    #[serde(default)]
+    pub(crate) namespaces: NamespaceReclaim,
     #[serde(default)]
     pub(crate) lab: LabSection,
     #[serde(default)]
@@ -62,6 +65,7 @@ impl Case {
 
     pub(crate) fn compose(self) -> Result<ValidatedSpawn, SpawnRejected> {
         let lab = LabConfig::parse(self.lab, LabelValue::parse("test").unwrap()).unwrap();
+        let lab = lab.with_namespaces(self.namespaces);
         let key = LabKey::new(self.identity.username.clone(), self.server);
         let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
         let answers = self.answers.into_iter().map(|answer| ChainAnswer {

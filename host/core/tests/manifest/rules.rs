@@ -286,7 +286,7 @@ fn objects_are_created_with_namespace_first_and_pod_last() {
 #[test]
 fn equal_labs_have_equal_digests_and_different_labs_do_not() {
     let digest = |case: &str| {
-        let namespace = ada(case).objects().namespace;
+        let namespace = ada(case).objects().namespace.unwrap();
         namespace.metadata().annotations.as_ref().unwrap()["wasmspawner.io/spec-digest"].clone()
     };
     assert_eq!(digest("lab: {image: 'lab:1'}"), digest("lab: {image: 'lab:1'}"));
@@ -311,19 +311,29 @@ fn every_kind_of_object_is_deleted_and_permitted() {
     kinds.retain(|kind| !matches!(*kind, "Namespace" | "Pod" | "PersistentVolumeClaim"));
     assert_eq!(kinds, deleted, "left: kinds of the golden files; right: KINDS_DELETED_BY_LABEL");
 
-    let permissions = std::fs::read_to_string(folder.join("../../deploy/permissions.yaml")).unwrap();
-    let role: serde_json::Value =
-        serde_saphyr::from_str(permissions.split("\n---\n").next().unwrap()).unwrap();
     let has = |rule: &serde_json::Value, key: &str, value: &str| {
         rule[key].as_array().unwrap().iter().any(|item| item == value)
     };
+    for file in ["cluster-wide.yaml", "one-namespace.yaml"] {
+        let permissions = folder.join("../../deploy/permissions").join(file);
+        let permissions = std::fs::read_to_string(permissions).unwrap();
+        let role: serde_json::Value =
+            serde_saphyr::from_str(permissions.split("\n---\n").next().unwrap()).unwrap();
+        for kind in KINDS_DELETED_BY_LABEL {
+            let permitted = role["rules"].as_array().unwrap().iter().any(|rule| {
+                has(rule, "apiGroups", kind.group)
+                    && has(rule, "resources", kind.plural)
+                    && ["create", "patch", "deletecollection"].iter().all(|verb| has(rule, "verbs", verb))
+            });
+            // In the one namespace of all labs, such limits are its operator's.
+            let needed = file == "cluster-wide.yaml" || !kind.limits_namespace();
+            assert_eq!(permitted, needed, "{file}: create, patch and deletecollection of {}", kind.plural);
+        }
+    }
+    let policy = std::fs::read_to_string(folder.join("../../deploy/admission-policy.yaml")).unwrap();
     for kind in KINDS_DELETED_BY_LABEL {
-        let permitted = role["rules"].as_array().unwrap().iter().any(|rule| {
-            has(rule, "apiGroups", kind.group)
-                && has(rule, "resources", kind.plural)
-                && ["create", "patch", "deletecollection"].iter().all(|verb| has(rule, "verbs", verb))
-        });
-        assert!(permitted, "deploy/permissions.yaml: create, patch and deletecollection of {}", kind.plural);
+        let named = format!("'{}/{}'", kind.group, kind.plural);
+        assert!(policy.contains(&named), "deploy/admission-policy.yaml: {named}");
     }
 }
 
@@ -356,7 +366,7 @@ fn a_lab_s_namespace_enforces_the_strictest_level_that_its_pod_meets() {
         );
         let spawn = Case::read(&case).compose().unwrap_or_else(|error| panic!("{case}: {error:?}"));
         let objects = wasmspawner_core::manifest::build(&spawn);
-        let labels = objects.namespace.metadata().labels.clone().unwrap();
+        let labels = objects.first().unwrap().metadata().labels.clone().unwrap();
         assert_eq!(labels["pod-security.kubernetes.io/enforce"], expected, "{case}");
     }
 }

@@ -50,7 +50,10 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
-        let namespace = self.create_object(objects.first(), spawn_uid, &retry_policy).await?;
+        let namespace = match objects.first() {
+            Some(namespace) => Some(parse(self.create_object(namespace, spawn_uid, &retry_policy).await?)?),
+            None => None,
+        };
         let rest: Vec<LabObject> = objects.rest().collect();
         // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
         // again.
@@ -60,7 +63,7 @@ impl Creator {
         self.check_claims_of_the_site(objects, &retry_policy).await?;
         let pod =
             self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
-        Ok(CreatedLab { namespace: parse(namespace)?, pod: parse(pod)? })
+        Ok(CreatedLab { namespace, pod: parse(pod)? })
     }
 
     /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
@@ -69,8 +72,10 @@ impl Creator {
         objects: &LabObjects,
         retry_policy: &RetryPolicy,
     ) -> Result<(), KubernetesError> {
-        let LabObject::RetainedNamespace(namespace) = objects.first() else { return Ok(()) };
-        let namespace = namespace.metadata.name.as_deref().unwrap_or_default();
+        if let Some(LabObject::Namespace(_)) = objects.first() {
+            return Ok(());
+        }
+        let namespace = objects.pod.metadata.namespace.as_deref().unwrap_or_default();
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         let checks = objects.claims_of_the_site().map(async |name| {
             let action = format!("read PersistentVolumeClaim {name}");
@@ -117,8 +122,9 @@ impl Creator {
 /// The objects of a new lab, as the API server returned them.
 #[derive(Debug)]
 pub struct CreatedLab {
-    /// The namespace. If it is retained and existed already, this is the object as it was requested.
-    pub namespace: Namespace,
+    /// The namespace. If it is retained and existed already, this is the object as it was requested. `None` if it was
+    /// not the service's to create.
+    pub namespace: Option<Namespace>,
     /// The pod.
     pub pod: Pod,
 }

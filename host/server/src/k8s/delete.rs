@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
@@ -37,13 +38,14 @@ pub struct OwnedObject {
 #[derive(Clone)]
 pub struct Deleter {
     client: Client,
+    namespaces: NamespaceReclaim,
     request_timeout: Duration,
 }
 
 impl Deleter {
-    /// A `Deleter` for `client`. Each request may take `request_timeout`.
-    pub fn new(client: Client, request_timeout: Duration) -> Self {
-        Self { client, request_timeout }
+    /// A `Deleter` for `client`, where labs have such `namespaces`. Each request may take `request_timeout`.
+    pub fn new(client: Client, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
+        Self { client, namespaces, request_timeout }
     }
 
     /// Deletes a pod. Its containers have `grace_seconds` to end.
@@ -70,7 +72,7 @@ impl Deleter {
         self.delete_own(&namespaces, name, own, DeleteParams::background(), within).await
     }
 
-    /// Reads the pod and the namespace of a lab directly from the API server.
+    /// Reads the pod of a lab directly from the API server, and its namespace if that is the lab's own.
     pub async fn read(
         &self,
         place: &Place,
@@ -79,24 +81,31 @@ impl Deleter {
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), place.namespace.as_str());
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let namespace = async {
+            if !self.namespaces.is_deleted() {
+                return Ok(None);
+            }
+            let read = || namespaces.get_opt(place.namespace.as_str());
+            retrying(&retry_policy, "read the lab's Namespace", read).await
+        };
         tokio::try_join!(
             retrying(&retry_policy, "read the lab's Pod", || pods.get_opt(place.pod.as_str())),
-            retrying(&retry_policy, "read the lab's Namespace", || namespaces
-                .get_opt(place.namespace.as_str())),
+            namespace,
         )
     }
 
-    /// Deletes a lab's objects in a retained namespace: of each kind, the objects that `selector` selects. Volume
-    /// claims and the pod are not deleted here.
+    /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects. Volume
+    /// claims and the pod are not deleted here, nor are limits of the one namespace of all labs, which are its
+    /// operator's.
     pub async fn delete_lab_objects(
         &self,
         namespace: &str,
         selector: &str,
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        let each =
-            KINDS_DELETED_BY_LABEL.iter().map(|kind| self.delete_all(kind, namespace, selector, within));
-        try_join_all(each).await?;
+        let single = self.namespaces == NamespaceReclaim::Single;
+        let kinds = KINDS_DELETED_BY_LABEL.iter().filter(|kind| !(single && kind.limits_namespace()));
+        try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await?;
         Ok(DeletionAnswer::Gone)
     }
 

@@ -44,6 +44,9 @@ impl OneMachine {
         let options = state_dir.map_or_else(Options::default, |dir| Options::persistent(dir.join("cluster")));
         let server = ApiServer::open(options).context("the one-machine cluster cannot be opened")?;
         make_namespace(&server.client(), config.kubernetes.namespace.as_str()).await?;
+        if let Some(single) = config.lab_namespaces.single() {
+            make_namespace(&server.client(), single.as_str()).await?;
+        }
         let runtime = runtime(embedded, state_dir)?;
         let mut options = KubeletOptions::new("this-machine", runtime);
         options.pod_addresses = state_dir.map_or_else(AddressRange::default, pod_addresses);

@@ -20,7 +20,7 @@ use super::volumes::Volumes;
 use crate::history::History;
 use crate::k8s::{Creator, Deleter, Health, SiteSecrets};
 use crate::records::SpawnRecords;
-use crate::store::Store;
+use crate::store::{Reach, Store};
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
@@ -71,6 +71,11 @@ impl Context {
         let remembering = self.volumes.as_ref().filter(|_| self.config.names.remembers_pvc());
         let kept = remembering.map(|volumes| volumes.kept_names(key)).unwrap_or_default();
         self.rules().names(&kept, key)
+    }
+
+    /// The part of the cluster in which labs are.
+    pub(super) fn reach(&self) -> Reach {
+        Reach::of(&self.config)
     }
 
     /// What the operator grants to the policy of this name.

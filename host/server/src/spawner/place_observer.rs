@@ -22,7 +22,7 @@ pub(super) struct PlaceObserver {
     remains_asked: bool,
     /// True if there may be a pod that no watch has shown yet: a creation was begun, and the pod was not read since.
     pod_unknown: bool,
-    /// The same for all other objects. No watch shows those in a retained namespace.
+    /// The same for all other objects. No watch shows those in a namespace that stays.
     rest_unknown: bool,
 }
 
@@ -78,15 +78,15 @@ impl PlaceObserver {
         let own = |namespace: &NamespaceState| namespace.spawn.as_deref() == Some(self.spawn.as_str());
         match self.reclaim {
             NamespaceReclaim::Delete => self.follower.namespace().filter(own),
-            NamespaceReclaim::Retain => None,
+            NamespaceReclaim::Retain | NamespaceReclaim::Single => None,
         }
     }
 
     /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
-    /// objects may still have been under way; and nothing is known of the objects in a retained namespace.
+    /// objects may still have been under way; and nothing is known of the objects in a namespace that stays.
     pub(super) fn recovered(&mut self, ready: bool, wanted: bool) {
         self.pod_unknown = !ready && wanted;
-        self.rest_unknown = !ready || self.reclaim == NamespaceReclaim::Retain;
+        self.rest_unknown = !ready || !self.reclaim.is_deleted();
     }
 
     /// True if the watches have shown the pod of this operation, not that of an earlier spawn of the lab.
@@ -102,7 +102,7 @@ impl PlaceObserver {
     /// The creation has succeeded. Its objects are in the store.
     pub(super) fn created(&mut self) {
         self.pod_unknown = false;
-        self.rest_unknown = self.reclaim == NamespaceReclaim::Retain;
+        self.rest_unknown = !self.reclaim.is_deleted();
     }
 
     /// The API server has answered that the lab has no pod.
@@ -118,7 +118,7 @@ impl PlaceObserver {
     /// The pod and the namespace were read into the store.
     pub(super) fn was_read(&mut self) {
         self.pod_unknown = false;
-        self.rest_unknown &= self.reclaim == NamespaceReclaim::Retain;
+        self.rest_unknown &= !self.reclaim.is_deleted();
     }
 
     /// From now on, keeps the Kubernetes events about the pod and these claims.

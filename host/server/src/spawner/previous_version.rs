@@ -3,7 +3,8 @@
 //!
 //! Version 0.1.0 before its records described a lab in an annotation of the `ConfigMap` of the lab's environment.
 //! Nothing else reads that annotation any more. **This file can be deleted, with its call in `service.rs`, its test
-//! (`tests/tests/api/previous_version.rs`) and the verb `patch` of pods and namespaces in `deploy/permissions.yaml`, in
+//! (`tests/tests/api/previous_version.rs`) and the verb `patch` of pods and namespaces in
+//! `deploy/permissions/cluster-wide.yaml`, in
 //! the version after the first one with records**: by then every lab has one.
 //!
 //! First the record is written, then the objects are labelled with its uid, and the `ConfigMap` is labelled last. As
@@ -20,7 +21,6 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::identity::Group;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::labels::{
@@ -92,7 +92,9 @@ enum SkipReason {
     OtherNamespace,
     #[error("there is a record of another spawn of that lab")]
     OtherRecord,
-    #[error("the service may not label the lab's pod: {0}; apply deploy/permissions.yaml and restart it")]
+    #[error(
+        "the service may not label the lab's pod: {0}; apply deploy/permissions/cluster-wide.yaml and restart it"
+    )]
     Refused(String),
 }
 
@@ -106,7 +108,7 @@ enum AdoptError {
 /// Adopts all such labs. If the cluster fails it returns an error, and can be called again.
 pub(super) async fn adopt_all(context: &Context) -> Result<(), KubernetesError> {
     let service = manifest::service_selector(&context.config.kubernetes.instance);
-    let maps: Api<ConfigMap> = Api::all(context.client.clone());
+    let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of an earlier version").await?;
     let annotated = found.into_iter().filter(|map| annotation(map).is_some());
@@ -137,7 +139,7 @@ async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptErr
         Err(_) => return Err(SkipReason::OtherRecord.into()),
     };
     let (pod, namespace) = context.deleter.read(&candidate.place(), TRY_FOR).await?;
-    let own_namespace = context.config.kubernetes.namespaces == NamespaceReclaim::Delete;
+    let own_namespace = context.config.kubernetes.namespaces.is_deleted();
     let spawn = known.as_ref().map(|known| known.uid.clone());
     let ours = |meta: &ObjectMeta| {
         let labelled = label(meta, SPAWN_LABEL);
@@ -288,7 +290,7 @@ impl Candidate {
         }
         // The lab's own namespace is deleted with everything in it, so only objects in a retained namespace need
         // labels.
-        if context.config.kubernetes.namespaces == NamespaceReclaim::Retain {
+        if !context.config.kubernetes.namespaces.is_deleted() {
             self.label_unread(context, &stored.uid).await?;
         }
         let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), place.as_str());

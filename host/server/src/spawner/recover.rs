@@ -34,7 +34,7 @@ pub(super) type Environments = BTreeMap<(String, String), Environment>;
 /// The environments of all labs. The API shows them, and records do not hold them.
 pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
     let selector = manifest::environment_selector(&context.config.kubernetes.instance);
-    let maps: Api<ConfigMap> = Api::all(context.client.clone());
+    let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
     let by_spawn = |map: ConfigMap| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
         Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))

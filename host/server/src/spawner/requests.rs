@@ -134,7 +134,7 @@ async fn delete_objects(
     let namespace = place.namespace.as_str();
     match context.config.kubernetes.namespaces {
         NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
-        NamespaceReclaim::Retain => {
+        NamespaceReclaim::Retain | NamespaceReclaim::Single => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
             let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
             context.deleter.delete_lab_objects(namespace, &selector, within).await

@@ -16,8 +16,11 @@ pub struct SiteRules<'a> {
 }
 
 impl SiteRules<'_> {
-    /// The names of a lab: those in `kept`, and otherwise what the templates give.
+    /// The names of a lab: those in `kept`, and otherwise what the templates give. Fails if no lab may be in the
+    /// namespace.
     pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
-        self.config.names.resolve_keeping(kept, &key.user, &key.server, None)
+        let names = self.config.names.resolve_keeping(kept, &key.user, &key.server, None)?;
+        self.config.lab_namespaces.check(&names.namespace)?;
+        Ok(names)
     }
 }

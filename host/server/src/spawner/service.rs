@@ -6,6 +6,7 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
+use wasmspawner_core::names::{NamespaceName, ObjectName};
 
 use super::forgotten;
 use super::labs::Labs;
@@ -13,12 +14,15 @@ use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
 use crate::k8s::{Causes, KubernetesError};
+use crate::records::StoredSpawn;
+use crate::store::Reach;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
 /// While the cluster cannot be reached, this retries.
 pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let context = labs.context();
     let selector = manifest::service_selector(&context.config.kubernetes.instance);
+    let reach = context.reach();
     let known = async {
         context.store.first_sync().await;
         initial_recovery(&labs).await;
@@ -26,7 +30,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let later = async {
         if stop.run_until_cancelled(known).await.is_some() {
             tokio::join!(
-                context.store.run_events(watches.clone(), &stop),
+                context.store.run_events(watches.clone(), &reach, &stop),
                 follow_records(&labs, watches.clone(), &stop),
                 housekeeping(&labs, &stop),
                 follow_health(&labs, &stop),
@@ -34,7 +38,35 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
             );
         }
     };
-    tokio::join!(context.store.run(watches.clone(), &selector, &stop), later);
+    tokio::join!(context.store.run(watches.clone(), &reach, &selector, &stop), later);
+}
+
+/// Why the labs are not known yet.
+#[derive(Debug, thiserror::Error)]
+enum RecoverError {
+    #[error(transparent)]
+    Cluster(#[from] KubernetesError),
+    /// A lab was started with another value of `kubernetes.namespaces` or `names.namespace`, and its objects cannot be
+    /// seen now.
+    #[error(
+        "the lab of the record {record} is in the namespace {namespace}, and kubernetes.namespaces is `single`; start \
+         the service with the configuration of before, stop the lab, and try again"
+    )]
+    Elsewhere { record: ObjectName, namespace: NamespaceName },
+}
+
+/// Refuses records of labs that have objects outside of the reach. The service would take the labs for gone, and leave
+/// their pods running.
+fn refuse_elsewhere(reach: &Reach, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    let Reach::Namespace(single) = reach else { return Ok(()) };
+    for stored in records {
+        let places = stored.spec.remains.iter().chain([&stored.spec.place]);
+        if let Some(place) = places.into_iter().find(|place| place.namespace != *single) {
+            let (record, namespace) = (stored.name.clone(), place.namespace.clone());
+            return Err(RecoverError::Elsewhere { record, namespace });
+        }
+    }
+    Ok(())
 }
 
 async fn initial_recovery(labs: &Labs) {
@@ -54,7 +86,7 @@ async fn initial_recovery(labs: &Labs) {
 
 /// Starts a driver for every record, and returns how many there are. The stored volumes are read first: a lab that
 /// starts without them would get another volume.
-async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
+async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     let context = labs.context();
     context.provisioned.load().await?;
     if let Some(volumes) = &context.volumes {
@@ -63,6 +95,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
     previous_version::adopt_all(context).await?;
     let (records, mut environments) =
         tokio::try_join!(context.records.list(), recover::environments(context))?;
+    refuse_elsewhere(&context.reach(), &records)?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(context, stored));
     for stored in try_join_all(completed).await? {
@@ -79,7 +112,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, KubernetesError> {
 async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {
     let context = labs.context();
     let namespace = context.config.kubernetes.namespace.as_str();
-    let on_change = |stored: crate::records::StoredSpawn| {
+    let on_change = |stored: StoredSpawn| {
         if let Some(key) = stored.spec.lab_key() {
             labs.send_record(&key, stored);
         }

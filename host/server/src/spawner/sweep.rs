@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
-use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::manifest::{self};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
@@ -111,13 +110,13 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     Ok(orphans)
 }
 
-/// The environments of labs in retained namespaces. Elsewhere they are deleted with their namespace.
+/// The environments of labs in namespaces that stay. Elsewhere they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
-    if context.config.kubernetes.namespaces == NamespaceReclaim::Delete {
+    if context.config.kubernetes.namespaces.is_deleted() {
         return Ok(Vec::new());
     }
-    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(context.client.clone());
+    let maps: Api<PartialObjectMeta<ConfigMap>> = context.reach().all(context.client.clone());
     let selector = manifest::environment_selector(&context.config.kubernetes.instance);
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {

@@ -6,12 +6,14 @@
 
 mod follower;
 mod index;
+mod reach;
 mod signal;
 mod slim;
 mod watching;
 
 pub use follower::{Claim, Follower};
 pub use index::NamespaceState;
+pub use reach::Reach;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -51,7 +53,7 @@ impl Default for Store {
 }
 
 impl Store {
-    /// Waits until pods and namespaces were listed once. Before that, an object that is not in the store may exist.
+    /// Waits until pods and namespaces were listed once, as far as they are watched. Before that, an object that is not in the store may exist.
     pub async fn first_sync(&self) {
         // The sender is a part of this store, so waiting cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| synced.pods && synced.namespaces).await;

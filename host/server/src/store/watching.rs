@@ -13,37 +13,43 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
-use super::{Store, slim};
+use super::{Reach, Store, slim};
 
 /// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
 /// not even a bookmark, counts as dead: on some platforms connections fall silent.
 const RECONNECT_SECONDS: u32 = 70;
 
 impl Store {
-    /// Watches the pods and namespaces that `selector` selects, until `stop`. Failures are logged and retried. Changes
-    /// that were missed meanwhile come with the next list, deletions included.
-    pub async fn run(&self, client: Client, selector: &str, stop: &CancellationToken) {
+    /// Watches the pods and namespaces that `selector` selects, until `stop`; no namespaces if all labs are in one.
+    /// Failures are logged and retried. Changes that were missed meanwhile come with the next list, deletions included.
+    pub async fn run(&self, client: Client, reach: &Reach, selector: &str, stop: &CancellationToken) {
         let config = watcher::Config::default().timeout(RECONNECT_SECONDS).labels(selector);
         let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
         tokio::join!(
-            watch::<Pod>(Api::all(client.clone()), config.clone(), stop, |change| {
+            watch::<Pod>(reach.all(client.clone()), config.clone(), stop, |change| {
                 self.note_activity("pods");
                 self.on_pod(change, &mut pods);
             }),
-            watch::<Namespace>(Api::all(client.clone()), config, stop, |change| {
-                self.note_activity("namespaces");
-                self.on_namespace(change, &mut namespaces);
-            }),
+            async {
+                if *reach != Reach::Cluster {
+                    return self.synced.send_modify(|synced| synced.namespaces = true);
+                }
+                watch::<Namespace>(Api::all(client.clone()), config, stop, |change| {
+                    self.note_activity("namespaces");
+                    self.on_namespace(change, &mut namespaces);
+                })
+                .await;
+            },
         );
     }
 
     /// Watches the events about pods and volume claims, until `stop`. It must start after the drivers follow their
     /// places, because events that nobody follows are not kept.
-    pub async fn run_events(&self, client: Client, stop: &CancellationToken) {
+    pub async fn run_events(&self, client: Client, reach: &Reach, stop: &CancellationToken) {
         let about = |kind: &str| {
             let fields = format!("involvedObject.kind={kind}");
             let config = watcher::Config::default().timeout(RECONNECT_SECONDS).fields(&fields);
-            watch::<Event>(Api::all(client.clone()), config, stop, |change| {
+            watch::<Event>(reach.all(client.clone()), config, stop, |change| {
                 self.note_activity("events");
                 if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
                     self.read().put_event(slim::event(event));

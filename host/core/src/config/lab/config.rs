@@ -13,7 +13,7 @@ pub struct LabConfig {
     pub section: LabSection,
     /// The name of this installation. It separates the labs of this service from those of another in the same cluster.
     pub instance: LabelValue,
-    /// Whether a lab's namespace is deleted with the lab, or retained.
+    /// Whether labs have namespaces of their own, and what happens to those.
     pub namespaces: NamespaceReclaim,
     reserved: ReservedEnv,
     working_dir: Option<Template>,

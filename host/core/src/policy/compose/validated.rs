@@ -77,7 +77,7 @@ pub struct ValidatedSpawn {
     pub pull_secret: Option<SecretBytes>,
     /// The site's configuration for every lab.
     pub config: LabSection,
-    /// Whether the namespace is deleted with the lab.
+    /// Whether the lab has a namespace of its own.
     pub namespaces: NamespaceReclaim,
     /// The installation of the service that creates the lab.
     pub instance: LabelValue,

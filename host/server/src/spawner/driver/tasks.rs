@@ -165,7 +165,9 @@ impl Driver {
             TaskResult::Created(result) => {
                 if let Some(observer) = &mut self.observer {
                     if let Ok(created) = &result {
-                        self.context.store.put_namespace(&created.namespace);
+                        if let Some(namespace) = &created.namespace {
+                            self.context.store.put_namespace(namespace);
+                        }
                         self.context.store.put_pod(&created.pod);
                         observer.created();
                     } else {

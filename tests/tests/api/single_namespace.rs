@@ -1,0 +1,90 @@
+//! `kubernetes.namespaces: single`: all labs are in one namespace, which is not the service's.
+
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{Api, ListParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::service::Service;
+
+use super::running::until_some;
+use crate::BINARY;
+
+fn single(config: &mut Value) {
+    config["embedded"]["keep_labs"] = true.into();
+    config["kubernetes"] = json!({ "namespaces": "single" });
+    config["names"] = json!({ "namespace": "labs" });
+}
+
+#[tokio::test]
+async fn labs_share_a_namespace_that_the_service_does_not_change() {
+    let mut service = Service::start_with(BINARY, single).await.unwrap();
+    let client = service.cluster().await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let before = namespaces.get("labs").await.unwrap().metadata;
+    let (ada, grace) = (service.user("ada").unwrap(), service.user("grace").unwrap());
+    for (user, name) in [(&ada, "ada"), (&grace, "grace")] {
+        let events = user.spawn_to_end(name).await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    }
+    service.crash_and_restart().await.unwrap();
+    ada.stop_to_end("ada").await.unwrap();
+    assert_eq!(grace.lab("grace").await.unwrap().json().unwrap()["status"], "running");
+    let client = service.cluster().await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "labs");
+    let left = pods.list(&ListParams::default()).await.unwrap().items;
+    let left: Vec<_> = left.into_iter().filter_map(|pod| pod.metadata.name).collect();
+    assert_eq!(left, ["nb-grace"]);
+    let after = Api::<Namespace>::all(client).get("labs").await.unwrap().metadata;
+    assert_eq!((after.uid, after.labels), (before.uid, before.labels));
+}
+
+/// Such a lab could mount the site's secrets, and its objects would be among the records.
+#[tokio::test]
+async fn a_user_named_like_the_service_s_namespace_gets_no_lab_there() {
+    let by_name = |config: &mut Value| {
+        config["kubernetes"] = json!({ "namespaces": "retain" });
+        config["names"] = json!({ "namespace": "{username}" });
+    };
+    let service = Service::start_with(BINARY, by_name).await.unwrap();
+    let intruder = service.user("wasmspawner").unwrap();
+    let answer = intruder.spawn("wasmspawner").await.unwrap();
+    assert!(answer.status == 422 && answer.body.contains("the service's own namespace"), "{answer:?}");
+    let pods: Api<Pod> = Api::namespaced(service.cluster().await.unwrap(), "wasmspawner");
+    assert!(pods.list(&ListParams::default()).await.unwrap().items.is_empty());
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
+
+/// The service would see nothing of such a lab, take it for gone, and leave its pod running.
+#[tokio::test]
+async fn a_lab_in_another_namespace_must_be_stopped_before_all_labs_are_in_one() {
+    let keeping = |config: &mut Value| config["embedded"]["keep_labs"] = true.into();
+    let mut service = Service::start_with(BINARY, keeping).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    service.kill();
+
+    service.reconfigure(single).unwrap();
+    let log = service.folder().join("log");
+    let told = async || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.contains("lab-ada is in the namespace nublado-ada").then_some(())
+    };
+    tokio::select! {
+        () = until_some(told) => {}
+        started = service.run() => assert!(started.is_err(), "it may not become ready"),
+    }
+    service.kill();
+
+    service
+        .reconfigure(|config| {
+            keeping(config);
+            for section in ["kubernetes", "names"] {
+                config.as_object_mut().unwrap().remove(section);
+            }
+        })
+        .unwrap();
+    service.run().await.unwrap();
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running", "nothing was done to it");
+    ada.stop_to_end("ada").await.unwrap();
+}

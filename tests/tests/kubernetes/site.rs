@@ -1,0 +1,225 @@
+//! A cluster that is prepared for the service as `deploy/README.md` says.
+
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
+
+pub(crate) const CLUSTER_WIDE: &str = include_str!("../../../deploy/permissions/cluster-wide.yaml");
+pub(crate) const ONE_NAMESPACE: &str = include_str!("../../../deploy/permissions/one-namespace.yaml");
+const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
+const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
+pub(crate) const NODE: &str = "wasmspawner-test";
+
+/// Node and definition are there once in a cluster, so one test has them at a time.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// A cluster with a node, and in a namespace of its own an account with the permissions of the service.
+pub(crate) struct Site {
+    pub(crate) cluster: Cluster,
+    /// A token of the service's account.
+    pub(crate) token: String,
+    stop: CancellationToken,
+    kubelet: JoinHandle<()>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Site {
+    /// Prepares the cluster with the permissions in a file of `deploy/permissions`. `None` without a cluster.
+    pub(crate) async fn enter(permissions: &str) -> Option<Self> {
+        let alone = ALONE.lock().await;
+        let cluster = Cluster::enter("wasmspawner").await.unwrap()?;
+        // An earlier test may have failed and left both behind.
+        remove_definition(cluster.client.clone()).await.unwrap();
+        let nodes: Api<Node> = Api::all(cluster.client.clone());
+        let _ = nodes.delete(NODE, &DeleteParams::default()).await;
+        assert!(
+            !cluster.has_nodes().await.unwrap(),
+            "these tests need a cluster without nodes, because a scheduler does not know ours"
+        );
+        let options = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
+        let kubelet = Kubelet::new(cluster.client.clone(), options).unwrap();
+        let stop = CancellationToken::new();
+        let kubelet = tokio::spawn(kubelet.run(stop.clone()));
+        let mut site = Self { cluster, token: String::new(), stop, kubelet, _alone: alone };
+        site.token = site.account(permissions).await;
+        Some(site)
+    }
+
+    /// The service's own namespace. All other names in the cluster begin with it.
+    pub(crate) fn name(&self) -> &str {
+        &self.cluster.namespace
+    }
+
+    /// A client with the permissions of the service.
+    pub(crate) async fn account_s_client(&self) -> kube::Client {
+        self.cluster.client_of(&self.token).await.unwrap()
+    }
+
+    /// The records of labs.
+    pub(crate) fn spawns(&self) -> Api<DynamicObject> {
+        records(self.cluster.client.clone(), self.name())
+    }
+
+    /// Creates a namespace as an operator does, or finds it; returns its name.
+    pub(crate) async fn namespace(&self, suffix: &str) -> String {
+        let name = format!("{}-{suffix}", self.name());
+        let namespaces: Api<Namespace> = Api::all(self.cluster.client.clone());
+        if namespaces.get_opt(&name).await.unwrap().is_none() {
+            let namespace = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
+            namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        }
+        name
+    }
+
+    /// Installs `deploy/crds.yaml`.
+    pub(crate) async fn install_definition(&self) {
+        let definition: CustomResourceDefinition = serde_saphyr::from_str(DEFINITION).unwrap();
+        let name = definition.metadata.name.clone().unwrap();
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client.clone());
+        definitions.create(&PostParams::default(), &definition).await.unwrap();
+        until(async || self.spawns().list(&ListParams::default()).await.is_ok()).await;
+        let definition = definitions.get(&name).await.unwrap();
+        let conditions = definition.status.unwrap().conditions.unwrap_or_default();
+        let non_structural = conditions.iter().find(|condition| condition.type_ == "NonStructuralSchema");
+        assert!(non_structural.is_none(), "{non_structural:?}");
+    }
+
+    /// Installs `deploy/admission-policy.yaml`, and waits until it is in force. The namespaces of labs begin with
+    /// `delete-` or `retain-` after the name of the site, and those of operators with `existing-` or `labs`. `more` are
+    /// further validations.
+    pub(crate) async fn install_policy(&self, more: &str) {
+        let name = self.name();
+        let mut text = POLICY.replacen("\n---\n", &format!("\n{more}---\n"), 1);
+        for (written, here) in [
+            ("serviceaccount:wasmspawner:wasmspawner'", format!("serviceaccount:{name}:wasmspawner'")),
+            (
+                r#"{name: created, expression: "'nublado-.*'"}"#,
+                format!(r#"{{name: created, expression: "'{name}-(delete|retain)-.*'"}}"#),
+            ),
+            (
+                r#"{name: existing, expression: "''"}"#,
+                format!(r#"{{name: existing, expression: "'{name}-(existing-.*|labs)'"}}"#),
+            ),
+            (
+                r#"{name: instance, expression: "'wasmspawner'"}"#,
+                format!(r#"{{name: instance, expression: "'{name}'"}}"#),
+            ),
+            ("policyName: wasmspawner", format!("policyName: {name}")),
+        ] {
+            assert_eq!(text.matches(written).count(), 1, "{written}");
+            text = text.replace(written, &here);
+        }
+        self.apply(&text).await;
+        let maps: Api<ConfigMap> = Api::namespaced(self.account_s_client().await, name);
+        let attempt = serde_json::from_value(json!({ "metadata": { "name": "no-record" } })).unwrap();
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        until(async || maps.create(&dry_run, &attempt).await.is_err()).await;
+    }
+
+    /// Removes what the test has created.
+    pub(crate) async fn leave(mut self) {
+        self.stop.cancel();
+        (&mut self.kubelet).await.unwrap();
+        let client = self.cluster.client.clone();
+        remove_definition(client.clone()).await.unwrap();
+        Api::<Node>::all(client.clone()).delete(NODE, &DeleteParams::default()).await.unwrap();
+        for kind in [
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+            ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+            ("rbac.authorization.k8s.io", "ClusterRole"),
+        ] {
+            let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(kind.0, "v1", kind.1));
+            let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+            if objects.get_opt(self.name()).await.unwrap().is_some() {
+                objects.delete(self.name(), &DeleteParams::default()).await.unwrap();
+            }
+        }
+        let namespaces: Api<Namespace> = Api::all(client);
+        for namespace in namespaces.list(&ListParams::default()).await.unwrap() {
+            let name = namespace.metadata.name.unwrap_or_default();
+            if name.starts_with(&format!("{}-", self.name())) {
+                let _ = namespaces.delete(&name, &DeleteParams::default()).await;
+            }
+        }
+        self.cluster.leave().await.unwrap();
+    }
+
+    /// Creates the account with the permissions of a file. Returns a token of it.
+    async fn account(&self, permissions: &str) -> String {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.cluster.client.clone(), self.name());
+        let account = serde_json::from_value(json!({ "metadata": { "name": "wasmspawner" } })).unwrap();
+        accounts.create(&PostParams::default(), &account).await.unwrap();
+        self.apply(permissions).await;
+        let spec = TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let token =
+            accounts.create_token_request("wasmspawner", &PostParams::default(), &request).await.unwrap();
+        token.status.unwrap().token.unwrap()
+    }
+
+    /// Creates the objects of a file in `deploy`.
+    async fn apply(&self, file: &str) {
+        for object in self.renamed(file) {
+            let kind = object.types.clone().unwrap();
+            let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(kind).unwrap());
+            let api: Api<DynamicObject> = match &object.metadata.namespace {
+                Some(namespace) => {
+                    self.namespace_of(namespace).await;
+                    Api::namespaced_with(self.cluster.client.clone(), namespace, &kind)
+                }
+                None => Api::all_with(self.cluster.client.clone(), &kind),
+            };
+            api.create(&PostParams::default(), &object).await.unwrap();
+        }
+    }
+
+    async fn namespace_of(&self, namespace: &str) {
+        if let Some(suffix) = namespace.strip_prefix(&format!("{}-", self.name())) {
+            self.namespace(suffix).await;
+        }
+    }
+
+    /// The objects of a file, with the name of the test's namespace in place of `wasmspawner`. Cluster-wide objects get
+    /// that name, too.
+    fn renamed(&self, file: &str) -> Vec<DynamicObject> {
+        let mut objects: Vec<Value> = serde_saphyr::from_multiple(file).unwrap();
+        let rename = |name: &mut Value| {
+            *name = json!(name.as_str().unwrap().replacen("wasmspawner", self.name(), 1));
+        };
+        for object in &mut objects {
+            match object.pointer_mut("/metadata/namespace") {
+                Some(namespace) => rename(namespace),
+                None => rename(&mut object["metadata"]["name"]),
+            }
+            if object["roleRef"]["kind"] == "ClusterRole" {
+                rename(&mut object["roleRef"]["name"]);
+            }
+            if let Some(subject) = object.pointer_mut("/subjects/0/namespace") {
+                rename(subject);
+            }
+        }
+        objects.into_iter().map(|object| serde_json::from_value(object).unwrap()).collect()
+    }
+}
+
+/// Waits until something is so, for a minute at most.
+pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let mut again = tokio::time::interval(Duration::from_millis(100));
+    let waiting = async {
+        while !is_so().await {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+}
