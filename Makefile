@@ -68,8 +68,7 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check
-	rustfmt --edition 2024 --check tests/fuzz/targets/*.rs
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features wasmspawner-fuzz/engine -- -D warnings
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
 	$(VENV)/ruff check sdk/python deploy/local tests
@@ -77,7 +76,6 @@ lint: ## formats and lints; warnings are errors
 
 fmt: ## formats everything
 	$(CARGO) fmt --all
-	rustfmt --edition 2024 tests/fuzz/targets/*.rs
 	$(VENV)/ruff format sdk/python deploy/local tests
 
 clean: ## removes what was built here; state and caches elsewhere stay

@@ -29,9 +29,21 @@ def built() -> Path:
     # With a target, the flags are not used for build scripts and macros.
     host = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True))[1]
     environment = os.environ | {"RUSTFLAGS": INSTRUMENTED, "CARGO_TARGET_DIR": str(CACHE / "target")}
-    command = ["cargo", "build", "--locked", "--release", "--target", host]
+    command = [
+        "cargo",
+        "build",
+        "--locked",
+        "--profile",
+        "fuzz",
+        "-p",
+        "wasmspawner-fuzz",
+        "--features",
+        "engine",
+        "--target",
+        host,
+    ]
     subprocess.run(command, cwd=HERE, env=environment, check=True)
-    return CACHE / "target" / host / "release"
+    return CACHE / "target" / host / "fuzz"
 
 
 def seeds(target: str) -> Path:
