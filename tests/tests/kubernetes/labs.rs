@@ -210,7 +210,7 @@ fn service(site: &Site, namespaces: &str, template: &str) -> Service {
             "storage": "1Gi", "on_server_deletion": "delete",
         } } }],
         "mounts": [{ "volume": "home", "path": "/home/ada" }],
-        "sizes": [{ "name": "small", "label": "Small", "cpu": 1, "memory": "1Gi" }],
+        // Without sizes, a lab gets the whole quota: the cluster refuses a pod without limits.
         "quota": { "default": { "cpu": 8, "memory": "16Gi" } },
     });
     service

@@ -3,6 +3,7 @@
 
 mod baseline;
 mod claim;
+mod default_resources;
 mod env_config_map;
 mod init_container;
 mod lab_container;

@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::DeepMerge as _;
 use k8s_openapi::api::core::v1::{Container, LocalObjectReference, Pod, PodSpec};
 
-use super::{baseline, init_container, lab_container, metadata, resources, scheduling, volume};
+use super::{
+    baseline, default_resources, init_container, lab_container, metadata, resources, scheduling, volume,
+};
 use crate::policy::ValidatedSpawn;
 
 /// The lab's pod: settings of policies and site, then the granted patches, then the security baseline.
@@ -17,6 +19,12 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Pod {
         pod.merge_from(patch.clone());
     }
     pod.status = None;
+    let defaults = default_resources::of(spawn);
+    let containers = pod
+        .spec
+        .iter_mut()
+        .flat_map(|spec| spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten()));
+    containers.for_each(|container| default_resources::apply(container, &defaults));
     baseline::apply(&mut pod, spawn);
     pod
 }
