@@ -1,6 +1,7 @@
 //! Answers of policies: whatever they are, a policy without grants gets no privileges, with and without a granted patch.
 
 #![no_main]
+#![allow(clippy::panic, reason = "a finding is reported by panicking")]
 
 #[path = "../../../host/core/tests/manifest/case.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with the tests of the core")]

@@ -1,6 +1,7 @@
 //! Names and other short texts in paths, queries and headers.
 
 #![no_main]
+#![allow(clippy::panic, reason = "a finding is reported by panicking")]
 
 use libfuzzer_sys::fuzz_target;
 use wasmspawner_core::access::Scope;

@@ -71,7 +71,9 @@ async fn a_service_that_ends_closes_its_streams_first() {
 async fn a_restart_during_many_spawns_loses_none() {
     let keeping = |config: &mut serde_json::Value| {
         config["embedded"]["keep_labs"] = true.into();
-        config["limits"]["drain"] = "5m".into(); // A loaded machine takes longer than the default.
+        // A loaded machine takes longer than the defaults.
+        config["limits"]["drain"] = "5m".into();
+        config["policies"][0]["limits"] = serde_json::json!({ "deadline_ms": 10_000 });
     };
     let mut service = Service::start_with(BINARY, keeping).await.unwrap();
     let admin = service.admin().unwrap();
