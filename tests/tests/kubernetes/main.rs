@@ -6,6 +6,7 @@
 
 mod attempts;
 mod labs;
+mod network_policy;
 mod site;
 
 use wasmspawner_tests::kubernetes::SKIPPED;
