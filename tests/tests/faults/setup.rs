@@ -78,6 +78,8 @@ impl Setup {
                 config.as_object_mut().unwrap().remove("embedded");
                 config["kubernetes"] =
                     json!({ "kubeconfig": kubeconfig, "namespace": home, "instance": home });
+                // Tests repeat refused requests without pauses.
+                config["limits"] = json!({ "per_user": { "spawns_per_minute": 1_000_000 } });
                 change(config);
                 retains = config["kubernetes"]["namespaces"] == "retain";
             })

@@ -175,8 +175,8 @@ impl Labs {
         Some(self.context.history.of(key)).filter(|records| !records.is_empty())
     }
 
-    /// Starts a lab. Returns when the spawn has begun; the events report the rest.
-    pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
+    /// Refuses a spawn that cannot begin now, whatever the policies say about it.
+    pub fn can_spawn(&self, key: &LabKey) -> Result<(), SpawnError> {
         self.require_ready()?;
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
@@ -184,10 +184,16 @@ impl Labs {
         if self.context.health.is_away() {
             return Err(SpawnError::ClusterAway);
         }
-        let key = request.key.clone();
-        if let Some(refusal) = self.lab(&key).and_then(|lab| refusal(lab.status)) {
-            return Err(refusal.into());
+        match self.lab(key).and_then(|lab| refusal(lab.status)) {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(()),
         }
+    }
+
+    /// Starts a lab. Returns when the spawn has begun; the events report the rest.
+    pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
+        let key = request.key.clone();
+        self.can_spawn(&key)?;
         let asked = Instant::now();
         // Spawns of one user are approved one after the other, so that the second one counts the first.
         let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&key.user)).await;

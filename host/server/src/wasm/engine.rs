@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use wasmtime::component::{InstancePre, Linker};
-use wasmtime::{PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
+use wasmtime::{Store, Trap, UpdateDeadline};
 
 use super::call_state::CallState;
 use super::compiler::Compiler;
@@ -18,6 +18,9 @@ use super::policy_name::PolicyName;
 
 /// How often the engine's clock ticks, and so the precision of deadlines.
 const TICK: Duration = Duration::from_millis(5);
+
+/// In the message of the error that a guest returned too many bytes, whose type the engine keeps private.
+const TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// One call of a policy, for the metrics.
 #[derive(Debug)]
@@ -165,17 +168,18 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
     if let Some(mismatch) = error.downcast_ref::<WrongType>() {
         return CallErrorKind::Incompatible(mismatch.0.clone());
     }
-    if error.is::<PoolConcurrencyLimitError>() {
-        return CallErrorKind::Engine(error.to_string());
-    }
     let ended = error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>();
     // Violations of the canonical ABI are reported as plain messages.
     let malformed = error.is::<&'static str>() || error.is::<String>() || error.is::<std::str::Utf8Error>();
     if ended || malformed {
         return CallErrorKind::Trap(last_words(store, error));
     }
-    // The remaining error is that the guest returned too many bytes, whose type the engine keeps private.
-    CallErrorKind::OutputTooLarge(limits.answer_bytes)
+    let cause = error.root_cause().to_string();
+    if cause.contains(TOO_LARGE) {
+        return CallErrorKind::OutputTooLarge(limits.answer_bytes);
+    }
+    // Whatever else it is, the policy is not blamed for it, so that it is never skipped because of it.
+    CallErrorKind::Engine(cause)
 }
 
 fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {

@@ -42,6 +42,7 @@ async fn after_random_faults_the_cluster_holds_no_leftovers() {
             let mut setup = Setup::start(|config| {
                 let span = |limit: jiff::SignedDuration| format!("{limit:#}");
                 config["limits"] = json!({
+                    "per_user": { "spawns_per_minute": 1_000_000 },
                     "spawn": span(pure_core::LIMITS.spawn),
                     "delete": span(pure_core::LIMITS.delete),
                     "reconcile_every": "2s",
