@@ -239,6 +239,19 @@ async fn a_remembered_claim_that_belongs_to_another_user_by_now_is_refused() {
 }
 
 #[tokio::test]
+async fn a_claim_of_another_user_is_not_deleted_with_the_server_that_remembers_it() {
+    let service = Service::start_with(BINARY, with_claims("{pvc_name}", "delete")).await.unwrap();
+    let ada = service.user("ada").unwrap();
+    run(&ada, "ada").await;
+    stop(&ada, "ada").await;
+    let claims = claims_of(&service).await;
+    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
+    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "mallory"})).await;
+    assert_eq!(release(&service, "ada").await["deleted"], json!([]));
+    assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into());
+}
+
+#[tokio::test]
 async fn a_claim_is_deleted_with_the_last_server_that_used_it() {
     let service = Service::start_with(BINARY, with_claims("claim-{username}", "delete")).await.unwrap();
     let ada = service.user("ada").unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameTemplates, ObjectName};
-use wasmspawner_core::volumes::{Release, RememberedVolumes, VolumeRecord, owner};
+use wasmspawner_core::volumes::{ClaimUse, Release, RememberedVolumes, VolumeRecord, owner};
 
 use crate::k8s::{Claims, ConfigMapRecords, KubernetesError};
 
@@ -104,7 +104,8 @@ impl Volumes {
     pub(super) async fn release(&self, key: &LabKey) -> Result<Release, KubernetesError> {
         let _alone = self.order.write().await;
         let Some(record) = self.of(key) else { return Ok(Release::default()) };
-        let release = self.remembered.read().unwrap_or_else(PoisonError::into_inner).release(key);
+        let mut release = self.remembered.read().unwrap_or_else(PoisonError::into_inner).release(key);
+        release.delete = self.without_claims_of_others(key, release.delete).await?;
         for claim in &release.delete {
             self.claims.delete(claim.namespace.as_str(), claim.name.as_str()).await?;
         }
@@ -117,6 +118,26 @@ impl Volumes {
         }
         self.unclaimed().remove(key);
         Ok(release)
+    }
+
+    /// Leaves out the claims that name another user. A record is written before its claims are looked at, so it may have
+    /// claims that the server has never got.
+    async fn without_claims_of_others(
+        &self,
+        key: &LabKey,
+        claims: Vec<ClaimUse>,
+    ) -> Result<Vec<ClaimUse>, KubernetesError> {
+        let mut own = Vec::new();
+        for claim in claims {
+            let found = self.claims.find(claim.namespace.as_str(), claim.name.as_str()).await?;
+            match found.as_ref().and_then(owner).filter(|owner| *owner != key.user.as_str()) {
+                None => own.push(claim),
+                Some(owner) => {
+                    tracing::warn!(namespace = %claim.namespace, claim = %claim.name, owner, user = %key.user, "a volume claim of another user is not deleted");
+                }
+            }
+        }
+        Ok(own)
     }
 
     async fn write(&self, record: &VolumeRecord) -> Result<(), KubernetesError> {

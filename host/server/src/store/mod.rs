@@ -53,7 +53,8 @@ impl Default for Store {
 }
 
 impl Store {
-    /// Waits until pods and namespaces were listed once, as far as they are watched. Before that, an object that is not in the store may exist.
+    /// Waits until pods and namespaces were listed once, as far as they are watched. Before that, an object that is not
+    /// in the store may exist.
     pub async fn first_sync(&self) {
         // The sender is a part of this store, so waiting cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| synced.pods && synced.namespaces).await;

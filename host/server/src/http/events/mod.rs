@@ -73,8 +73,7 @@ impl<S: Sync> FromRequestParts<S> for LastSeen {
     }
 }
 
-/// The header wins over the query, because a reconnecting browser
-/// sends the header to its original address. An id that cannot be parsed counts as none; the stream then starts from
+/// The id in the header or in the query. The header wins, because a reconnecting browser sends it to its original address. An id that cannot be parsed counts as none; the stream then starts from
 /// the beginning, as it does for an id of an older operation.
 fn last_seen(headers: &HeaderMap, query: &str) -> Option<EventId> {
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
