@@ -50,12 +50,13 @@ def seeds(target: str) -> Path:
     """The inputs that the target begins with, which are those of the tests of the core."""
     folder = CACHE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
-    for seed in (HERE / "seeds" / target).iterdir():
-        (folder / seed.name).write_bytes(seed.read_bytes())
     if target == "configuration":
         example = (HERE.parents[1] / "deploy/wasmspawner.example.yaml").read_text()
         # Lines that begin with `#:` are settings that are commented out.
         (folder / "example").write_text(re.sub(r"(?m)^#:", "", example))
+    else:
+        for seed in (HERE / "seeds" / target).iterdir():
+            (folder / seed.name).write_bytes(seed.read_bytes())
     return folder
 
 
