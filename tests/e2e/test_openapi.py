@@ -44,6 +44,7 @@ EXPECTED = {
         ("GET /orphans", "200"),
         ("GET /policies", "200"),
         ("POST /policies/reload", "200"),
+        ("POST /config/reload", "200"),
         ("POST /labs/{username}/spawn", "303"),
         ("POST /labs/{username}/spawn", "415"),
         ("DELETE /labs/{username}", "202"),

@@ -11,16 +11,18 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, PolicyConfig};
+use wasmspawner_core::config::{Config, ConfigFile, PolicyConfig};
 
 use crate::history::{History, Retention};
 use crate::http::auth::Authenticator;
-use crate::http::{Api, Connections, FairUse, Prefix, Tls, probes, router, serve};
+use crate::http::{
+    Api, ConfigReload, ConfigSource, Connections, FairUse, Prefix, Tls, probes, router, serve,
+};
 use crate::hub::HubApi;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
-use crate::spawner::{self, Clock, Context, HubComparison, Labs, Provisioned, Volumes};
+use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
@@ -29,8 +31,13 @@ use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
 /// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// Runs the service until `stop` is cancelled.
-pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
+/// Runs the service until `stop` is cancelled. `file` and `config` are what was read from `source`.
+pub async fn run(
+    source: ConfigSource,
+    file: ConfigFile,
+    config: Config,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     if let Some(state_dir) = &config.state_dir {
         private_directory(state_dir)?;
     }
@@ -61,9 +68,10 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
     let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
     labs.context().records.check_installed().await?;
-    let prefix = Prefix::of(&labs.context().config.http);
-    write_address(&labs.context().config, &api, &prefix)?;
-    let http = labs.context().config.http.clone();
+    let used = labs.context().config.current();
+    let http = used.http.clone();
+    let prefix = Prefix::of(&http);
+    write_address(&used, &api, &prefix)?;
     let tls = http.tls.map(Tls::open).transpose()?;
     let connections = Connections::new(tls.as_ref(), http.max_connections).context("http.tls")?;
     let address = api.local_addr()?;
@@ -86,19 +94,22 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         Box::pin(running).await;
         drop(end);
     });
+    let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
-        fair_use: FairUse::new(labs.context().config.limits.per_user),
+        fair_use: FairUse::new(used.limits.per_user),
         labs: labs.clone(),
         authenticator,
+        config: reload.clone(),
         metrics: metrics.clone(),
         prefix,
         shutdown: stop.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
-    let ((), (), reloading, ()) = tokio::join!(
+    let ((), (), reloading, (), ()) = tokio::join!(
         serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
         serve(health, Connections::default(), probes(labs.clone(), metrics), stop.clone()),
-        reload_on_hangup(&labs, &stop),
+        reload_on_hangup(&reload, &stop),
+        reload.follow(stop.clone()),
         drain(&labs, &stop),
     );
     reloading.context("cannot install the handler of SIGHUP")?;
@@ -117,7 +128,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 async fn drain(labs: &Labs, stop: &CancellationToken) {
     stop.cancelled().await;
     labs.drain();
-    let limit = Duration::try_from(labs.context().config.limits.drain).unwrap_or_default();
+    let limit = Duration::try_from(labs.context().config.current().limits.drain).unwrap_or_default();
     let created = async {
         let mut again = tokio::time::interval(Duration::from_millis(20));
         while labs.creating() > 0 {
@@ -173,7 +184,7 @@ fn context(
         metrics,
         spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
         client,
-        config,
+        config: LiveConfig::new(config),
     })
 }
 
@@ -280,14 +291,11 @@ pub fn termination() -> std::io::Result<CancellationToken> {
     Ok(stop)
 }
 
-/// Reloads the policies on SIGHUP. If one cannot be loaded, the old ones stay.
-async fn reload_on_hangup(labs: &Labs, stop: &CancellationToken) -> std::io::Result<()> {
+/// Reads the configuration and the policies again on SIGHUP.
+async fn reload_on_hangup(reload: &ConfigReload, stop: &CancellationToken) -> std::io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     while stop.run_until_cancelled(hangup.recv()).await.flatten().is_some() {
-        match labs.reload_policies().await {
-            Ok(()) => tracing::info!("the policies are reloaded"),
-            Err(error) => tracing::error!(%error, "the policies are not reloaded; the old ones stay"),
-        }
+        reload.reload_and_log().await;
     }
     Ok(())
 }

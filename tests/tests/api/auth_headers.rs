@@ -189,6 +189,7 @@ async fn a_request_that_another_site_s_form_could_send_changes_nothing() {
         (Method::DELETE, "/labs/rra"),
         (Method::DELETE, "/labs/rra/volumes"),
         (Method::POST, "/policies/reload"),
+        (Method::POST, "/config/reload"),
     ] {
         let request = client.request(method.clone(), &format!("{PREFIX}{path}"));
         let request = RRA.iter().fold(request, |request, (name, value)| request.header(*name, *value));

@@ -8,6 +8,7 @@ mod auth_headers;
 mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
+mod config_reload;
 mod events;
 mod fair_use;
 mod faults;

@@ -2,6 +2,7 @@
 
 pub mod auth;
 mod base_url;
+mod changes;
 mod embedded;
 mod http;
 mod hub;
@@ -18,6 +19,7 @@ mod span;
 mod telemetry;
 
 pub use base_url::BaseUrl;
+pub use changes::ConfigChanges;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
 pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};

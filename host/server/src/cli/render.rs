@@ -5,6 +5,7 @@ mod explain;
 mod tests;
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -86,8 +87,8 @@ impl RenderArgs {
         let preview = runtime.block_on(async {
             let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
             let policies = Policies::load(specs, EngineOptions::default()).await?;
-            let rules = SiteRules { config: &config, policies: &policies };
-            preview(rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
+            let rules = SiteRules { config: Arc::new(config.clone()), policies: &policies };
+            preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {
             explain::write(out, &preview.provenance)?;

@@ -1,9 +1,12 @@
 //! `wasmspawner serve`
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use clap::Args;
 
 use super::ConfigArgs;
+use crate::http::ConfigSource;
 use crate::run::{run, termination};
 
 /// Runs the service until SIGINT or SIGTERM.
@@ -18,15 +21,25 @@ pub(super) struct ServeArgs {
 
 impl ServeArgs {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let mut config = self.config.load()?;
-        if let Some(embedded) = &mut config.embedded {
-            embedded.keep_labs |= self.keep_labs;
-        }
+        let source = self.source();
+        let (file, config) = source.load().map_err(anyhow::Error::msg)?;
         let _last_lines = crate::telemetry::init(&config.telemetry)?;
         let runtime = tokio::runtime::Runtime::new().context("cannot start the threads of the service")?;
         runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
-            run(config, stop).await
+            run(source, file, config, stop).await
         })
+    }
+
+    fn source(&self) -> ConfigSource {
+        let (args, keep_labs) = (self.config.clone(), self.keep_labs);
+        let read = move || {
+            let mut file = args.file().map_err(|error| format!("{error:#}"))?;
+            if let Some(embedded) = &mut file.embedded {
+                embedded.keep_labs |= keep_labs;
+            }
+            Ok(file)
+        };
+        ConfigSource { path: self.config.config.clone(), read: Arc::new(read) }
     }
 }

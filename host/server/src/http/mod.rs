@@ -4,6 +4,8 @@
 mod around;
 pub mod auth;
 mod body;
+mod config;
+mod config_reload;
 mod events;
 mod fair_use;
 mod forgotten;
@@ -31,6 +33,7 @@ mod tls;
 mod volumes;
 mod wire;
 
+pub use config_reload::{ConfigReload, ConfigSource};
 pub use fair_use::FairUse;
 pub use prefix::Prefix;
 pub use probes::probes;

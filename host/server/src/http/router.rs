@@ -8,6 +8,7 @@ use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::around::{every_request, panicked};
+use super::config::reload_config;
 use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
@@ -40,6 +41,7 @@ fn lab_routes() -> Vec<Route> {
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/policies", get(list_policies)),
         route("POST", "/policies/reload", post(reload_policies)),
+        route("POST", "/config/reload", post(reload_config)),
     ];
     let of_servers = [
         of_server("GET", "/labs/{username}", "", get(get_lab)),

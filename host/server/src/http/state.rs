@@ -4,6 +4,7 @@ use axum::extract::FromRef;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Authenticator;
+use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
 use super::prefix::Prefix;
 use crate::spawner::Labs;
@@ -16,6 +17,8 @@ pub struct Api {
     pub labs: Labs,
     /// Finds out who sent a request.
     pub authenticator: Authenticator,
+    /// Reads the configuration again.
+    pub config: ConfigReload,
     /// Limits what one user may do at once.
     pub fair_use: FairUse,
     /// Counts requests and readers of event streams.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
-use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
 use wasmspawner_core::names::{LabNames, NameError};
@@ -14,6 +13,7 @@ use wasmspawner_core::stage::StagePolicy;
 
 use super::clock::Clock;
 use super::hub_comparison::HubComparison;
+use super::live_config::LiveConfig;
 use super::provisioned::Provisioned;
 use super::rules::SiteRules;
 use super::volumes::Volumes;
@@ -26,8 +26,8 @@ use crate::wasm::Policies;
 
 /// The configuration and modules that every driver uses.
 pub struct Context {
-    /// The validated configuration.
-    pub config: Config,
+    /// The validated configuration, which is replaced when it is read again.
+    pub config: LiveConfig,
     /// The loaded chain of policies.
     pub policies: Policies,
     /// The client for requests to the cluster.
@@ -63,37 +63,39 @@ pub struct Context {
 impl Context {
     /// The configuration and the policies: all that a decision needs without a cluster.
     pub(super) fn rules(&self) -> SiteRules<'_> {
-        SiteRules { config: &self.config, policies: &self.policies }
+        SiteRules { config: self.config.current(), policies: &self.policies }
     }
 
     /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.
     pub(super) fn names(&self, key: &LabKey) -> Result<LabNames, NameError> {
-        let remembering = self.volumes.as_ref().filter(|_| self.config.names.remembers_pvc());
+        let rules = self.rules();
+        let remembering = self.volumes.as_ref().filter(|_| rules.config.names.remembers_pvc());
         let kept = remembering.map(|volumes| volumes.kept_names(key)).unwrap_or_default();
-        self.rules().names(&kept, key)
+        rules.names(&kept, key)
     }
 
     /// The part of the cluster in which labs are.
     pub(super) fn reach(&self) -> Reach {
-        Reach::of(&self.config)
+        Reach::of(&self.config.current())
     }
 
     /// What the operator grants to the policy of this name.
     pub(super) fn grants(&self, policy: &str) -> Grants {
-        let configured = self.config.policies.iter().find(|configured| configured.name == policy);
+        let config = self.config.current();
+        let configured = config.policies.iter().find(|configured| configured.name == policy);
         configured.map(|configured| configured.grants.clone()).unwrap_or_default()
     }
 
     pub(super) fn time_limits(&self) -> TimeLimits {
-        self.config.limits.time_limits()
+        self.config.current().limits.time_limits()
     }
 
     pub(super) fn stage_policy(&self) -> StagePolicy {
-        self.config.limits.stage_policy()
+        self.config.current().limits.stage_policy()
     }
 
     pub(super) fn restart_policy(&self) -> RestartPolicy {
-        self.config.limits.restart_policy()
+        self.config.current().limits.restart_policy()
     }
 
     /// The present time for deadlines.

@@ -54,7 +54,7 @@ pub(super) struct Decided {
 ///
 /// `names` are the names of the lab's objects; `labs` is the number of labs that the user has already.
 pub(super) async fn approve(
-    rules: SiteRules<'_>,
+    rules: &SiteRules<'_>,
     names: LabNames,
     mut request: SpawnRequest,
     labs: u32,
@@ -73,7 +73,7 @@ pub(super) async fn approve(
     Ok(Approved { request, names, user, quotas })
 }
 
-async fn parse(rules: SiteRules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
+async fn parse(rules: &SiteRules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
     match rules.policies.parse_submission(&request.options, &context).await? {
         Some(answer) => Ok(answer.value),
@@ -81,7 +81,7 @@ async fn parse(rules: SiteRules<'_>, request: &SpawnRequest, user: &User) -> Res
     }
 }
 
-pub(super) async fn authorize(rules: SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
+pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
     let answers = rules.policies.authorize(question).await?;
     match all_allow(answers.into_iter().map(|answer| answer.value)) {
         Verdict::Allow => Ok(()),
@@ -89,7 +89,11 @@ pub(super) async fn authorize(rules: SiteRules<'_>, question: &AuthorizeRequest)
     }
 }
 
-async fn limits(rules: SiteRules<'_>, user: &User, usage: Usage) -> Result<Vec<(Source, Quota)>, SpawnError> {
+async fn limits(
+    rules: &SiteRules<'_>,
+    user: &User,
+    usage: Usage,
+) -> Result<Vec<(Source, Quota)>, SpawnError> {
     let answers = rules.policies.limits(user, usage).await?;
     let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
     let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
@@ -119,7 +123,7 @@ pub(super) async fn decide(
         .map_err(|error| failure(&error))?;
     let provisioned = context.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
-    let decided = decide_with(context.rules(), approved, operation, spawn, cluster).await?;
+    let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
     if let (Some(volumes), Some(record)) = (&context.volumes, decided.volumes.clone()) {
         volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
@@ -129,7 +133,7 @@ pub(super) async fn decide(
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
         Some(volumes) => {
-            volumes.own_claim(&approved.request.key, &approved.names, &context.config.names).await
+            volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await
         }
         None => Ok(OwnClaim::Today),
     }
@@ -137,7 +141,7 @@ async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, K
 
 /// Like `decide`, with the facts from the cluster given by the caller.
 pub(super) async fn decide_with(
-    rules: SiteRules<'_>,
+    rules: &SiteRules<'_>,
     approved: &Approved,
     operation: &Operation,
     spawn: &str,
@@ -165,7 +169,7 @@ pub(super) async fn decide_with(
 }
 
 /// The names of the lab. If it has a claim that an older KubeSpawner made, that claim stays its own.
-fn names(rules: SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
+fn names(rules: &SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
     let OwnClaim::Legacy(pvc) = own_claim else { return Ok(approved.names.clone()) };
     let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
     let names = rules.names(&kept, &approved.request.key);
@@ -187,7 +191,7 @@ fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>)
 }
 
 fn build(
-    rules: SiteRules<'_>,
+    rules: &SiteRules<'_>,
     spawn: ValidatedSpawn,
     volumes: Option<VolumeRecord>,
     operation: &Operation,
@@ -215,7 +219,7 @@ fn build(
 }
 
 async fn customize(
-    rules: SiteRules<'_>,
+    rules: &SiteRules<'_>,
     approved: &Approved,
     names: &LabNames,
 ) -> Result<Vec<ChainAnswer>, Failure> {
@@ -230,7 +234,7 @@ async fn customize(
 
 /// The values of the site's secrets that labs need, with one request per Secret.
 async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesError> {
-    let needed = context.config.lab.needed_secrets();
+    let needed = context.config.current().lab.needed_secrets();
     let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
     let secrets = try_join_all(names.into_iter().map(async |name| {
         let values = context.secrets.read(name.as_str()).await?;
@@ -305,7 +309,7 @@ impl Approved {
     }
 }
 
-fn about(rules: SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
+fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -> LabDetails {
     let resources = &spawn.resources;
     let share = |cpu: Option<u64>, memory| ResourceAmount { cpu: cpu.map(cpus), memory };
     let description = LabDescription {

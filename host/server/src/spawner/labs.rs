@@ -1,5 +1,6 @@
 //! All labs of the service, and access to their drivers.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
+use wasmspawner_core::config::Config;
 use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
@@ -29,7 +31,7 @@ use super::snapshot::LabSnapshot;
 use super::view::View;
 use crate::per_user::PerUser;
 use crate::records::{self, StoredSpawn};
-use crate::wasm::LoadError;
+use crate::wasm::{LoadError, PolicySpec};
 
 /// How much later than its deadline an answer of a driver may arrive.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
@@ -200,7 +202,7 @@ impl Labs {
         let _turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let labs = self.registry().other_labs(&key);
-        let approved = approve(self.context.rules(), self.context.names(&key)?, request, labs).await?;
+        let approved = approve(&self.context.rules(), self.context.names(&key)?, request, labs).await?;
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
@@ -225,7 +227,7 @@ impl Labs {
                 server: key.server.to_string(),
                 options: Options::new(),
             };
-            authorize(self.context.rules(), &question).await?;
+            authorize(&self.context.rules(), &question).await?;
         }
         if self.view(key).is_none() {
             return Err(Refusal::NoLab.into());
@@ -280,6 +282,16 @@ impl Labs {
     /// Loads all policies again. If one cannot be loaded, none is replaced.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
         self.context.policies.reload().await
+    }
+
+    /// Uses another configuration and loads its policies. If one cannot be loaded, nothing changes. What has begun
+    /// goes on as it began.
+    pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
+        let specs =
+            config.policies.iter().map(|policy| PolicySpec::from_config(policy.clone(), Path::new("")));
+        self.context.policies.replace(specs.collect::<Result<_, _>>()?).await?;
+        self.context.config.replace(config);
+        Ok(())
     }
 
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody

@@ -29,7 +29,7 @@ pub struct Preview {
 /// of the site exists, and `provisioned` says whether the user has had a lab before. Job id and times are zero, so that
 /// equal requests give equal objects.
 pub async fn preview(
-    rules: SiteRules<'_>,
+    rules: &SiteRules<'_>,
     request: SpawnRequest,
     provisioned: bool,
 ) -> Result<Preview, Failure> {
@@ -44,7 +44,7 @@ pub async fn preview(
 /// Used in place of the uid of a record, because none is written.
 const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 
-fn placeholders(rules: SiteRules<'_>) -> SiteSecretData {
+fn placeholders(rules: &SiteRules<'_>) -> SiteSecretData {
     let needed = rules.config.lab.needed_secrets();
     needed.into_iter().map(|key| (key, SecretBytes::new("placeholder"))).collect()
 }

@@ -107,7 +107,7 @@ enum AdoptError {
 
 /// Adopts all such labs. If the cluster fails it returns an error, and can be called again.
 pub(super) async fn adopt_all(context: &Context) -> Result<(), KubernetesError> {
-    let service = manifest::service_selector(&context.config.kubernetes.instance);
+    let service = manifest::service_selector(&context.config.current().kubernetes.instance);
     let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of an earlier version").await?;
@@ -139,7 +139,7 @@ async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptErr
         Err(_) => return Err(SkipReason::OtherRecord.into()),
     };
     let (pod, namespace) = context.deleter.read(&candidate.place(), TRY_FOR).await?;
-    let own_namespace = context.config.kubernetes.namespaces.is_deleted();
+    let own_namespace = context.config.current().kubernetes.namespaces.is_deleted();
     let spawn = known.as_ref().map(|known| known.uid.clone());
     let ours = |meta: &ObjectMeta| {
         let labelled = label(meta, SPAWN_LABEL);
@@ -193,7 +193,7 @@ impl Candidate {
     fn owns(&self, context: &Context, metadata: &ObjectMeta) -> bool {
         let is = |key: &str, value: &str| label(metadata, key) == Some(value);
         is(MANAGED_BY_LABEL, MANAGED_BY_VALUE)
-            && is(INSTANCE_LABEL, context.config.kubernetes.instance.as_str())
+            && is(INSTANCE_LABEL, context.config.current().kubernetes.instance.as_str())
             && is(JOB_ID_LABEL, &self.written.job_id.to_string())
             && lab_key(metadata).as_ref() == Some(&self.key)
     }
@@ -290,7 +290,7 @@ impl Candidate {
         }
         // The lab's own namespace is deleted with everything in it, so only objects in a retained namespace need
         // labels.
-        if !context.config.kubernetes.namespaces.is_deleted() {
+        if !context.config.current().kubernetes.namespaces.is_deleted() {
             self.label_unread(context, &stored.uid).await?;
         }
         let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), place.as_str());
@@ -313,7 +313,8 @@ impl Candidate {
             ("networking.k8s.io", "NetworkPolicy", &names.object),
         ];
         let pointer = |label: &str| format!("/metadata/labels/{}", label.replace('/', "~1"));
-        let instance = context.config.kubernetes.instance.as_str();
+        let config = context.config.current();
+        let instance = config.kubernetes.instance.as_str();
         let patch = json!([
             { "op": "test", "path": pointer(INSTANCE_LABEL), "value": instance },
             { "op": "test", "path": pointer(JOB_ID_LABEL), "value": self.written.job_id },

@@ -33,7 +33,7 @@ pub(super) type Environments = BTreeMap<(String, String), Environment>;
 
 /// The environments of all labs. The API shows them, and records do not hold them.
 pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
-    let selector = manifest::environment_selector(&context.config.kubernetes.instance);
+    let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
     let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
     let by_spawn = |map: ConfigMap| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
@@ -86,7 +86,7 @@ pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(Store
 /// Puts a new driver into the state that the record describes.
 pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
     let context = std::sync::Arc::clone(&driver.context);
-    let reclaim = context.config.kubernetes.namespaces;
+    let reclaim = context.config.current().kubernetes.namespaces;
     let mut observer =
         PlaceObserver::new(&context.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
     observer.set_remains(stored.spec.remains.clone());

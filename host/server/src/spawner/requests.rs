@@ -86,7 +86,7 @@ pub(super) async fn delete_pod(
     force: bool,
     within: Duration,
 ) -> TaskResult {
-    let grace = if force { 0 } else { context.config.lab.section.termination_grace_period_seconds };
+    let grace = if force { 0 } else { context.config.current().lab.section.termination_grace_period_seconds };
     let deleted = context.deleter.delete_pod(&place, own, grace, within).await;
     TaskResult::PodDeletion(
         deleted.map(|answer| answer == DeletionAnswer::Gone).map_err(|error| failure(&error)),
@@ -119,7 +119,7 @@ async fn delete_place(
     within: Duration,
 ) -> Result<bool, KubernetesError> {
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
-    let grace = context.config.lab.section.termination_grace_period_seconds;
+    let grace = context.config.current().lab.section.termination_grace_period_seconds;
     let pod = context.deleter.delete_pod(place, own.clone(), grace, within).await?;
     let rest = delete_objects(context, place, own, within).await?;
     Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone)
@@ -132,11 +132,11 @@ async fn delete_objects(
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
     let namespace = place.namespace.as_str();
-    match context.config.kubernetes.namespaces {
+    match context.config.current().kubernetes.namespaces {
         NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain | NamespaceReclaim::Single => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
-            let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
+            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
             context.deleter.delete_lab_objects(namespace, &selector, within).await
         }
     }

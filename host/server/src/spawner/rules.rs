@@ -1,5 +1,7 @@
 //! The configuration and the policies, which decide about labs.
 
+use std::sync::Arc;
+
 use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameError};
@@ -7,10 +9,10 @@ use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 use crate::wasm::Policies;
 
 /// The configuration and the policies, which decide about labs; nothing of the cluster.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct SiteRules<'a> {
     /// The validated configuration.
-    pub config: &'a Config,
+    pub config: Arc<Config>,
     /// The loaded chain of policies.
     pub policies: &'a Policies,
 }
@@ -18,7 +20,7 @@ pub struct SiteRules<'a> {
 impl SiteRules<'_> {
     /// The names of a lab: those in `kept`, and otherwise what the templates give. Fails if no lab may be in the
     /// namespace.
-    pub(super) fn names(self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
+    pub(super) fn names(&self, kept: &KeptNames, key: &LabKey) -> Result<LabNames, NameError> {
         let names = self.config.names.resolve_keeping(kept, &key.user, &key.server, None)?;
         self.config.lab_namespaces.check(&names.namespace)?;
         Ok(names)

@@ -21,7 +21,7 @@ use crate::store::Reach;
 /// While the cluster cannot be reached, this retries.
 pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let context = labs.context();
-    let selector = manifest::service_selector(&context.config.kubernetes.instance);
+    let selector = manifest::service_selector(&context.config.current().kubernetes.instance);
     let reach = context.reach();
     let known = async {
         context.store.first_sync().await;
@@ -111,7 +111,8 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
 
 async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationToken) {
     let context = labs.context();
-    let namespace = context.config.kubernetes.namespace.as_str();
+    let config = context.config.current();
+    let namespace = config.kubernetes.namespace.as_str();
     let on_change = |stored: StoredSpawn| {
         if let Some(key) = stored.spec.lab_key() {
             labs.send_record(&key, stored);
@@ -154,7 +155,7 @@ async fn adopt_unknown(labs: &Labs) {
 /// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
 async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
     const FIRST: Duration = Duration::from_secs(10);
-    let every = Duration::try_from(labs.context().config.limits.reconcile_every).unwrap_or(FIRST);
+    let every = Duration::try_from(labs.context().config.current().limits.reconcile_every).unwrap_or(FIRST);
     let mut pause = FIRST.min(every);
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;

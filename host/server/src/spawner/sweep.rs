@@ -113,11 +113,11 @@ async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
 /// The environments of labs in namespaces that stay. Elsewhere they are deleted with their namespace.
 async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
-    if context.config.kubernetes.namespaces.is_deleted() {
+    if context.config.current().kubernetes.namespaces.is_deleted() {
         return Ok(Vec::new());
     }
     let maps: Api<PartialObjectMeta<ConfigMap>> = context.reach().all(context.client.clone());
-    let selector = manifest::environment_selector(&context.config.kubernetes.instance);
+    let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
         kind: OrphanKind::ConfigMap,
@@ -161,14 +161,14 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
-            let grace = context.config.lab.section.termination_grace_period_seconds;
+            let grace = context.config.current().lab.section.termination_grace_period_seconds;
             context.deleter.delete_pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
                 return Ok(false);
             };
-            let selector = manifest::spawn_selector(&context.config.kubernetes.instance, &spawn);
+            let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
             context.deleter.delete_lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
         }
     }

@@ -13,6 +13,7 @@ mod static_tokens;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use http::HeaderMap;
 use wasmspawner_core::config::auth::{Auth, AuthMethod, Identities};
 use wasmspawner_core::identity::Identity;
@@ -27,10 +28,16 @@ use ingress::Ingress;
 use oidc::Oidc;
 use static_tokens::StaticTokens;
 
-/// Authenticates requests with the configured methods.
+/// Authenticates requests with the configured methods, which may be replaced while the service runs. Clones share them.
 #[derive(Clone)]
 pub struct Authenticator {
-    methods: Arc<[Method]>,
+    current: Arc<ArcSwap<Methods>>,
+    hub: Option<Arc<HubApi>>,
+}
+
+/// The methods of one configuration.
+pub(super) struct Methods {
+    methods: Vec<Method>,
     identities: Arc<Identities>,
 }
 
@@ -45,6 +52,39 @@ impl Authenticator {
     /// Prepares the configured methods. Static tokens are read now, so that an invalid file prevents the start. `hub`
     /// is how the service itself asks JupyterHub about users.
     pub async fn new(auth: Auth, hub: Option<Arc<HubApi>>) -> Result<Self, AuthSetupError> {
+        let methods = Methods::open(auth, hub.clone()).await?;
+        Ok(Self { current: Arc::new(ArcSwap::from_pointee(methods)), hub })
+    }
+
+    /// Prepares the methods of another configuration. Nothing changes yet.
+    pub(super) async fn prepare(&self, auth: Auth) -> Result<Methods, AuthSetupError> {
+        Methods::open(auth, self.hub.clone()).await
+    }
+
+    /// Replaces the methods. Requests that are being authenticated finish with the old ones; cached answers are
+    /// forgotten.
+    pub(super) fn replace(&self, methods: Methods) {
+        self.current.store(Arc::new(methods));
+    }
+
+    /// The caller who sent a request with these headers from the address `peer`, according to the first method that
+    /// knows the credential.
+    pub(super) async fn caller(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Caller, AuthError> {
+        self.current.load_full().caller(headers, peer).await
+    }
+
+    /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
+    pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
+        self.current.load_full().identity_of(caller, user).await
+    }
+}
+
+impl Methods {
+    async fn open(auth: Auth, hub: Option<Arc<HubApi>>) -> Result<Self, AuthSetupError> {
         let identities = Arc::new(auth.identities);
         let mut methods = Vec::with_capacity(auth.methods.len());
         for method in auth.methods {
@@ -59,18 +99,12 @@ impl Authenticator {
                 AuthMethod::Oidc(config) => Method::Oidc(Oidc::new(config, Arc::clone(&identities))?),
             });
         }
-        Ok(Self { methods: methods.into(), identities })
+        Ok(Self { methods, identities })
     }
 
-    /// The caller who sent a request with these headers from the address `peer`, according to the first method that
-    /// knows the credential.
-    pub(super) async fn caller(
-        &self,
-        headers: &HeaderMap,
-        peer: Option<IpAddr>,
-    ) -> Result<Caller, AuthError> {
+    async fn caller(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Caller, AuthError> {
         let mut refusal = AuthError::Missing;
-        for method in &*self.methods {
+        for method in &self.methods {
             let error = match method.caller(headers, peer).await {
                 Ok(caller) => return Ok(caller),
                 Err(error) => error,
@@ -85,8 +119,7 @@ impl Authenticator {
         Err(refusal)
     }
 
-    /// The UID, GID and groups of `user`, for whom `caller` starts a lab or reads a form.
-    pub(super) async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
+    async fn identity_of(&self, caller: &Caller, user: &Username) -> Result<Identity, AuthError> {
         let own = (caller.username == *user).then_some(&caller.identity);
         if let Some(Ok(identity)) = own {
             return Ok(identity.clone());

@@ -30,9 +30,9 @@ use super::wire;
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
-        super::policies::list_policies, super::policies::reload_policies, get_openapi, browse,
+        super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
     tags((name = "labs", description = "Labs of users"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]

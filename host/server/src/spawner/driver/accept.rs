@@ -212,7 +212,7 @@ impl Driver {
     fn follow(&mut self, place: Place, spawn: String) {
         let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
         if !self.observer.as_ref().is_some_and(same) {
-            let reclaim = self.context.config.kubernetes.namespaces;
+            let reclaim = self.context.config.current().kubernetes.namespaces;
             self.observer = Some(PlaceObserver::new(&self.context.store, place, spawn, reclaim));
         }
     }

@@ -252,7 +252,7 @@ impl Driver {
 
     /// Removes a failed lab once it was kept for long enough (`failed_kept`).
     fn forget_failure(&mut self) {
-        let before = self.context.now().checked_sub(self.context.config.limits.failed_kept);
+        let before = self.context.now().checked_sub(self.context.config.current().limits.failed_kept);
         if before.is_ok_and(|before| self.lab.forget_failure(before)) {
             self.publish();
         }

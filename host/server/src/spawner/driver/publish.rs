@@ -101,7 +101,7 @@ impl Driver {
             status,
             pod: self.lab.pod_presence(),
             about: Arc::clone(&self.about),
-            url: pod.and_then(|pod| url(&pod, &self.context.config.lab.section)),
+            url: pod.and_then(|pod| url(&pod, &self.context.config.current().lab.section)),
             stage: stage.map(|(stage, _, _)| stage),
             reason: failure
                 .map(|failure| failure.reason.clone())

@@ -258,7 +258,7 @@ impl Driver {
     /// deleted by force.
     fn is_long_overdue(&self) -> bool {
         let deadline = self.observer.as_ref().and_then(|observer| observer.pod()?.deletion);
-        let after = self.context.config.limits.force_delete_after;
+        let after = self.context.config.current().limits.force_delete_after;
         let due = deadline.zip(after).and_then(|(deadline, after)| deadline.checked_add(after).ok());
         due.is_some_and(|due| Timestamp::now() >= due)
     }
