@@ -33,7 +33,9 @@ class Chart:
     archive: Path
     folder: Path
 
-    def render(self, *values: Path | dict, version: str = NEWEST, namespace: str = NAME, name: str = NAME) -> list[dict]:
+    def render(
+        self, *values: Path | dict, version: str = NEWEST, namespace: str = NAME, name: str = NAME
+    ) -> list[dict]:
         """The objects that the values give. Raises `helm.Refused`."""
         files = [argument for part in values for argument in ("-f", self.file(part))]
         text = self.helm.run("template", name, self.archive, "-n", namespace, "--kube-version", version, *files)

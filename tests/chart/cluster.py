@@ -49,10 +49,10 @@ class Cluster:
         """Create the objects."""
         self.kubectl("apply", "-f", "-", given=yaml.safe_dump_all(objects))
 
-    def dry_run(self, objects: list[dict], namespace: str) -> None:
+    def dry_run(self, objects: list[dict]) -> None:
         """Send the objects to the API server, which checks them and keeps nothing. Raises `Refused`."""
         text = yaml.safe_dump_all(objects)
-        self.kubectl("apply", "--dry-run=server", "--validate=strict", "-n", namespace, "-f", "-", given=text)
+        self.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", given=text)
 
     def namespace(self, suffix: str, **labels: str) -> str:
         """Create a namespace, and return its name."""

@@ -8,9 +8,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import helm as helms
-import toolchain
 from chart import SOURCE, Chart
 from cluster import Cluster
+
+import toolchain
 
 
 @pytest.fixture(scope="session")
@@ -42,4 +43,3 @@ def cluster(helm):
         yield cluster
     finally:
         cluster.leave()
-

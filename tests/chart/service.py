@@ -4,8 +4,9 @@ import copy
 import subprocess
 from pathlib import Path
 
-import toolchain
 import yaml
+
+import toolchain
 
 BUNDLED = "/usr/share/wasmspawner/policies/"
 

@@ -22,7 +22,10 @@ def gafaelfawr(**headers):
 REFUSALS = {
     "no image": ({"image": {"repository": ""}}, "image.repository: is empty; name the repository"),
     "no authentication": ({"config": {"auth": None}}, "config.auth: is not set, so nobody could use the service"),
-    "a mode without its section": (config(auth={"modes": ["oidc"]}), "config.auth.modes: has oidc, and config.auth.oidc is"),
+    "a mode without its section": (
+        config(auth={"modes": ["oidc"]}),
+        "config.auth.modes: has oidc, and config.auth.oidc is",
+    ),
     "static tokens without a Secret": (
         config(auth={"modes": ["static"]}),
         "secrets.staticTokens.existingSecret is empty; name the Secret",
