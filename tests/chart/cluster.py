@@ -68,6 +68,16 @@ class Cluster:
         assert len(names) == 4, names
         self.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in names))
 
+    def remove_definition(self) -> None:
+        """Remove the definition of the records with all records, and the finalizer that only the service removes."""
+        if not self.exists("crd", DEFINITION):
+            return
+        for record in self.get("spawns", "-A")["items"]:
+            name, namespace = record["metadata"]["name"], record["metadata"]["namespace"]
+            without = '{"metadata":{"finalizers":null}}'
+            self.kubectl("patch", "spawns", name, "-n", namespace, "--type=merge", "-p", without)
+        self.kubectl("delete", "crd", DEFINITION, "--timeout=60s")
+
     def until(self, is_so: Callable[[], bool], what: str) -> None:
         """Wait until something is so."""
         give_up = time.monotonic() + PATIENCE
@@ -80,7 +90,7 @@ class Cluster:
         for name in self.namespaces:
             self.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
         self.kubectl("delete", "-f", FAKES, "--ignore-not-found")
-        self.kubectl("delete", "crd", DEFINITION, "--ignore-not-found", "--timeout=60s")
+        self.remove_definition()
 
     def _is_fake(self, name: str) -> bool:
         annotations = self.get("crd", name)["metadata"].get("annotations", {})

@@ -14,11 +14,10 @@ from helm import Refused
 @pytest.fixture
 def home(cluster):
     """A namespace for a release, without objects that an earlier test has left."""
-    cluster.kubectl("delete", "crd", DEFINITION, "--ignore-not-found", "--timeout=60s")
+    cluster.remove_definition()
     home = cluster.namespace("release")
     yield home
-    for record in record_names(cluster, home):
-        cluster.kubectl("patch", "spawns", record, "-n", home, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    cluster.remove_definition()
     cluster.kubectl("delete", "namespace", home, "--timeout=60s")
 
 
@@ -38,10 +37,6 @@ def release(helm, chart, cluster, home):
     yield release
     for namespace in (home, f"{home}-second"):
         helm.run("uninstall", NAME, "-n", namespace, "--ignore-not-found")
-
-
-def record_names(cluster, home):
-    return cluster.names("spawns", "-n", home) if cluster.exists("crd", DEFINITION) else []
 
 
 def lab_of(cluster, home):
@@ -108,6 +103,7 @@ def test_an_upgrade_changes_the_service_and_neither_records_nor_labs(cluster, ho
     assert "spawn: 12m" in cluster.get("configmap", NAME, "-n", home)["data"]["wasmspawner.yaml"]
     helm.run("rollback", NAME, "1", "-n", home)
     assert versions() == before
+    assert "Earlier" in columns(cluster)
 
 
 def earlier_chart(helm, folder):
