@@ -1,5 +1,6 @@
 """A release on a real control plane: installed, upgraded, uninstalled. No kubelet runs its pod."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -147,7 +148,7 @@ def test_uninstalling_leaves_what_the_notes_say_and_nothing_stuck(cluster, home,
     cluster.kubectl("delete", "namespace", home, "--wait=false")
     cluster.until(lambda: "finalizer" in str(cluster.get("namespace", home)["status"]), "the namespace waits")
     (command,) = re.findall(r"kubectl .* patch .*", told)
-    environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "KUBECONFIG": cluster.kubeconfig}
+    environment = os.environ | {"KUBECONFIG": cluster.kubeconfig}
     subprocess.run(["sh", "-ec", command], check=True, env=environment, timeout=60)
     cluster.until(lambda: not cluster.exists("namespace", home), "the namespace is gone")
     cluster.namespace("release")  # for the fixture
