@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e soak fuzz mutants control-plane bench scale lint fmt clean
+.PHONY: help run serve test unit e2e chart soak fuzz mutants control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -24,7 +24,7 @@ run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 serve: ## the service and its one-machine cluster alone
 	@exec $(PYTHON) deploy/local/run.py serve
 
-test: unit e2e ## all tests
+test: unit e2e chart ## all tests
 
 unit: ## tests of the Rust packages and of sdk/python
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
@@ -37,6 +37,11 @@ e2e: ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(VENV)/python -m pytest -q tests/e2e
 	$(HUB5_VENV)/python -m pytest -q tests/e2e/test_hub.py
+
+chart: ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q tests/chart
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
@@ -71,12 +76,12 @@ lint: ## formats and lints; warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets --features wasmspawner-fuzz/engine -- -D warnings
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
-	$(VENV)/ruff check sdk/python deploy/local tests
-	$(VENV)/ruff format --check sdk/python deploy/local tests
+	$(VENV)/ruff check sdk/python deploy tests
+	$(VENV)/ruff format --check sdk/python deploy tests
 
 fmt: ## formats everything
 	$(CARGO) fmt --all
-	$(VENV)/ruff format sdk/python deploy/local tests
+	$(VENV)/ruff format sdk/python deploy tests
 
 clean: ## removes what was built here; state and caches elsewhere stay
 	$(CARGO) clean

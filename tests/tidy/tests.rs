@@ -5,10 +5,14 @@ use super::files::LONG;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 7] = [
+const MAY_SLEEP: [(&str, &str); 8] = [
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
     ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
     ("tests/bench/scale/simulated.rs", "a watch on which nothing happens until its time is over"),
+    (
+        "tests/chart/cluster.py",
+        "asks again until the API server says so, within a bound: kubectl waits for few conditions",
+    ),
     (
         "tests/control-plane/control_plane.py",
         "asks again until a program answers, within a bound: none of them says that it is ready",

@@ -1,0 +1,152 @@
+{{/* Combinations of values that cannot work. Each message names the key, the value and the remedy. */}}
+
+{{- define "wasmspawner.checks" -}}
+{{- include "wasmspawner.checkSetByChart" . -}}
+{{- include "wasmspawner.checkAuth" . -}}
+{{- include "wasmspawner.checkNamespaces" . -}}
+{{- include "wasmspawner.checkPolicyFiles" . -}}
+{{- include "wasmspawner.checkRoutes" . -}}
+{{- include "wasmspawner.checkDefinition" . -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkSetByChart" -}}
+{{- $config := .Values.config -}}
+{{- range $key, $remedy := dict
+  "kubernetes.namespace" "the service keeps its records in the release's namespace; install the release there"
+  "kubernetes.kubeconfig" "the service uses the account of its pod; remove the key"
+  "kubernetes.context" "the service uses the account of its pod; remove the key"
+  "http.tls" "name the Secret with the certificate in secrets.tls.existingSecret"
+  "auth.static.tokens_file" "name the Secret with the tokens in secrets.staticTokens.existingSecret"
+  "hub.token_file" "name the Secret with the token in secrets.hubToken.existingSecret"
+  "embedded" "a one-machine cluster has no place in a pod; remove the section"
+  "state_dir" "see `state` for the volume"
+-}}
+{{- $value := $config -}}
+{{- range $part := splitList "." $key -}}
+{{- $value = kindIs "map" $value | ternary (get (kindIs "map" $value | ternary $value dict) $part) nil -}}
+{{- end -}}
+{{- if $value -}}
+{{- fail (printf "config.%s: cannot be set (here %v): %s" $key $value $remedy) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key := list "listen" "health_listen" -}}
+{{- $address := get ($config.http | default dict) $key | default "" -}}
+{{- if or (hasPrefix "127." $address) (hasPrefix "localhost:" $address) (hasPrefix "[::1]:" $address) -}}
+{{- fail (printf "config.http.%s: nobody outside of the pod reaches %s; use 0.0.0.0 or [::] as the address" $key $address) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkAuth" -}}
+{{- $auth := .Values.config.auth | default dict -}}
+{{- $secrets := .Values.secrets -}}
+{{- $modes := $auth.modes | default list -}}
+{{- if not $modes -}}
+{{- fail "config.auth: is not set, so nobody could use the service; set config.auth.modes and the section of each mode, as in the chart's examples" -}}
+{{- end -}}
+{{- range $mode := list "jupyterhub" "headers" "oidc" -}}
+{{- if and (has $mode $modes) (not (get $auth $mode)) -}}
+{{- fail (printf "config.auth.modes: has %s, and config.auth.%s is not set; add that section" $mode $mode) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (has "static" $modes) (not $secrets.staticTokens.existingSecret) -}}
+{{- fail "config.auth.modes: has static, and secrets.staticTokens.existingSecret is empty; name the Secret with the file of tokens" -}}
+{{- end -}}
+{{- if and $secrets.staticTokens.existingSecret (not (has "static" $modes)) -}}
+{{- fail (printf "secrets.staticTokens.existingSecret: %s is not used; add static to config.auth.modes, or remove it" $secrets.staticTokens.existingSecret) -}}
+{{- end -}}
+{{- if and .Values.config.hub (not $secrets.hubToken.existingSecret) -}}
+{{- fail "config.hub: the service needs a token for the Hub; name its Secret in secrets.hubToken.existingSecret" -}}
+{{- end -}}
+{{- $headers := $auth.headers | default dict -}}
+{{- $shared := and (kindIs "map" $headers.proof) (hasKey ($headers.proof | default dict) "shared-secret") -}}
+{{- if and $shared (not $secrets.ingressSecret.existingSecret) -}}
+{{- fail "config.auth.headers.proof: is shared-secret, and secrets.ingressSecret.existingSecret is empty; name the Secret that the ingress sends" -}}
+{{- end -}}
+{{- if and $secrets.ingressSecret.existingSecret (not $shared) -}}
+{{- fail (printf "secrets.ingressSecret.existingSecret: %s is not used; set config.auth.headers.proof to {shared-secret: {}}, or remove it" $secrets.ingressSecret.existingSecret) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkNamespaces" -}}
+{{- $how := include "wasmspawner.namespaces" . -}}
+{{- $given := (.Values.config.names).namespace | default "" -}}
+{{- $template := include "wasmspawner.namespaceTemplate" . -}}
+{{- if and (eq $how "single") (not $given) -}}
+{{- fail "config.names.namespace: is not set, and config.kubernetes.namespaces is single; name the one namespace of all labs, such as jupyterhub-labs" -}}
+{{- end -}}
+{{- if and (eq $how "single") (contains "{" $given) -}}
+{{- fail (printf "config.names.namespace: %s has a field, and config.kubernetes.namespaces is single; name one namespace without fields, or use retain" $given) -}}
+{{- end -}}
+{{- if eq $template .Release.Namespace -}}
+{{- fail (printf "config.names.namespace: %s is the service's own namespace, which holds the site's secrets; name another one for labs" $template) -}}
+{{- end -}}
+{{- if and .Values.labsNamespace.create (ne $how "single") -}}
+{{- fail (printf "labsNamespace.create: is true, and config.kubernetes.namespaces is %s; set that to single, or labsNamespace.create to false" $how) -}}
+{{- end -}}
+{{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) -}}
+{{- fail "serviceAccount.name: is empty, and serviceAccount.create is false; name the existing account" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkPolicyFiles" -}}
+{{- range $name, $file := .Values.policyFiles -}}
+{{- $sources := keys ($file | default dict) | sortAlpha -}}
+{{- if and $file (ne (len $sources) 1) -}}
+{{- fail (printf "policyFiles.%s: has %s; say exactly one of bundled, configMap and image" $name (join " and " $sources | default "nothing")) -}}
+{{- end -}}
+{{- if and ($file | default dict).image (semverCompare "<1.35.0-0" $.Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "policyFiles.%s.image: Kubernetes %s may not mount images as volumes; use configMap, or Kubernetes 1.35 or later" $name $.Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkRoutes" -}}
+{{- range $key := list "ingress" "httpRoute" "gafaelfawr" -}}
+{{- $route := get $.Values $key -}}
+{{- if $route.enabled -}}
+{{- if and $.Values.networkPolicy.enabled (not $.Values.networkPolicy.apiClients) -}}
+{{- fail (printf "%s.enabled: the network policy lets only JupyterHub in; name the ingress controller's pods in networkPolicy.apiClients, or set networkPolicy.enabled to false" $key) -}}
+{{- end -}}
+{{- if and (ne $key "httpRoute") (not $route.host) -}}
+{{- fail (printf "%s.host: is empty; name the host of the API" $key) -}}
+{{- end -}}
+{{- if and (eq $key "httpRoute") (not $route.parentRefs) -}}
+{{- fail "httpRoute.parentRefs: is empty; name the Gateway, such as [{name: public, namespace: gateways}]" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $auth := .Values.config.auth | default dict -}}
+{{- $headers := $auth.headers | default dict -}}
+{{- if .Values.gafaelfawr.enabled -}}
+{{- if not (has "headers" ($auth.modes | default list)) -}}
+{{- fail "gafaelfawr.enabled: is true, and config.auth.modes has no headers, so the service would ignore what Gafaelfawr says; add headers and its section" -}}
+{{- end -}}
+{{- $proof := $headers.proof | default "delegated-token" -}}
+{{- if or (kindIs "map" $proof) (ne (toString $proof) "delegated-token") -}}
+{{- fail (printf "config.auth.headers.proof: is %v, and the routes of gafaelfawr delegate a token; remove the key, so that it is delegated-token" (toJson $proof)) -}}
+{{- end -}}
+{{- if or (not (hasKey $headers "implied_scopes")) $headers.implied_scopes -}}
+{{- fail "config.auth.headers.implied_scopes: has exec:notebook (its default) or more, which would give every caller of the Hub's and administrators' routes that scope; set it to [], because the service reads the scopes of the delegated token" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $headers.url .Values.networkPolicy.enabled (not .Values.networkPolicy.extraEgress) -}}
+{{- $url := urlParse $headers.url -}}
+{{- if or (contains ":" $url.host) (eq $url.scheme "http") -}}
+{{- fail (printf "config.auth.headers.url: the network policy does not let the service connect to %s; add a rule to networkPolicy.extraEgress" $headers.url) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A second release cannot contain the definition of the records. Without a cluster (`helm template`) nothing is found. */}}
+{{- define "wasmspawner.checkDefinition" -}}
+{{- if .Values.crds.install -}}
+{{- $found := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "spawns.wasmspawner.io" | default dict -}}
+{{- $annotations := ($found.metadata).annotations | default dict -}}
+{{- $release := get $annotations "meta.helm.sh/release-name" -}}
+{{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
+{{- if and $release (or (ne $release .Release.Name) (ne $namespace .Release.Namespace)) -}}
+{{- fail (printf "crds.install: the definition spawns.wasmspawner.io belongs to the release %s in the namespace %s; set crds.install to false, and upgrade that release first when the chart's version changes" $release $namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

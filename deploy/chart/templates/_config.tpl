@@ -1,0 +1,151 @@
+{{/* The service's configuration: `config` of the values, and what the chart knows. */}}
+
+{{/* The configuration, as YAML. */}}
+{{- define "wasmspawner.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $hub := .Values.jupyterhub.namespace | default .Release.Namespace -}}
+
+{{- $kubernetes := $config.kubernetes | default dict -}}
+{{- $_ := set $kubernetes "namespace" .Release.Namespace -}}
+{{- $_ := set $kubernetes "instance" (include "wasmspawner.instance" .) -}}
+{{- $_ := set $config "kubernetes" $kubernetes -}}
+
+{{- $names := $config.names | default dict -}}
+{{- $_ := set $names "hub_namespace" ($names.hub_namespace | default $hub) -}}
+{{- $_ := set $config "names" $names -}}
+
+{{- $lab := $config.lab | default dict -}}
+{{- $network := $lab.network_policy | default dict -}}
+{{- $_ := set $network "hub_namespace" ($network.hub_namespace | default $hub) -}}
+{{- $_ := set $lab "network_policy" $network -}}
+{{- $_ := set $config "lab" $lab -}}
+
+{{- $http := $config.http | default dict -}}
+{{- $_ := set $http "listen" (include "wasmspawner.listen" .) -}}
+{{- $_ := set $http "health_listen" (include "wasmspawner.healthListen" .) -}}
+{{- if .Values.secrets.tls.existingSecret -}}
+{{- $_ := set $http "tls" (dict "cert" "/etc/wasmspawner/tls/tls.crt" "key" "/etc/wasmspawner/tls/tls.key") -}}
+{{- end -}}
+{{- $_ := set $config "http" $http -}}
+
+{{- $auth := $config.auth | default dict -}}
+{{- if .Values.secrets.staticTokens.existingSecret -}}
+{{- $_ := set $auth "static" (dict "tokens_file" "/etc/wasmspawner/secrets/static/tokens.yaml") -}}
+{{- end -}}
+{{- if .Values.secrets.ingressSecret.existingSecret -}}
+{{- $headers := $auth.headers | default dict -}}
+{{- $_ := set $headers "proof" (dict "shared-secret" (dict "file" "/etc/wasmspawner/secrets/ingress/secret")) -}}
+{{- $_ := set $auth "headers" $headers -}}
+{{- end -}}
+{{- $_ := set $config "auth" $auth -}}
+{{- if .Values.secrets.hubToken.existingSecret -}}
+{{- $_ := set $config "hub" (set ($config.hub | default dict) "token_file" "/etc/wasmspawner/secrets/hub/token") -}}
+{{- end -}}
+
+{{- $policies := list -}}
+{{- range $policy := $config.policies | default list -}}
+{{- $file := get $.Values.policyFiles $policy.name -}}
+{{- if not $policy.path -}}
+{{- if not $file -}}
+{{- fail (printf "config.policies: the policy %q has no `path`, and policyFiles has no entry of that name; add policyFiles.%s with `bundled`, `configMap` or `image`" $policy.name $policy.name) -}}
+{{- end -}}
+{{- $policy = set $policy "path" (include "wasmspawner.policyPath" (dict "name" $policy.name "file" $file)) -}}
+{{- end -}}
+{{- $policies = append $policies $policy -}}
+{{- end -}}
+{{- $_ := set $config "policies" $policies -}}
+
+{{- $_ := set $config "state_dir" "/var/lib/wasmspawner/state" -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{/* The path of a policy's component in the pod. */}}
+{{- define "wasmspawner.policyPath" -}}
+{{- $file := .file | default dict -}}
+{{- if $file.bundled -}}
+/usr/share/wasmspawner/policies/{{ $file.bundled }}
+{{- else if $file.configMap -}}
+/etc/wasmspawner/policies/{{ .name }}/policy.wasm
+{{- else if ($file.image).path -}}
+/etc/wasmspawner/policies/{{ .name }}/{{ $file.image.path | trimPrefix "/" }}
+{{- else -}}
+/etc/wasmspawner/policies/{{ .name }}
+{{- end -}}
+{{- end -}}
+
+{{/* The policies of the chain that come from a volume: a list under the key `policies`. */}}
+{{- define "wasmspawner.mountedPolicies" -}}
+{{- $mounted := list -}}
+{{- range $policy := .Values.config.policies | default list -}}
+{{- $file := get $.Values.policyFiles $policy.name | default dict -}}
+{{- if and (not $policy.path) (or $file.configMap $file.image) -}}
+{{- $mounted = append $mounted (dict "name" $policy.name "file" $file) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml (dict "policies" $mounted) -}}
+{{- end -}}
+
+{{- define "wasmspawner.instance" -}}
+{{- (.Values.config.kubernetes).instance | default (include "wasmspawner.clusterName" .) -}}
+{{- end -}}
+
+{{/* Where labs are: delete, retain or single. */}}
+{{- define "wasmspawner.namespaces" -}}
+{{- (.Values.config.kubernetes).namespaces | default "delete" -}}
+{{- end -}}
+
+{{/* The template of the names of labs' namespaces; the default is that of the service. */}}
+{{- define "wasmspawner.namespaceTemplate" -}}
+{{- (.Values.config.names).namespace | default "nublado-{user_server}" -}}
+{{- end -}}
+
+{{- define "wasmspawner.prefix" -}}
+{{- (.Values.config.http).prefix | default "/spawner/v1" -}}
+{{- end -}}
+
+{{- define "wasmspawner.listen" -}}
+{{- (.Values.config.http).listen | default "0.0.0.0:8090" -}}
+{{- end -}}
+
+{{- define "wasmspawner.healthListen" -}}
+{{- (.Values.config.http).health_listen | default "0.0.0.0:8091" -}}
+{{- end -}}
+
+{{- define "wasmspawner.apiPort" -}}
+{{- include "wasmspawner.listen" . | splitList ":" | last -}}
+{{- end -}}
+
+{{- define "wasmspawner.healthPort" -}}
+{{- include "wasmspawner.healthListen" . | splitList ":" | last -}}
+{{- end -}}
+
+{{/* The seconds of a duration such as 1m30s. */}}
+{{- define "wasmspawner.seconds" -}}
+{{- $seconds := 0 -}}
+{{- range $part := regexFindAll "[0-9]+[hms]" . -1 -}}
+{{- $factor := dict "h" 3600 "m" 60 "s" 1 | dig (regexFind "[hms]" $part) 1 -}}
+{{- $seconds = add $seconds (mul $factor (regexFind "[0-9]+" $part | int)) -}}
+{{- end -}}
+{{- $seconds -}}
+{{- end -}}
+
+{{/* Seconds between SIGTERM and SIGKILL. */}}
+{{- define "wasmspawner.gracePeriod" -}}
+{{- $drain := (.Values.config.limits).drain | default "20s" -}}
+{{- $given := .Values.terminationGracePeriodSeconds -}}
+{{- if not (regexMatch "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" $drain) -}}
+{{- if kindIs "invalid" $given -}}
+{{- fail (printf "config.limits.drain: %s is not written as in 1m30s, so the pod's grace period cannot be derived; write it so, or set terminationGracePeriodSeconds" $drain) -}}
+{{- end -}}
+{{- $given | int -}}
+{{- else -}}
+{{- $drained := include "wasmspawner.seconds" $drain | int -}}
+{{- if kindIs "invalid" $given -}}
+{{- add $drained 10 -}}
+{{- else if le ($given | int) $drained -}}
+{{- fail (printf "terminationGracePeriodSeconds: %d is not above config.limits.drain (%s), so the service would be killed while it finishes spawns; set more, or leave it out" ($given | int) $drain) -}}
+{{- else -}}
+{{- $given | int -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

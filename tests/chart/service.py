@@ -1,0 +1,48 @@
+"""The service's program, as it is built in the workspace, with the policies of the workspace."""
+
+import copy
+import subprocess
+from pathlib import Path
+
+import yaml
+
+import toolchain
+
+BUNDLED = "/usr/share/wasmspawner/policies/"
+
+
+def program() -> Path:
+    """The program. `make chart` builds it."""
+    path = toolchain.target_dir() / "debug/wasmspawner"
+    assert path.exists(), f"{path} is missing; `make chart` builds it"
+    return path
+
+
+def printed(*arguments: str) -> str:
+    """What a command of the program prints."""
+    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None = None) -> dict:
+    """A configuration of the chart with paths of this machine in place of those in the pod.
+
+    `secrets` gives files for the paths of mounted Secrets. Policies of a site are replaced by the policy `default`.
+    """
+    text = yaml.safe_dump(configuration)
+    for path, file in (secrets or {}).items():
+        assert path in text, f"the configuration does not use {path}"
+        text = text.replace(path, file)
+    result = copy.deepcopy(yaml.safe_load(text))
+    result["state_dir"] = str(folder / "state")
+    for policy in result.get("policies", []):
+        name = policy["path"].removeprefix(BUNDLED).removesuffix(".wasm") if BUNDLED in policy["path"] else "default"
+        policy["path"] = str(toolchain.policy(f"policy-{name}"))
+    return result
+
+
+def check(configuration: dict, folder: Path) -> None:
+    """Fail unless the service accepts the configuration and its policies."""
+    file = folder / "checked.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    ended = subprocess.run([program(), "check", "--config", file], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stdout + ended.stderr

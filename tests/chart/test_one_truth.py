@@ -1,0 +1,120 @@
+"""What the chart installs and what deploy/README.md says to apply by hand are the same."""
+
+import pytest
+import service
+import yaml
+from chart import DEPLOY, MINIMAL, SOURCE, merged, one
+from helm import Refused
+
+SINGLE = {"config": {"kubernetes": {"namespaces": "single"}, "names": {"namespace": "wasmspawner-labs"}}}
+SITE_SECRETS = {"config": {"lab": {"secrets": [{"name": "butler", "key": "a"}, {"name": "butler", "key": "b"}]}}}
+MONITORING = ("alerts.yaml", "dashboard.json")
+
+
+def written(path):
+    return [each for each in yaml.safe_load_all((DEPLOY / path).read_text()) if each]
+
+
+def of_kinds(objects, *kinds):
+    return sorted((bare(each) for each in objects if each["kind"] in kinds), key=str)
+
+
+def bare(described):
+    """An object without the labels and annotations of Helm."""
+    kept = {key: value for key, value in described["metadata"].items() if key not in ("labels", "annotations")}
+    return {**described, "metadata": kept}
+
+
+@pytest.mark.parametrize(("file", "values"), [("cluster-wide", {}), ("one-namespace", SINGLE)])
+def test_the_permissions_are_those_that_the_service_is_tested_with(chart, file, values):
+    expected = written(f"permissions/{file}.yaml")
+    for role in expected:
+        for rule in role.get("rules", []):
+            if role["metadata"].get("namespace") == "wasmspawner" and rule["resources"] == ["secrets"]:
+                rule["resourceNames"] = ["butler"]
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    rendered = chart.render(merged(MINIMAL, values, SITE_SECRETS))
+    assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
+
+
+def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
+    role = one(chart.render(MINIMAL), "Role")
+    assert [rule["resources"] for rule in role["rules"]] == [["spawns"]]
+
+
+def test_one_namespace_needs_nothing_cluster_wide(chart):
+    without = {"crds": {"install": False}, "admissionPolicy": {"enabled": False}}
+    rendered = chart.render(merged(MINIMAL, SINGLE, without))
+    assert {each["metadata"].get("namespace") for each in rendered} == {"wasmspawner", "wasmspawner-labs"}
+
+
+def test_names_of_the_release_are_in_the_permissions_and_the_admission_policy(chart):
+    values = merged(MINIMAL, {"serviceAccount": {"name": "robot"}})
+    rendered = chart.render(values, namespace="hub", name="blue")
+    binding = one(rendered, "ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == one(rendered, "ClusterRole")["metadata"]["name"] == "hub-blue-wasmspawner"
+    for each in [binding, one(rendered, "RoleBinding")]:
+        assert each["subjects"] == [{"kind": "ServiceAccount", "name": "robot", "namespace": "hub"}]
+    policy = one(rendered, "ValidatingAdmissionPolicy")
+    assert "'system:serviceaccount:hub:robot'" in policy["spec"]["matchConditions"][0]["expression"]
+    assert one(rendered, "ValidatingAdmissionPolicyBinding")["spec"]["policyName"] == policy["metadata"]["name"]
+    assert variables(policy)["instance"] == "r'hub-blue-wasmspawner'"
+
+
+def test_the_admission_policy_is_the_one_that_the_service_is_tested_with(chart):
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    rendered = of_kinds(chart.render(MINIMAL), *kinds)
+    for each in rendered:
+        for variable in each["spec"].get("variables", []):
+            variable["expression"] = variable["expression"].replace("r'", "'", 1)
+    assert rendered == of_kinds(written("admission-policy.yaml"), *kinds)
+
+
+@pytest.mark.parametrize(
+    ("values", "created", "existing"),
+    [
+        ({}, "nublado-.*", ""),
+        ({"config": {"names": {"namespace": "labs-{username}-{servername}"}}}, "labs-.*-.*", ""),
+        ({"config": {"kubernetes": {"namespaces": "retain"}}}, "nublado-.*", ""),
+        ({"config": {"kubernetes": {"namespaces": "retain"}, "names": {"namespace": "jhub"}}}, "", "jhub"),
+        (SINGLE, "", "wasmspawner-labs"),
+        ({"admissionPolicy": {"created": "new-.*|old-.*", "existing": "jhub"}}, "new-.*|old-.*", "jhub"),
+    ],
+)
+def test_the_namespaces_of_the_admission_policy_follow_from_the_configuration(chart, values, created, existing):
+    found = variables(one(chart.render(merged(MINIMAL, values)), "ValidatingAdmissionPolicy"))
+    assert (found["created"], found["existing"]) == (f"r'{created}'", f"r'{existing}'")
+
+
+def variables(policy):
+    return {variable["name"]: variable["expression"] for variable in policy["spec"]["variables"]}
+
+
+def test_the_network_policy_is_the_one_beside_the_permissions(chart):
+    rendered = one(chart.render(merged(MINIMAL, {"jupyterhub": {"namespace": "jupyterhub"}})), "NetworkPolicy")
+    (by_hand,) = written("network-policy.yaml")
+    # By hand there is one installation in the namespace; the chart's policy is for the pods of its release alone.
+    assert rendered["spec"]["podSelector"]["matchLabels"].pop("app.kubernetes.io/instance") == "wasmspawner"
+    assert rendered["spec"] == by_hand["spec"]
+
+
+def test_the_definition_is_the_one_that_the_service_prints_and_stays_when_the_release_goes(chart):
+    definition = one(chart.render(MINIMAL), "CustomResourceDefinition")
+    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert bare(definition) == bare(yaml.safe_load(service.printed("crds")))
+
+
+@pytest.mark.parametrize("file", MONITORING)
+def test_alerts_and_dashboard_are_those_of_deploy(chart, file):
+    values = merged(MINIMAL, {"monitoring": {file.split(".")[0]: {"enabled": True}}})
+    if not (DEPLOY / "monitoring" / file).exists():
+        with pytest.raises(Refused, match=f"this version of the chart has no .*files/{file}"):
+            chart.render(values)
+        return
+    linked = SOURCE / "files" / file
+    assert linked.resolve() == (DEPLOY / "monitoring" / file).resolve(), f"link {linked} to ../../monitoring/{file}"
+    text = (DEPLOY / "monitoring" / file).read_text()
+    if file == "alerts.yaml":
+        assert one(chart.render(values), "PrometheusRule")["spec"]["groups"] == yaml.safe_load(text)["groups"]
+    else:
+        assert one(chart.render(values), "ConfigMap", "wasmspawner-dashboard")["data"] == {"wasmspawner.json": text}

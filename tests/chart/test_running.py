@@ -1,0 +1,142 @@
+"""The service with the configuration, the account and the permissions of a release, on a real control plane."""
+
+import hashlib
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import requests
+import service
+import yaml
+from chart import MINIMAL, NAME, merged
+from cluster import DEFINITION, Cluster
+
+TOKENS = {"ada": ["exec:notebook"], "root": ["admin:notebook"]}
+
+
+class Running:
+    """The service as a process of this machine, with the account of the release."""
+
+    def __init__(self, cluster: Cluster, home: str, folder: Path) -> None:
+        self.cluster, self.home, self.folder = cluster, home, folder
+        self.log = folder / "service.log"
+        self.address = free_address()
+
+    def __enter__(self):
+        described = self.cluster.get("configmap", NAME, "-n", self.home)["data"]["wasmspawner.yaml"]
+        tokens = self.folder / "tokens.yaml"
+        tokens.touch(mode=0o600)
+        tokens.write_text(yaml.safe_dump([entry(user, scopes) for user, scopes in TOKENS.items()]))
+        rendered = yaml.safe_load(described)
+        secrets = {rendered["auth"]["static"]["tokens_file"]: str(tokens)}
+        config = service.runnable(rendered, self.folder, secrets)
+        config["http"] |= {"listen": self.address, "health_listen": free_address()}
+        config["kubernetes"]["kubeconfig"] = str(self._kubeconfig())
+        config["telemetry"] = {"format": "json"}
+        file = self.folder / "wasmspawner.yaml"
+        file.write_text(yaml.safe_dump(config))
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen([service.program(), "serve", "--config", file], stdout=log, stderr=log)
+        try:
+            self.cluster.until(self._is_ready, "the service is ready")
+        except BaseException:
+            self.process.kill()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0
+
+    def get(self, path: str, user: str) -> requests.Response:
+        return self.request("GET", path, user)
+
+    def request(self, method: str, path: str, user: str, **body) -> requests.Response:
+        headers = {"Authorization": f"Bearer {token(user)}"}
+        url = f"http://{self.address}/spawner/v1{path}"
+        return requests.request(method, url, headers=headers, allow_redirects=False, timeout=30, **body)
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()[-3000:]
+        try:
+            return self.get("/labs", "root").status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    def _kubeconfig(self) -> Path:
+        config = yaml.safe_load(Path(self.cluster.kubeconfig).read_text())
+        bearer = self.cluster.kubectl("create", "token", NAME, "-n", self.home).strip()
+        config["users"] = [{"name": config["users"][0]["name"], "user": {"token": bearer}}]
+        path = self.folder / "kubeconfig"
+        path.write_text(json.dumps(config))
+        return path
+
+
+def free_address() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def token(user: str) -> str:
+    return f"token-of-{user}-for-the-tests"
+
+
+def entry(user: str, scopes: list[str]) -> dict:
+    digest = hashlib.sha256(token(user).encode()).hexdigest()
+    groups = [{"name": user, "id": 4242}]
+    return {"sha256": digest, "user": user, "scopes": scopes, "uid": 4242, "gid": 4242, "groups": groups}
+
+
+POLICY = {
+    "name": "default",
+    "config": {
+        "images": [
+            {"name": "minimal", "label": "Minimal", "reference": "quay.io/jupyter/minimal-notebook:python-3.13"}
+        ],
+        "sizes": [{"name": "small", "label": "Small", "cpu": 1, "memory": "2Gi"}],
+    },
+}
+
+
+def values(namespaces: str, template: str) -> dict:
+    config = {
+        "auth": {"modes": ["static"], "jupyterhub": None},
+        "kubernetes": {"namespaces": namespaces},
+        "names": {"namespace": template},
+        "policies": [POLICY],
+    }
+    single = {"labsNamespace": {"create": True}} if namespaces == "single" else {}
+    return merged(MINIMAL, single, {"secrets": {"staticTokens": {"existingSecret": "tokens"}}, "config": config})
+
+
+@pytest.mark.parametrize("namespaces", ["delete", "single"])
+def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
+    helm, chart, cluster, tmp_path, namespaces
+):
+    cluster.remove_definition()
+    home = cluster.namespace(f"running-{namespaces}")
+    template, labs = f"{home}-labs", f"{home}-labs"
+    if namespaces == "delete":
+        template, labs = f"{labs}-{{user_server}}", f"{labs}-ada"
+    cluster.namespaces.append(labs)
+    file = chart.file(values(namespaces, template))
+    helm.run("install", NAME, chart.archive, "-n", home, "-f", file)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/{DEFINITION}")
+    with Running(cluster, home, tmp_path) as running:
+        spawned = running.request(
+            "POST", "/labs/ada/spawn", "ada", json={"options": {"image": "minimal", "size": "small"}}
+        )
+        assert spawned.status_code == 303, spawned.text
+        cluster.until(lambda: cluster.exists("pod", "nb-ada", "-n", labs), f"a pod; {running.log.read_text()[-3000:]}")
+    pod = cluster.get("pod", "nb-ada", "-n", labs)["metadata"]["uid"]
+    helm.run("upgrade", NAME, chart.archive, "-n", home, "-f", file, "--set", "config.limits.spawn=15m")
+    with Running(cluster, home, tmp_path) as running:
+        assert running.get("/labs?status=all", "root").json() == ["ada"]
+        assert cluster.get("pod", "nb-ada", "-n", labs)["metadata"]["uid"] == pod
+        assert running.request("DELETE", "/labs/ada", "ada").status_code == 202
+        cluster.until(lambda: not cluster.names("spawns", "-n", home), "the record is gone")
+        assert not cluster.exists("pod", "nb-ada", "-n", labs)
+    helm.run("uninstall", NAME, "-n", home)

@@ -1,0 +1,152 @@
+"""Values, their schema, and what the chart makes of them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import service
+import yaml
+from chart import DEPLOY, MINIMAL, SOURCE, configuration, merged, one, pod
+from helm import Refused
+
+COMMITTED = SOURCE / "values.schema.json"
+# Objects whose keys the API server or a policy checks.
+OPEN = {"/properties/global", "/definitions/chart.kubernetes", "/definitions/PolicyConfig/properties/config"}
+
+
+def test_the_schema_is_generated_from_that_of_the_service():
+    generator = [sys.executable, SOURCE / "schema/generate.py"]
+    printed = service.printed("schema")
+    generated = subprocess.run(generator, input=printed, capture_output=True, text=True, check=True).stdout
+    if os.environ.get("UPDATE_GOLDEN"):
+        COMMITTED.write_text(generated)
+    assert COMMITTED.read_text() == generated, "UPDATE_GOLDEN=1 make chart writes deploy/chart/values.schema.json anew"
+
+
+def test_the_schema_is_strict_everywhere():
+    open_objects = []
+
+    def look(part, path):
+        if isinstance(part, dict):
+            if part.get("type") == "object" and part.get("additionalProperties", True) is True:
+                open_objects.append(path)
+            for key, value in part.items():
+                look(value, f"{path}/{key}")
+        elif isinstance(part, list):
+            for index, value in enumerate(part):
+                look(value, f"{path}/{index}")
+
+    look(json.loads(COMMITTED.read_text()), "")
+    assert set(open_objects) == OPEN
+
+
+def test_every_value_has_a_comment_and_is_in_the_schema():
+    lines = (SOURCE / "values.yaml").read_text().splitlines()
+    uncommented = []
+    for number, line in enumerate(lines):
+        if re.match(r" *[a-zA-Z]+:", line) and not re.match(r"  (requests|limits):", line):
+            before = lines[number - 1].strip()
+            if not before.startswith("#"):
+                uncommented.append(line)
+    assert uncommented == []
+    values = yaml.safe_load((SOURCE / "values.yaml").read_text())
+    assert set(values) == set(json.loads(COMMITTED.read_text())["properties"]) - {"global"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"replicas": 2}, "additional properties 'replicas' not allowed"),
+        ({"config": {"limits": {"drian": "20s"}}}, "'/config/limits': additional properties 'drian' not allowed"),
+        ({"config": {"lab": {"port": "many"}}}, "'/config/lab/port': got string, want integer"),
+        ({"config": {"kubernetes": {"namespaces": "several"}}}, "/config/kubernetes/namespaces"),
+        ({"secrets": {"hubToken": {"token": "s3cret"}}}, "'/secrets/hubToken': additional properties 'token'"),
+        ({"config": {"auth": {"static": {"tokens": ["s3cret"]}}}}, "additional properties 'tokens' not allowed"),
+        ({"policyFiles": {"default": {"hostPath": "/etc"}}}, "additional properties 'hostPath' not allowed"),
+        ({"image": {"digest": "sha256:12"}}, "/image/digest"),
+        ({"terminationGracePeriodSeconds": "30s"}, "/terminationGracePeriodSeconds"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_an_unknown_key_or_a_wrong_type_is_refused(chart, wrong, told):
+    with pytest.raises(Refused) as refused:
+        chart.render(merged(MINIMAL, wrong))
+    assert told in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_the_chart_fills_in_what_it_knows(chart):
+    objects = chart.render(MINIMAL, namespace="jupyterhub", name="labs")
+    config = configuration(objects)
+    assert config["kubernetes"] == {"namespace": "jupyterhub", "instance": "jupyterhub-labs-wasmspawner"}
+    assert config["http"] == {"listen": "0.0.0.0:8090", "health_listen": "0.0.0.0:8091"}
+    assert config["lab"]["network_policy"]["hub_namespace"] == config["names"]["hub_namespace"] == "jupyterhub"
+    assert config["state_dir"] == "/var/lib/wasmspawner/state"
+
+
+def test_what_a_site_sets_stays_even_if_it_is_null(chart):
+    mine = {
+        "lab": {"argo_cd": None, "network_policy": {"hub_namespace": "elsewhere"}},
+        "kubernetes": {"instance": "mine", "requests_per_second": None},
+        "http": {"listen": "[::]:9000", "max_body_bytes": 1048576000},
+    }
+    objects = chart.render(merged(MINIMAL, {"config": mine}))
+    config = configuration(objects)
+    assert config["lab"] == mine["lab"]
+    assert config["kubernetes"] == {"instance": "mine", "namespace": "wasmspawner", "requests_per_second": None}
+    assert config["http"]["max_body_bytes"] == 1048576000
+    assert one(objects, "Service")["spec"]["ports"][0]["port"] == 9000
+    assert pod(objects)["containers"][0]["ports"][0]["containerPort"] == 9000
+    assert one(objects, "NetworkPolicy")["spec"]["ingress"][0]["ports"] == [{"port": 9000, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize(("drain", "seconds"), [(None, 30), ("40s", 50), ("1m30s", 100), ("2m", 130)])
+def test_the_pod_gets_more_time_than_the_service_needs_to_finish_spawns(chart, drain, seconds):
+    limits = {"config": {"limits": {"drain": drain}}} if drain else {}
+    objects = chart.render(merged(MINIMAL, limits))
+    assert pod(objects)["terminationGracePeriodSeconds"] == seconds
+
+
+def test_a_changed_configuration_replaces_the_pod_and_an_unchanged_one_does_not(chart):
+    def checksum(values):
+        return one(chart.render(values), "Deployment")["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+
+    before = checksum(MINIMAL)
+    assert checksum(merged(MINIMAL, {"networkPolicy": {"enabled": False}})) == before
+    assert checksum(merged(MINIMAL, {"config": {"limits": {"spawn": "11m"}}})) != before
+
+
+def test_only_one_pod_runs_at_a_time(chart):
+    deployment = one(chart.render(MINIMAL), "Deployment")["spec"]
+    assert deployment["replicas"] == 1
+    assert deployment["strategy"] == {"type": "Recreate"}
+
+
+def test_policies_come_from_the_image_a_config_map_or_an_image_volume(chart):
+    files = {
+        "site": {"configMap": {"name": "policies", "key": "site.wasm"}},
+        "gpu": {"image": {"reference": "r.example.org/gpu:1"}},
+        "unused": {"configMap": {"name": "unused", "key": "k"}},
+    }
+    named = [{"name": "default"}, {"name": "site"}, {"name": "gpu"}, {"name": "own", "path": "/own.wasm"}]
+    objects = chart.render(merged(MINIMAL, {"policyFiles": files, "config": {"policies": named}}))
+    assert [policy["path"] for policy in configuration(objects)["policies"]] == [
+        "/usr/share/wasmspawner/policies/default.wasm",
+        "/etc/wasmspawner/policies/site/policy.wasm",
+        "/etc/wasmspawner/policies/gpu",
+        "/own.wasm",
+    ]
+    volumes = {volume["name"]: volume for volume in pod(objects)["volumes"]}
+    items = [{"key": "site.wasm", "path": "policy.wasm"}]
+    assert volumes["policy-site"]["configMap"] == {"name": "policies", "items": items}
+    assert volumes["policy-gpu"]["image"] == {"reference": "r.example.org/gpu:1", "pullPolicy": "IfNotPresent"}
+    assert set(volumes) == {"config", "state", "policy-site", "policy-gpu"}
+
+
+def test_the_versions_are_those_of_the_workspace():
+    workspace = re.search(r'(?m)^version = "(.+)"', (DEPLOY.parent / "Cargo.toml").read_text())[1]
+    described = yaml.safe_load((SOURCE / "Chart.yaml").read_text())
+    assert described["version"] == described["appVersion"] == workspace
