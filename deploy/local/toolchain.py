@@ -35,7 +35,8 @@ def step(what: str):
         print(f"    done in {took:.0f} s", flush=True)
 
 
-def _run(*command: str | Path, **options) -> None:
+def run(*command: str | Path, **options) -> None:
+    """Run a command in the root folder of the clone, and end this program if it fails."""
     if (code := subprocess.call([str(part) for part in command], cwd=ROOT, **options)) != 0:
         raise SystemExit(f"error: {' '.join(str(part) for part in command)} ended with {code}")
 
@@ -65,17 +66,17 @@ def add_guest_target() -> None:
     if not shutil.which("rustup"):
         raise Missing(f"missing: Rust's target {GUEST_TARGET}: rustup would add it, but rustup is not on the PATH")
     with step(f"Adding Rust's target {GUEST_TARGET}"):
-        _run("rustup", "target", "add", GUEST_TARGET)
+        run("rustup", "target", "add", GUEST_TARGET)
 
 
 def build() -> Path:
     """Build the service and its policies. Returns the folder with the program."""
     with step("Building the service (the first time takes minutes)"):
         # Build the whole workspace, as the tests do: with the same features nothing is built twice.
-        _run("cargo", "build", "--locked", "--workspace", "--bin", "wasmspawner")
+        run("cargo", "build", "--locked", "--workspace", "--bin", "wasmspawner")
     with step("Building the policies"):
         packages = [argument for policy in POLICIES for argument in ("-p", policy)]
-        _run("cargo", "build", "--locked", "--profile", "guest", "--target", GUEST_TARGET, *packages)
+        run("cargo", "build", "--locked", "--profile", "guest", "--target", GUEST_TARGET, *packages)
     return target_dir() / "debug"
 
 
@@ -84,9 +85,9 @@ def target_dir() -> Path:
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 
 
-def policy(name: str) -> Path:
+def policy(name: str, profile: str = "guest") -> Path:
     """The component of a policy of this repository, such as `policy-default`."""
-    return target_dir() / GUEST_TARGET / "guest" / f"{name.replace('-', '_')}.wasm"
+    return target_dir() / GUEST_TARGET / profile / f"{name.replace('-', '_')}.wasm"
 
 
 def environment(*, tests: bool = False, hub: str = "") -> Path:
@@ -109,7 +110,7 @@ def environment(*, tests: bool = False, hub: str = "") -> Path:
                 (home / name).write_text(text)
             constraints, *requirements = (home / name for name in pins)
             pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
-            _run(*pip, "-c", constraints, *(argument for file in requirements for argument in ("-r", file)))
+            run(*pip, "-c", constraints, *(argument for file in requirements for argument in ("-r", file)))
 
     return cached("venv", (sys.version + "".join(pins.values())).encode(), install) / "bin"
 
