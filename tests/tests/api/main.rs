@@ -8,6 +8,7 @@ mod auth_headers;
 mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
+mod debug_bundle;
 mod events;
 mod fair_use;
 mod faults;
@@ -17,6 +18,7 @@ mod hostile;
 mod lab;
 mod lab_status;
 mod labs;
+mod monitoring;
 mod openapi;
 mod ownership;
 mod policies;
@@ -30,6 +32,7 @@ mod spawn;
 mod spawn_form;
 mod start;
 mod tls;
+mod traces;
 mod volumes;
 
 /// The service under test.

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::ConfigArgs;
 use crate::run::{run, termination};
+use crate::telemetry::{self, Metrics, Traces};
 
 /// Runs the service until SIGINT or SIGTERM.
 #[derive(Debug, Args)]
@@ -22,11 +23,19 @@ impl ServeArgs {
         if let Some(embedded) = &mut config.embedded {
             embedded.keep_labs |= self.keep_labs;
         }
-        let _last_lines = crate::telemetry::init(&config.telemetry)?;
         let runtime = tokio::runtime::Runtime::new().context("cannot start the threads of the service")?;
-        runtime.block_on(async {
+        let metrics = Metrics::new();
+        let otlp = config.telemetry.otlp.as_ref();
+        let traces =
+            otlp.map(|otlp| Traces::start(otlp, runtime.handle().clone(), metrics.clone())).transpose()?;
+        let _last_lines = telemetry::init(&config.telemetry, traces.as_ref())?;
+        let ended = runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
-            run(config, stop).await
-        })
+            run(config, metrics, stop).await
+        });
+        if let Some(traces) = traces {
+            traces.finish();
+        }
+        ended
     }
 }

@@ -29,6 +29,8 @@ use super::snapshot::LabSnapshot;
 use super::view::View;
 use crate::per_user::PerUser;
 use crate::records::{self, StoredSpawn};
+use crate::telemetry::PolicyReload;
+use crate::telemetry::trace::Cause;
 use crate::wasm::LoadError;
 
 /// How much later than its deadline an answer of a driver may arrive.
@@ -204,7 +206,7 @@ impl Labs {
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.send(&key, Message::Spawn(approved, Waiting { until, reply }));
+        self.send(&key, Message::Spawn(approved, Waiting { until, reply, cause: Cause::current() }));
         answered(answer, until).await
     }
 
@@ -237,7 +239,7 @@ impl Labs {
     pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
-        self.send(key, Message::Stop(request, Waiting { until, reply }));
+        self.send(key, Message::Stop(request, Waiting { until, reply, cause: Cause::current() }));
         answered(answer, until).await
     }
 
@@ -279,7 +281,10 @@ impl Labs {
 
     /// Loads all policies again. If one cannot be loaded, none is replaced.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        self.context.policies.reload().await
+        let reloaded = self.context.policies.reload().await;
+        let outcome = if reloaded.is_ok() { PolicyReload::Done } else { PolicyReload::Failed };
+        self.context.metrics.policies_reloaded(outcome);
+        reloaded
     }
 
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
