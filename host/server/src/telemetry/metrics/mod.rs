@@ -81,7 +81,7 @@ impl Registration {
     }
 
     /// A metric that has no labels, or none yet.
-    fn new<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+    fn plain<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         self.metric(name, help, M::default())
     }
 
@@ -106,37 +106,39 @@ impl Metrics {
         let mut process = Registry::default();
         process.register_collector(Box::new(Process::started_now()));
         let metrics = Self {
-            ready: register.new("ready", "1 once the service knows all labs and answers requests"),
-            spawns: register.new("spawns", "Spawns that ended, by how"),
+            ready: register.plain("ready", "1 once the service knows all labs and answers requests"),
+            spawns: register.plain("spawns", "Spawns that ended, by how"),
             spawn_seconds: register.seconds("spawn", "Time from a spawn's begin to its end", spawn_seconds),
             spawn_failures: register
-                .new("spawn_failures", "Spawns that failed through no fault of the user, by whose"),
-            in_progress: register.new("spawns_in_progress", "Spawns that are under way"),
-            in_progress_limit: register.new(
+                .plain("spawn_failures", "Spawns that failed through no fault of the user, by whose"),
+            in_progress: register.plain("spawns_in_progress", "Spawns that are under way"),
+            in_progress_limit: register.plain(
                 "spawns_in_progress_limit",
                 "limits.concurrent_spawns; with as many, further ones are refused",
             ),
             stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
-            labs: register.new("labs", "Labs, by status"),
-            restarts: register.new("lab_restarts", "Restarts of running labs' containers, by the kubelet"),
-            panics: register.new(
+            labs: register.plain("labs", "Labs, by status"),
+            restarts: register.plain("lab_restarts", "Restarts of running labs' containers, by the kubelet"),
+            panics: register.plain(
                 "driver_panics",
                 "Panics of tasks that work for one lab; the lab is taken over from its record",
             ),
-            orphans: register.new("orphans", "Objects with this service's labels that belong to no lab"),
+            orphans: register.plain("orphans", "Objects with this service's labels that belong to no lab"),
             forgotten: register
-                .new("forgotten_labs", "Labs that JupyterHub does not know, at the last comparison"),
-            forgotten_stopped: register.new(
+                .plain("forgotten_labs", "Labs that JupyterHub does not know, at the last comparison"),
+            forgotten_stopped: register.plain(
                 "forgotten_labs_stopped",
                 "Labs that were stopped because JupyterHub did not know them for long enough",
             ),
-            hub_checks: register
-                .new("hub_checks", "Comparisons of the labs with JupyterHub's servers, by what came of them"),
-            history: register.new(
+            hub_checks: register.plain(
+                "hub_checks",
+                "Comparisons of the labs with JupyterHub's servers, by what came of them",
+            ),
+            history: register.plain(
                 "history_operations",
                 "Records of operations in the history, at most limits.history_operations",
             ),
-            kubernetes: register.new(
+            kubernetes: register.plain(
                 "kubernetes_requests",
                 "Requests to the Kubernetes API, by verb and class of the answer",
             ),
@@ -150,20 +152,21 @@ impl Metrics {
                 "Time requests waited for their turn under kubernetes.requests_per_second",
                 milliseconds(),
             ),
-            kubernetes_away: register.new("kubernetes_away", "1 while the Kubernetes API does not answer"),
+            kubernetes_away: register.plain("kubernetes_away", "1 while the Kubernetes API does not answer"),
             watches: register.seconds(
                 "watch_silence",
                 "Time since a watch of the Kubernetes API last brought something",
                 Family::default(),
             ),
-            policy_calls: register.new("policy_calls", "Calls of policy hooks, by result"),
+            policy_calls: register.plain("policy_calls", "Calls of policy hooks, by result"),
             policy_seconds: register.seconds("policy_call", "Time policy hooks took", policy_seconds),
-            policy_reloads: register.new("policy_reloads", "Reloads of the policies, by what came of them"),
-            http: register.new("http_requests", "Requests answered, by route and status"),
+            policy_reloads: register.plain("policy_reloads", "Reloads of the policies, by what came of them"),
+            http: register.plain("http_requests", "Requests answered, by route and status"),
             http_seconds: register.seconds("http_request", "Time until requests were answered", http_seconds),
-            sse_readers: register.new("sse_readers", "Open event streams"),
-            spans: register.new("exported_spans", "Spans of traces, by whether the collector accepted them"),
-            tasks: register.new("tasks", "Tasks of the service; each lab has at least one"),
+            sse_readers: register.plain("sse_readers", "Open event streams"),
+            spans: register
+                .plain("exported_spans", "Spans of traces, by whether the collector accepted them"),
+            tasks: register.plain("tasks", "Tasks of the service; each lab has at least one"),
             event_loop_delay: register.seconds(
                 "event_loop_delay",
                 "Time until a new task ran, at this scrape",

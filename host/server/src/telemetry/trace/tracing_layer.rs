@@ -16,10 +16,10 @@ pub(in crate::telemetry) fn layer<S>(traces: &Traces) -> impl Layer<S> + use<S>
 where
     S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
 {
-    let tracer = traces.provider().tracer("wasmspawner");
+    let provider = traces.provider();
     let exported = FilterFn::new(|metadata| metadata.is_span() && is_exported(metadata));
     tracing_opentelemetry::layer()
-        .with_tracer(tracer)
+        .with_tracer(provider.tracer("wasmspawner"))
         .with_location(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
