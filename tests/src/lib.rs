@@ -1,6 +1,7 @@
 //! Shared code of the black-box tests.
 
 pub mod api;
+pub mod collector;
 pub mod events;
 pub mod guests;
 pub mod hub;

@@ -10,6 +10,7 @@ mod outgoing;
 mod per_user;
 pub mod records;
 pub mod run;
+mod secret_file;
 pub mod spawner;
 pub mod store;
 pub mod telemetry;

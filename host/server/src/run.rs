@@ -36,6 +36,7 @@ pub async fn run(
     source: ConfigSource,
     file: ConfigFile,
     config: Config,
+    metrics: Metrics,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     if let Some(state_dir) = &config.state_dir {
@@ -45,7 +46,6 @@ pub async fn run(
         listen("http.listen", config.http.listen).await?,
         listen("http.health_listen", config.http.health_listen).await?,
     );
-    let metrics = Metrics::new();
     let policies = load_policies(&config, &metrics).await?;
     let background = TaskTracker::new();
     let one_machine = match &config.embedded {
@@ -54,7 +54,7 @@ pub async fn run(
     };
     let connection = match &one_machine {
         Some(one_machine) => Connection::in_process(one_machine.client()),
-        None => connect(&config).await?,
+        None => connect(&config, &metrics).await?,
     }
     .counted(&metrics);
     if config.embedded.is_some() {
@@ -188,12 +188,12 @@ fn context(
     })
 }
 
-async fn connect(config: &Config) -> anyhow::Result<Connection> {
+async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connection> {
     let kubernetes = &config.kubernetes;
     let (kubeconfig, context) = (kubernetes.kubeconfig.as_deref(), kubernetes.context.as_deref());
     let request_timeout = Duration::try_from(kubernetes.request_timeout)?;
     let per_second = kubernetes.requests_per_second;
-    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout).await?)
+    Ok(Connection::open(kubeconfig, context, SILENCE, per_second, request_timeout, metrics).await?)
 }
 
 /// Loads the chain of policies. If one cannot be loaded, none is.

@@ -9,6 +9,7 @@ mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
 mod config_reload;
+mod debug_bundle;
 mod events;
 mod fair_use;
 mod faults;
@@ -18,6 +19,7 @@ mod hostile;
 mod lab;
 mod lab_status;
 mod labs;
+mod monitoring;
 mod openapi;
 mod ownership;
 mod policies;
@@ -31,6 +33,7 @@ mod spawn;
 mod spawn_form;
 mod start;
 mod tls;
+mod traces;
 mod volumes;
 
 /// The service under test.

@@ -31,6 +31,6 @@ pub use peers::PeerRange;
 pub use per_user::PerUserLimits;
 pub use policies::{CallLimits, OnFailure, PolicyConfig};
 pub use root::{Config, ConfigFile};
-pub use telemetry::{LogFormat, TelemetryConfig};
+pub use telemetry::{LogFormat, OtlpConfig, SampleRatio, TelemetryConfig};
 
 use span::check_span;

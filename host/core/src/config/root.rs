@@ -44,7 +44,7 @@ pub struct ConfigFile {
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
-    /// Logs and metrics.
+    /// Logs and traces.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
     /// Directory for data that the service keeps on its own disk: the history of operations, compiled policies and,
@@ -77,7 +77,7 @@ pub struct Config {
     pub policies: Vec<PolicyConfig>,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
-    /// Logs and metrics.
+    /// Logs and traces.
     pub telemetry: TelemetryConfig,
     /// Directory for data that the service keeps on its own disk.
     pub state_dir: Option<PathBuf>,
@@ -91,6 +91,7 @@ impl ConfigFile {
         problems.extend(self.kubernetes.check().err());
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.limits.check().err());
+        problems.extend(self.telemetry.check().err());
         problems.extend(duplicate_policy(&self.policies));
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
         let hub = hub.map_err(|problem| problems.push(problem)).ok().flatten();

@@ -5,6 +5,7 @@ mod check;
 mod compile_policy;
 mod config_args;
 mod crds;
+mod debug;
 #[cfg(test)]
 mod example;
 mod labs;
@@ -51,6 +52,8 @@ enum Command {
     Render(render::RenderArgs),
     /// Look at the labs of a running service, start and stop them
     Labs(labs::LabsArgs),
+    /// Collect what a bug report needs
+    Debug(debug::DebugArgs),
     /// Print a new token that the running one-machine service accepts
     Token(token::TokenArgs),
     /// Print the JSON Schema of the configuration
@@ -87,6 +90,7 @@ impl Cli {
             Command::Check(args) => args.run(&mut stdout().lock(), &mut stderr()),
             Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Labs(args) => args.run(&mut stdout().lock()),
+            Command::Debug(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Crds(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

@@ -8,6 +8,7 @@ use clap::Args;
 use super::ConfigArgs;
 use crate::http::ConfigSource;
 use crate::run::{run, termination};
+use crate::telemetry::{self, Metrics, Traces};
 
 /// Runs the service until SIGINT or SIGTERM.
 #[derive(Debug, Args)]
@@ -23,12 +24,20 @@ impl ServeArgs {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let source = self.source();
         let (file, config) = source.load().map_err(anyhow::Error::msg)?;
-        let _last_lines = crate::telemetry::init(&config.telemetry)?;
         let runtime = tokio::runtime::Runtime::new().context("cannot start the threads of the service")?;
-        runtime.block_on(async {
+        let metrics = Metrics::new();
+        let otlp = config.telemetry.otlp.as_ref();
+        let traces =
+            otlp.map(|otlp| Traces::start(otlp, runtime.handle().clone(), metrics.clone())).transpose()?;
+        let _last_lines = telemetry::init(&config.telemetry, traces.as_ref())?;
+        let ended = runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
-            run(source, file, config, stop).await
-        })
+            run(source, file, config, metrics, stop).await
+        });
+        if let Some(traces) = traces {
+            traces.finish();
+        }
+        ended
     }
 
     fn source(&self) -> ConfigSource {

@@ -1,6 +1,8 @@
 //! What happens around every request, whatever its route: request id, tracing span, limits on the request's head,
 //! metrics, and the format of errors.
 
+use std::time::Duration;
+
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +13,7 @@ use tracing::Instrument;
 
 use super::problem::{Problem, render};
 use super::request_id::{self, RequestId};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, trace};
 
 /// The most that a request's headers may hold in all, in bytes.
 const HEADERS_SIZE: usize = 32 * 1024;
@@ -27,7 +29,8 @@ pub(super) async fn every_request(State(metrics): State<Metrics>, request: Reque
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let route = route.unwrap_or_else(|| "unknown".to_owned());
     let span = tracing::info_span!("request", request_id = id.as_str(), %method, route, caller = tracing::field::Empty);
-    async {
+    let traced = trace::request(&method, &route, request.headers());
+    let answering = async {
         let began = Instant::now();
         let answer = match refuse_head(&request) {
             Some(problem) => problem.into_response(),
@@ -35,12 +38,13 @@ pub(super) async fn every_request(State(metrics): State<Metrics>, request: Reque
         };
         let mut response = render(answer, &id);
         finish(response.headers_mut(), &id);
-        log(&method, response.status(), began);
-        metrics.http_request(&method, &route, response.status());
+        let (status, took) = (response.status(), began.elapsed());
+        log(&method, status, took);
+        metrics.http_request(&method, &route, status, took, trace::current_trace());
+        trace::answered(&traced, Some(status));
         response
-    }
-    .instrument(span)
-    .await
+    };
+    answering.instrument(span).instrument(traced.clone()).await
 }
 
 /// Answers for a handler that panicked. The panic's message goes only to the log, because it may hold private data.
@@ -77,8 +81,8 @@ fn finish(headers: &mut HeaderMap, id: &RequestId) {
 }
 
 /// Chooses the log level: reads are frequent (debug), changes are few (info), server errors need attention (warn).
-fn log(method: &Method, status: StatusCode, began: Instant) {
-    let (status_code, took_ms) = (status.as_u16(), began.elapsed().as_millis());
+fn log(method: &Method, status: StatusCode, took: Duration) {
+    let (status_code, took_ms) = (status.as_u16(), took.as_millis());
     if status.is_server_error() {
         tracing::warn!(status = status_code, took_ms, "answered");
     } else if matches!(*method, Method::GET | Method::HEAD) {

@@ -10,6 +10,7 @@ use wasmspawner_core::config::{Config, ConfigChanges, ConfigFile};
 
 use super::auth::{AuthSetupError, Authenticator};
 use crate::spawner::Labs;
+use crate::telemetry::Reload;
 
 /// How often the file is looked at.
 const REREAD: Duration = Duration::from_secs(10);
@@ -77,6 +78,13 @@ impl ConfigReload {
 
     /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
+        let changes = self.replace().await;
+        let outcome = if changes.is_ok() { Reload::Done } else { Reload::Failed };
+        self.labs.context().metrics.reloaded(outcome);
+        changes
+    }
+
+    async fn replace(&self) -> Result<ConfigChanges, ReloadError> {
         let mut running = self.running.lock().await;
         let (updated, config, changes) = self.read(&running).await?;
         let methods = self.authenticator.prepare(config.auth.clone()).await?;

@@ -1,11 +1,15 @@
 //! `/healthz`, `/readyz` and `/metrics`, on a listener of their own.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use wasmspawner_core::lifecycle::LabStatus;
 
@@ -34,14 +38,19 @@ async fn ready(State(labs): State<Labs>) -> (StatusCode, &'static str) {
 }
 
 async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
+    let context = labs.context();
     let statuses = labs.list();
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
-    metrics.set_history(labs.context().history.len());
-    for (kind, silence) in labs.context().store.silence() {
+    metrics.set_history(context.history.len());
+    for (kind, silence) in context.store.silence() {
         metrics.set_watch_silence(kind, silence);
     }
+    metrics.set_state(labs.is_ready(), context.health.is_away());
+    let most = context.config.current().limits.concurrent_spawns;
+    metrics.set_spawns_in_progress(most.saturating_sub(context.spawn_slots.available_permits()), most);
+    metrics.set_load(Handle::current().metrics().num_alive_tasks(), event_loop_delay().await);
     match metrics.encode() {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(error) => {
@@ -49,4 +58,10 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
+}
+
+/// How long a new task waits until a thread is free to run it. It grows when something blocks the threads.
+async fn event_loop_delay() -> Duration {
+    let asked = Instant::now();
+    tokio::spawn(async move { asked.elapsed() }).await.unwrap_or_default()
 }

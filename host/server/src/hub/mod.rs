@@ -6,20 +6,22 @@ mod user;
 pub use error::HubError;
 pub use user::{HubUser, OwnerKind};
 
-use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-use http::StatusCode;
 use http::header::{ACCEPT, AUTHORIZATION};
-use reqwest::{Client, Url};
+use http::{HeaderMap, StatusCode};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tracing::Instrument;
 use wasmspawner_core::config::{BaseUrl, Hub};
 use wasmspawner_core::forgotten::{HubServers, Listing, UserPage, missing_scopes};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::secret::SecretString;
 
 use crate::outgoing;
+use crate::secret_file::exposed_mode;
+use crate::telemetry::trace;
 
 /// Asks for a paginated answer (JupyterHub 2.2 and later). Without it, the Hub answers with one list, which it may cut
 /// off.
@@ -75,7 +77,7 @@ impl HubApi {
     /// What the Hub says about a user. `None` when it does not know the user, or the service may not read about users.
     pub async fn user(&self, user: &Username) -> Result<Option<HubUser>, HubError> {
         let url = user_url(&self.config.api_url, user)?;
-        match self.get_url(url, &self.token().await?).await {
+        match self.get_url("/users/{name}", url, &self.token().await?).await {
             Ok(user) => Ok(Some(user)),
             Err(HubError::Answered { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
             // The Hub answers so to an unknown token and to one without a scope for users.
@@ -89,13 +91,19 @@ impl HubApi {
 
     async fn get<T: DeserializeOwned>(&self, path: &str, token: &SecretString) -> Result<T, HubError> {
         let url = parse_url(&self.config.api_url.join(path))?;
-        self.get_url(url, token).await
+        let route = if path.starts_with("/users") { "/users" } else { "/user" };
+        self.get_url(route, url, token).await
     }
 
-    async fn get_url<T: DeserializeOwned>(&self, url: Url, token: &SecretString) -> Result<T, HubError> {
+    async fn get_url<T: DeserializeOwned>(
+        &self,
+        route: &'static str,
+        url: Url,
+        token: &SecretString,
+    ) -> Result<T, HubError> {
         let request = self.client.get(url).header(ACCEPT, PAGES);
         let request = request.header(AUTHORIZATION, format!("token {}", token.expose()));
-        let response = request.send().await.map_err(|error| self.unreachable(innermost(&error)))?;
+        let response = traced(route, request).await.map_err(|error| self.unreachable(innermost(&error)))?;
         match response.status() {
             StatusCode::OK => {
                 let body = response.bytes().await.map_err(|error| self.unreachable(innermost(&error)))?;
@@ -114,8 +122,7 @@ impl HubApi {
         let path = &self.config.token_file;
         let unreadable =
             |error: std::io::Error| HubError::Unreadable { path: path.clone(), problem: error.to_string() };
-        let mode = tokio::fs::metadata(path).await.map_err(unreadable)?.mode() & 0o7777;
-        if mode & 0o077 != 0 {
+        if let Some(mode) = exposed_mode(&tokio::fs::metadata(path).await.map_err(unreadable)?) {
             return Err(HubError::Exposed { path: path.clone(), mode });
         }
         let text = tokio::fs::read_to_string(path).await.map_err(unreadable)?;
@@ -133,6 +140,19 @@ impl HubApi {
     fn url(&self) -> String {
         self.config.api_url.as_str().to_owned()
     }
+}
+
+/// Sends a request to the Hub as a part of the present trace, which goes on there.
+pub(crate) async fn traced(route: &'static str, request: RequestBuilder) -> reqwest::Result<Response> {
+    let span = trace::hub_request(route);
+    let sending = async {
+        let mut headers = HeaderMap::new();
+        trace::inject(&mut headers);
+        request.headers(headers).send().await
+    };
+    let answer = sending.instrument(span.clone()).await;
+    trace::answered(&span, answer.as_ref().ok().map(Response::status));
+    answer
 }
 
 /// The address of a user at the Hub's API.

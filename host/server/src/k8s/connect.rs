@@ -74,6 +74,7 @@ impl Connection {
         silence: Duration,
         per_second: Option<NonZeroU32>,
         request_timeout: Duration,
+        metrics: &Metrics,
     ) -> Result<Self, ConnectError> {
         let mut config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
@@ -90,7 +91,7 @@ impl Connection {
         let requests = Client::try_from(config.clone()).map_err(ConnectError::Client)?;
         let mut requests = timed(requests, request_timeout);
         if let Some(per_second) = per_second {
-            requests = rate_limited(requests, per_second);
+            requests = rate_limited(requests, per_second, metrics.clone());
         }
         let watches = Client::try_from(config).map_err(ConnectError::Client)?;
         Ok(Self { requests, watches, health: Health::default() })

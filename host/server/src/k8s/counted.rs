@@ -1,12 +1,15 @@
 //! Counts requests to the Kubernetes API.
 
+use std::time::Instant;
+
 use http::{Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use tower::service_fn;
+use tracing::Instrument;
 
 use super::health::Health;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, trace};
 
 /// The same client. Each request is counted by verb and status, and its result updates `health`.
 pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Client {
@@ -15,11 +18,15 @@ pub(super) fn counted(client: Client, metrics: Metrics, health: Health) -> Clien
         let (client, metrics, health) = (client.clone(), metrics.clone(), health.clone());
         async move {
             let verb = verb(&request);
-            let answer: Result<Response<Body>, _> = client.send(request).await;
+            let began = Instant::now();
+            let span = trace::kubernetes_request(verb, request.method(), request.uri().path());
+            let answer: Result<Response<Body>, _> = client.send(request).instrument(span.clone()).await;
             let failed =
                 |status: StatusCode| status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
             health.note(answer.as_ref().is_ok_and(|response| !failed(response.status())));
-            metrics.kubernetes_request(verb, answer.as_ref().ok().map(|response| response.status().as_u16()));
+            let status = answer.as_ref().ok().map(|response| response.status().as_u16());
+            metrics.kubernetes_request(verb, status, began.elapsed());
+            trace::answered(&span, answer.as_ref().ok().map(Response::status));
             answer
         }
     });

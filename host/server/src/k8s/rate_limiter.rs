@@ -13,15 +13,19 @@ use tokio::time::Instant;
 use tower::service_fn;
 
 use super::fair_queue::FairQueue;
+use crate::telemetry::Metrics;
 
 /// The same client with a limit of `per_second` requests per second. After a quiet second, as many may be sent at once.
-pub(super) fn rate_limited(client: Client, per_second: NonZeroU32) -> Client {
+/// The time that each request waits is counted in `metrics`.
+pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metrics) -> Client {
     let namespace = client.default_namespace().to_owned();
     let rate_limiter = RateLimiter::new(per_second);
     let service = service_fn(move |request: Request<Body>| {
-        let (client, rate_limiter) = (client.clone(), rate_limiter.clone());
+        let (client, rate_limiter, metrics) = (client.clone(), rate_limiter.clone(), metrics.clone());
         async move {
+            let asked = Instant::now();
             rate_limiter.wait_turn(Urgency::of(&request)).await;
+            metrics.kubernetes_queued(asked.elapsed());
             let answer = client.send(request).await;
             if let Some(pause) = answer.as_ref().ok().and_then(retry_after) {
                 rate_limiter.hold(pause);

@@ -31,6 +31,8 @@ use super::snapshot::LabSnapshot;
 use super::view::View;
 use crate::per_user::PerUser;
 use crate::records::{self, StoredSpawn};
+use crate::telemetry::Reload;
+use crate::telemetry::trace::Cause;
 use crate::wasm::{LoadError, PolicySpec};
 
 /// How much later than its deadline an answer of a driver may arrive.
@@ -206,7 +208,7 @@ impl Labs {
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.send(&key, Message::Spawn(approved, Waiting { until, reply }));
+        self.send(&key, Message::Spawn(approved, Waiting { until, reply, cause: Cause::current() }));
         answered(answer, until).await
     }
 
@@ -239,7 +241,7 @@ impl Labs {
     pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
-        self.send(key, Message::Stop(request, Waiting { until, reply }));
+        self.send(key, Message::Stop(request, Waiting { until, reply, cause: Cause::current() }));
         answered(answer, until).await
     }
 
@@ -281,7 +283,10 @@ impl Labs {
 
     /// Loads all policies again. If one cannot be loaded, none is replaced.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        self.context.policies.reload().await
+        let reloaded = self.context.policies.reload().await;
+        let outcome = if reloaded.is_ok() { Reload::Done } else { Reload::Failed };
+        self.context.metrics.reloaded(outcome);
+        reloaded
     }
 
     /// Uses another configuration and loads its policies. If one cannot be loaded, nothing changes. What has begun

@@ -8,12 +8,15 @@ use wasmspawner_core::volumes::Release;
 use super::errors::SpawnError;
 use super::evaluate::Approved;
 use crate::records::StoredSpawn;
+use crate::telemetry::trace::Cause;
 
 /// The channel for an answer, and its deadline. A request that is not done by then is refused, so that when several
 /// requests wait, their answers do not come later and later.
 pub(super) struct Waiting {
     pub(super) until: Instant,
     pub(super) reply: oneshot::Sender<Result<(), SpawnError>>,
+    /// The request of which the operation is a part, for traces.
+    pub(super) cause: Cause,
 }
 
 /// A message to a driver. It is sent in a box, because a tokio channel has space for 32 messages, and each lab has a

@@ -2,11 +2,14 @@
 
 use tracing::Span;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::util::TryInitError;
-use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
 use wasmspawner_core::config::{LogFormat, TelemetryConfig};
 use wasmspawner_core::lab::{JobId, LabKey};
 
+use super::trace::{Traces, is_exported, layer};
 use super::writer::{LastLines, NonBlocking};
 
 /// Why logging cannot start.
@@ -32,21 +35,26 @@ pub enum LogError {
 /// once, when it connects, so this directive silences the client. Later directives override it.
 const SILENCE_TLS_WARNINGS: &str = "kube_client::client::tls=error";
 
-/// Starts logging for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
+/// Starts logging, and the recording of traces where there are any, for the whole process. Lines that cannot be written at once are dropped, and counted. The returned
 /// guard must be kept until the process ends.
-pub fn init(config: &TelemetryConfig) -> Result<LastLines, LogError> {
+pub fn init(config: &TelemetryConfig, traces: Option<&Traces>) -> Result<LastLines, LogError> {
     let filter = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_else(|_| config.filter.clone());
     let filter = EnvFilter::try_new(format!("{SILENCE_TLS_WARNINGS},{filter}"))
         .map_err(|source| LogError::Filter { filter, source })?;
     let writer = NonBlocking::start(std::io::stderr())?;
     let last_lines = writer.last_lines();
-    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
-    let registry = tracing_subscriber::registry().with(filter);
+    let filter = filter.and(filter_fn(|metadata| !is_exported(metadata)));
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let registry = tracing_subscriber::registry().with(traces.map(layer));
     match config.format {
         LogFormat::Json => {
-            registry.with(layer.json().flatten_event(true).with_current_span(false)).try_init()?;
+            let lines = lines.json().flatten_event(true).with_current_span(false);
+            registry.with(lines.with_filter(filter)).try_init()?;
         }
-        LogFormat::Text => registry.with(layer.with_target(false).with_ansi(is_terminal())).try_init()?,
+        LogFormat::Text => {
+            let lines = lines.with_target(false).with_ansi(is_terminal());
+            registry.with(lines.with_filter(filter)).try_init()?;
+        }
     }
     Ok(last_lines)
 }

@@ -1,11 +1,16 @@
-//! Logs and metrics of the service. Neither ever waits for its reader.
+//! Logs, metrics and traces of the service. None of them ever waits for its reader.
 
 mod log;
+mod method;
 mod metrics;
 mod outcome;
+pub(crate) mod trace;
+mod trace_id;
 mod writer;
 
 pub use log::{LogError, init, init_tool, lab_span};
 pub use metrics::{Metrics, SseReader};
-pub use outcome::{HubCheck, SpawnOutcome};
+pub use outcome::{HubCheck, Reload, SpawnOutcome};
+pub use trace::{TraceError, Traces};
+pub use trace_id::TraceId;
 pub use writer::LastLines;

@@ -1,10 +1,12 @@
+use wasmspawner_core::lifecycle::Blame;
+
 /// How a spawn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpawnOutcome {
     /// The lab is ready.
     Complete,
-    /// The spawn failed, and the user is not at fault.
-    Failed,
+    /// The spawn failed, and the user is not at fault, but somebody else.
+    Failed(Blame),
     /// The spawn failed, and the user is at fault; for example, a policy refused it.
     Denied,
     /// The spawn was stopped before the lab was ready.
@@ -15,7 +17,7 @@ impl SpawnOutcome {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
-            Self::Failed => "failed",
+            Self::Failed(_) => "failed",
             Self::Denied => "denied",
             Self::Cancelled => "cancelled",
         }
@@ -36,12 +38,35 @@ pub enum HubCheck {
 }
 
 impl HubCheck {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Compared, Self::ImplausibleResult, Self::NoAnswer, Self::Refused];
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Compared => "compared",
             Self::ImplausibleResult => "withheld",
             Self::NoAnswer => "no_answer",
             Self::Refused => "refused",
+        }
+    }
+}
+
+/// The result of loading the configuration or the policies anew while the service runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reload {
+    /// The new ones are in use.
+    Done,
+    /// One part could not be used, and the old ones stay.
+    Failed,
+}
+
+impl Reload {
+    pub(super) const ALL: [Self; 2] = [Self::Done, Self::Failed];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use tracing::Instrument;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
@@ -15,6 +16,7 @@ use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
+use crate::telemetry::trace;
 
 /// A policy of the chain, for the log and `GET /policies`.
 #[derive(Clone, Debug, Serialize)]
@@ -215,7 +217,9 @@ impl Policy {
         let Call { hook, lab } = call.into();
         let limits = &self.spec.limits;
         let state = CallState::new(self.name().clone(), self.config.clone(), lab, limits);
-        let answer = engine.call(&self.component, state, limits, run).await;
+        let span = trace::policy_call(self.name().as_str(), hook.name());
+        let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
+        trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(hook, kind))
     }

@@ -13,7 +13,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8090/spawner/v1";
 
 /// Which service to call, and with which credential.
 #[derive(Debug, Args)]
-pub(super) struct ConnectionArgs {
+pub(in crate::cli) struct ConnectionArgs {
     /// URL of the service's API [default: the one that the service of the state directory last listened on, else port
     /// 8090 of this machine]
     #[arg(long, global = true, value_name = "URL", env = "WASMSPAWNER_URL")]
@@ -28,7 +28,7 @@ pub(super) struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    pub(super) fn open(&self) -> anyhow::Result<Service> {
+    pub(in crate::cli) fn open(&self) -> anyhow::Result<Service> {
         Service::new(base(&self.address())?, self.credential()?)
     }
 

@@ -21,9 +21,9 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{ServerName, Username};
 
 use super::assignment::{self, Assignment};
-use connection::ConnectionArgs;
+pub(super) use connection::ConnectionArgs;
 use lab::Lab;
-use service::Service;
+pub(super) use service::Service;
 
 const EXAMPLES: &str = "\
 Examples:

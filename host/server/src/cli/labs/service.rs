@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The API of a running service.
-pub(super) struct Service {
+pub(in crate::cli) struct Service {
     http: reqwest::Client,
     base: Url,
     token: String,
@@ -27,6 +27,16 @@ impl Service {
         // A machine without certificate authorities can still reach a service over plain HTTP.
         let http = if base.scheme() == "http" { http.tls_certs_only([]) } else { http };
         Ok(Self { http: http.build().context("cannot create an HTTP client for the service")?, base, token })
+    }
+
+    /// The credential, so that it can be kept out of what is printed.
+    pub(in crate::cli) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The answer to a read; `path` has one part per segment.
+    pub(in crate::cli) async fn read(&self, path: &[&str]) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.url(path))).await?.json().await?)
     }
 
     /// Users with a lab in one of these states.

@@ -13,6 +13,7 @@ use wasmspawner_core::secret::SecretString;
 use super::{AuthError, Authenticator};
 use crate::http::fair_use::{FairUse, Turn};
 use crate::http::problem::Problem;
+use crate::telemetry::trace;
 
 /// The authenticated sender of a request.
 #[derive(Debug, Clone)]
@@ -79,6 +80,7 @@ where
         let mut caller = Authenticator::from_ref(state).caller(&parts.headers, peer).await?;
         caller.refuse_cross_site(&parts.method, &parts.headers)?;
         tracing::Span::current().record("caller", caller.username.as_str());
+        trace::note_caller(caller.username.as_str());
         if let Some(user) = caller.limited() {
             caller.turn = Some(FairUse::from_ref(state).request(user).await?);
         }

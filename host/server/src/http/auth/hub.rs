@@ -14,7 +14,7 @@ use wasmspawner_core::token::TokenDigest;
 use super::caller::Provider;
 use super::lookups::Lookups;
 use super::{AuthError, AuthSetupError, Caller};
-use crate::hub::{HubApi, HubUser, OwnerKind, user_url};
+use crate::hub::{HubApi, HubUser, OwnerKind, traced, user_url};
 use crate::outgoing;
 
 /// Asks the Hub whom a token belongs to.
@@ -53,7 +53,7 @@ impl Hub {
             Some(service) => service.user(user).await.map_err(unavailable)?,
             None if caller.authenticated_by == Provider::Hub => {
                 let url = user_url(&self.config.api_url, user).map_err(unavailable)?;
-                answer(self.client.get(url), &caller.token).await?
+                answer("/users/{name}", self.client.get(url), &caller.token).await?
             }
             None => None,
         };
@@ -62,7 +62,7 @@ impl Hub {
 
     async fn ask(&self, token: &SecretString) -> Result<Caller, AuthError> {
         let request = self.client.get(self.config.api_url.join("/user"));
-        let owner = answer(request, token).await?.ok_or(AuthError::UnknownToken)?;
+        let owner = answer("/user", request, token).await?.ok_or(AuthError::UnknownToken)?;
         let username = Username::parse(owner.name.as_str()).map_err(unavailable)?;
         let (identity, rights) = match owner.kind {
             OwnerKind::User => {
@@ -101,9 +101,13 @@ impl Hub {
 }
 
 /// The Hub's answer; `None` when the token may not read it.
-async fn answer(request: RequestBuilder, token: &SecretString) -> Result<Option<HubUser>, AuthError> {
+async fn answer(
+    route: &'static str,
+    request: RequestBuilder,
+    token: &SecretString,
+) -> Result<Option<HubUser>, AuthError> {
     let request = request.header(http::header::AUTHORIZATION, format!("token {}", token.expose()));
-    let response = request.send().await.map_err(unavailable)?;
+    let response = traced(route, request).await.map_err(unavailable)?;
     match response.status() {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => Ok(None),
         status if status.is_success() => response.json().await.map(Some).map_err(unavailable),

@@ -18,6 +18,7 @@ use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::caller::Provider;
 use super::{AuthError, AuthSetupError, Caller};
+use crate::secret_file::exposed_mode;
 
 /// How often the file is checked for changes; a removed token may work for this long.
 const RECHECK: Duration = Duration::from_secs(1);
@@ -134,8 +135,8 @@ impl Version {
 
 async fn read(path: &PathBuf, version: Version) -> Result<Vec<TokenEntry>, AuthSetupError> {
     let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
-    let mode = version.mode & 0o7777;
-    if mode & 0o077 != 0 {
+    let metadata = tokio::fs::metadata(path).await.map_err(unreadable)?;
+    if let Some(mode) = exposed_mode(&metadata) {
         return Err(AuthSetupError::Exposed { path: path.clone(), mode });
     }
     if version.length > LARGEST {

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
@@ -61,6 +62,8 @@ pub(super) struct Driver {
     pub(super) log: Option<Arc<LiveLog>>,
     /// The record of the operation under way, or of the last one while the lab runs.
     pub(super) history: Option<HistoryEntry>,
+    /// The operation under way, for traces.
+    span: Span,
     tasks: JoinSet<TaskResult>,
     asked: HashMap<tokio::task::Id, (Request, AbortHandle)>,
     cancel_create: CancellationToken,
@@ -107,6 +110,7 @@ impl Driver {
             preparation: Preparation::Nothing,
             log: None,
             history: None,
+            span: Span::none(),
             tasks: JoinSet::new(),
             asked: HashMap::new(),
             cancel_create: CancellationToken::new(),
@@ -144,12 +148,12 @@ impl Driver {
 
     async fn receive(&mut self, message: Message) {
         match message {
-            Message::Spawn(approved, Waiting { until, reply }) => {
+            Message::Spawn(approved, Waiting { until, reply, cause }) => {
                 // The caller may have stopped waiting; the lab starts all the same.
-                let _ = reply.send(self.accept_spawn(approved, until).await);
+                let _ = reply.send(cause.during(self.accept_spawn(approved, until)).await);
             }
-            Message::Stop(request, Waiting { until, reply }) => {
-                let _ = reply.send(self.accept_stop(request, until).await);
+            Message::Stop(request, Waiting { until, reply, cause }) => {
+                let _ = reply.send(cause.during(self.accept_stop(request, until)).await);
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(stored).await,
@@ -175,7 +179,10 @@ impl Driver {
             match effect {
                 Effect::Begin(operation) => self.begin(&operation),
                 Effect::Publish(entry) => self.publish_entry(entry),
-                Effect::Finish(outcome) => self.finish(&outcome),
+                Effect::Finish(outcome) => {
+                    self.finish(&outcome);
+                    self.span = Span::none();
+                }
                 Effect::Restarted(count) => self.context.metrics.labs_restarted(count),
                 Effect::Cleanup(ending) => {
                     self.requested_by = None;

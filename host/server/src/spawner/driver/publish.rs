@@ -14,13 +14,14 @@ use crate::spawner::live_log::LiveLog;
 use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::snapshot::{LabSnapshot, url};
 use crate::spawner::view::View;
-use crate::telemetry::{Metrics, SpawnOutcome};
+use crate::telemetry::{Metrics, SpawnOutcome, TraceId, trace};
 
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {
         let record = OperationRecord::begin(self.key.clone(), operation);
         self.history = Some(self.context.history.begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
+        self.span = trace::operation(operation.kind, &self.key, operation.job_id);
         // Readers that come now must get this log and not the one before.
         self.publish();
     }
@@ -71,7 +72,8 @@ impl Driver {
             return;
         }
         let record = history.record();
-        count(&self.context.metrics, &record, outcome);
+        trace::operation_ended(&self.span, outcome);
+        count(&self.context.metrics, &record, outcome, trace::trace_of(&self.span));
         tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
@@ -117,16 +119,19 @@ impl Driver {
 }
 
 /// Counts an ended spawn, and the time that it spent in each stage.
-fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome) {
+fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome, trace: Option<TraceId>) {
     if record.kind != OperationKind::Spawn {
         return;
     }
-    metrics.spawn_ended(match outcome {
+    let ended = match outcome {
         Outcome::Complete => SpawnOutcome::Complete,
         Outcome::Failed(failure) if failure.blame == Blame::User => SpawnOutcome::Denied,
-        Outcome::Failed(_) => SpawnOutcome::Failed,
+        Outcome::Failed(failure) => SpawnOutcome::Failed(failure.blame),
         Outcome::Cancelled => SpawnOutcome::Cancelled,
-    });
+    };
+    let ended_at = record.ended_at.unwrap_or(record.started_at);
+    let took = Duration::try_from(ended_at.duration_since(record.started_at)).unwrap_or_default();
+    metrics.spawn_ended(ended, took, trace);
     for span in &record.stages {
         let spent = span.duration_ms.and_then(|millis| u64::try_from(millis).ok()).unwrap_or_default();
         metrics.stage_left(span.stage, Duration::from_millis(spent));

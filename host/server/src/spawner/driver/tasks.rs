@@ -110,7 +110,8 @@ impl Driver {
     fn spawn_task(&mut self, request: Request, task: impl Future<Output = TaskResult> + Send + 'static) {
         let job_id = self.job_id().map(|job_id| job_id.to_string());
         let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
-        let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task.instrument(span)));
+        let task = task.instrument(span).instrument(self.span.clone());
+        let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task));
         self.asked.insert(handle.id(), (request, handle));
         self.lab.in_flight.begin(request);
     }

@@ -1,0 +1,227 @@
+//! Removes credentials, and what users typed, from what goes into a bundle.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+const REMOVED: &str = "(removed)";
+
+/// Shorter texts are not searched for: they occur everywhere.
+const SHORTEST: usize = 4;
+
+/// The settings whose values are free text of a site, which may be or contain credentials.
+const FREE_TEXT: [&[&str]; 8] = [
+    &["lab", "env"],
+    &["lab", "labels"],
+    &["lab", "annotations"],
+    &["lab", "command"],
+    &["lab", "args"],
+    &["lab", "user_files"],
+    &["policies", "*", "config"],
+    &["embedded", "images"],
+];
+
+/// The fields of a lab that are included besides the names of its options and variables.
+const OF_LAB: [&str; 15] = [
+    "username",
+    "server",
+    "status",
+    "pod",
+    "uid",
+    "gid",
+    "quotas",
+    "stage",
+    "reason",
+    "message",
+    "progress",
+    "job_id",
+    "image",
+    "started_at",
+    "restarts",
+];
+
+/// Texts that must not be in the bundle, as far as they are known.
+#[derive(Default)]
+pub(super) struct Redaction(BTreeSet<String>);
+
+impl Redaction {
+    /// Remembers a text that is removed wherever it occurs.
+    pub(super) fn add(&mut self, secret: &str) {
+        let secret = secret.trim();
+        if secret.len() >= SHORTEST {
+            self.0.insert(secret.to_owned());
+        }
+    }
+
+    /// A lab without the values of its options and variables, which are remembered.
+    pub(super) fn lab(&mut self, lab: &Value) -> Value {
+        let mut kept: Map<String, Value> =
+            OF_LAB.iter().filter_map(|field| Some(((*field).to_owned(), lab.get(field)?.clone()))).collect();
+        for field in ["options", "env"] {
+            let values = lab.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
+            if field == "options" {
+                values.values().for_each(|value| self.add_all(value));
+            }
+            kept.insert(format!("names_of_{field}"), values.keys().cloned().collect());
+        }
+        Value::Object(kept)
+    }
+
+    fn add_all(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Array(items) => items.iter().for_each(|item| self.add_all(item)),
+            Value::Object(fields) => fields.values().for_each(|field| self.add_all(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The text without what is remembered and without what looks like a credential.
+    pub(super) fn clean(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // The longest first, because one may be a part of another.
+        let mut known: Vec<&String> = self.0.iter().collect();
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        for secret in known {
+            text = text.replace(secret.as_str(), REMOVED);
+        }
+        without_credentials(&text)
+    }
+}
+
+/// A configuration without its secrets.
+pub(super) fn configuration(mut config: Value) -> Value {
+    for path in FREE_TEXT {
+        at(&mut config, path, &mut blank);
+    }
+    // The keys are the users' names.
+    at(&mut config, &["auth", "identities"], &mut |identities| *identities = REMOVED.into());
+    suspicious(&mut config);
+    config
+}
+
+/// Calls `change` for what is at `path`; `*` stands for each item of a list.
+fn at(value: &mut Value, path: &[&str], change: &mut dyn FnMut(&mut Value)) {
+    match (path, value) {
+        ([], value) => change(value),
+        (["*", rest @ ..], Value::Array(items)) => items.iter_mut().for_each(|item| at(item, rest, change)),
+        ([key, rest @ ..], Value::Object(fields)) => {
+            if let Some(field) = fields.get_mut(*key) {
+                at(field, rest, change);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces all texts and numbers, and keeps the keys.
+fn blank(value: &mut Value) {
+    match value {
+        Value::String(_) | Value::Number(_) => *value = REMOVED.into(),
+        Value::Array(items) => items.iter_mut().for_each(blank),
+        Value::Object(fields) => fields.values_mut().for_each(blank),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Replaces texts whose key says that they are credentials; the names and files of credentials stay.
+fn suspicious(value: &mut Value) {
+    const WORDS: [&str; 5] = ["token", "secret", "password", "credential", "api_key"];
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let key = key.to_lowercase();
+                let named =
+                    ["_file", "_path", "_name", "_env", "_claim"].iter().any(|end| key.ends_with(end));
+                if field.is_string() && !named && WORDS.iter().any(|word| key.contains(word)) {
+                    *field = REMOVED.into();
+                } else {
+                    suspicious(field);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(suspicious),
+        _ => {}
+    }
+}
+
+/// Replaces words that look like credentials: what follows `Bearer` or `token`, tokens of well-known forms, and URLs with
+/// a user or a password.
+fn without_credentials(text: &str) -> String {
+    let ends_word = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';' | '<' | '>' | '\\');
+    let mut cleaned = String::with_capacity(text.len());
+    let mut before = String::new();
+    for piece in text.split_inclusive(ends_word) {
+        let word = piece.trim_end_matches(ends_word);
+        let after_scheme = matches!(before.as_str(), "bearer" | "token" | "basic") && word.len() >= 12;
+        let known = ["eyJ", "gt-", "ghp_", "glpat-", "AKIA", "xox"].iter().any(|start| word.contains(start))
+            && word.len() >= 20;
+        let url = word.split_once("://").is_some_and(|(_, rest)| {
+            rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+        });
+        if after_scheme || known || url {
+            cleaned.push_str(REMOVED);
+            cleaned.push_str(&piece[word.len()..]);
+        } else {
+            cleaned.push_str(piece);
+        }
+        if !word.is_empty() {
+            before = word.trim_end_matches(':').to_lowercase();
+        }
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_keeps_its_settings_and_loses_its_secrets() {
+        let config = json!({
+            "auth": { "modes": ["static"], "static": { "tokens_file": "/t" },
+                      "identities": { "users": { "ada": { "email": "marker@x" } } } },
+            "lab": { "port": 8888, "env": { "SITE_PASSWORD": "marker" }, "args": ["--token=marker"] },
+            "policies": [{ "name": "site", "config": { "key": "marker", "nested": [{ "pin": 4711 }] } }],
+            "future": { "client_secret": "marker", "secret_name": "shown" },
+        });
+        let cleaned = configuration(config);
+        let text = cleaned.to_string();
+        assert!(!text.contains("marker") && !text.contains("4711"), "{text}");
+        assert_eq!(cleaned["lab"]["port"], 8888);
+        assert_eq!(cleaned["auth"]["static"]["tokens_file"], "/t");
+        assert_eq!(cleaned["policies"][0]["config"]["nested"][0]["pin"], REMOVED);
+        assert_eq!(cleaned["future"]["secret_name"], "shown");
+    }
+
+    #[test]
+    fn what_a_user_typed_is_removed_wherever_it_occurs() {
+        let mut redaction = Redaction::default();
+        let lab = redaction.lab(&json!({
+            "username": "ada", "status": "failed", "message": "no image hunter22",
+            "options": { "image": "hunter22", "many": ["hunter22-long"], "size": "xs" },
+            "env": { "A": "something" },
+        }));
+        assert_eq!(lab["names_of_options"], json!(["image", "many", "size"]));
+        let text = redaction.clean(&lab.to_string());
+        assert!(!text.contains("hunter22") && !text.contains("something"), "{text}");
+        assert!(text.contains(r#""status":"failed""#), "{text}");
+        assert_eq!(redaction.clean("hunter22-long"), REMOVED);
+    }
+
+    #[test]
+    fn words_that_look_like_credentials_are_removed() {
+        let redaction = Redaction::default();
+        for (text, expected) in [
+            ("Authorization: Bearer 0123456789abcdef, next", "Authorization: Bearer (removed), next"),
+            ("{\"a\":\"eyJhbGciOiJub25lIn0.e30.x\"}", "{\"a\":\"(removed)\"}"),
+            ("from https://ada:pw@host/x now", "from (removed) now"),
+            ("ada@example.org asks https://host/a@b", "ada@example.org asks https://host/a@b"),
+            ("the token is wrong", "the token is wrong"),
+        ] {
+            assert_eq!(redaction.clean(text), expected);
+        }
+    }
+}

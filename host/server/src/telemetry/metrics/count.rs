@@ -1,0 +1,191 @@
+//! How things are counted. Counting never waits.
+
+use std::time::{Duration, SystemTime};
+
+use http::{Method, StatusCode};
+use prometheus_client::metrics::gauge::Gauge;
+use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::stage::Stage;
+
+use super::labels::{
+    BlameLabel, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel, PolicyLabels, RouteLabels,
+    StageLabel, StatusLabel, TraceLabel, VerbLabel, WatchLabel,
+};
+use super::{Metrics, blame_label};
+use crate::telemetry::method::method_label;
+use crate::telemetry::outcome::{HubCheck, Reload, SpawnOutcome};
+use crate::telemetry::trace_id::TraceId;
+
+impl Metrics {
+    /// Counts restarts of containers of running labs.
+    pub fn labs_restarted(&self, count: u32) {
+        self.restarts.inc_by(count.into());
+    }
+
+    /// Counts a panic of a task that works for one lab.
+    pub fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    /// Sets the time since the watch of `kind` brought something.
+    pub fn set_watch_silence(&self, kind: &'static str, silence: Duration) {
+        let seconds = i64::try_from(silence.as_secs()).unwrap_or(i64::MAX);
+        self.watches.get_or_create(&WatchLabel { kind }).set(seconds);
+    }
+
+    /// Sets the number of objects that belong to no lab.
+    pub fn set_orphans(&self, count: usize) {
+        set(&self.orphans, count);
+    }
+
+    /// Sets the number of labs that the Hub does not know.
+    pub fn set_forgotten(&self, count: usize) {
+        set(&self.forgotten, count);
+    }
+
+    /// Counts a lab that is stopped because the Hub does not know it.
+    pub fn forgotten_stopped(&self) {
+        self.forgotten_stopped.inc();
+    }
+
+    /// Counts a comparison of the labs with the Hub's servers, or an attempt at one.
+    pub fn hub_checked(&self, outcome: HubCheck) {
+        self.hub_checks.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Sets the number of records of operations that are kept.
+    pub fn set_history(&self, count: usize) {
+        set(&self.history, count);
+    }
+
+    /// Counts a spawn that has ended, and the time that it took. A failure counts for whoever can remedy it.
+    pub fn spawn_ended(&self, outcome: SpawnOutcome, took: Duration, trace: Option<TraceId>) {
+        let label = OutcomeLabel { outcome: outcome.as_str() };
+        self.spawns.get_or_create(&label).inc();
+        observe(&self.spawn_seconds, &label, took, trace);
+        if let SpawnOutcome::Failed(blame) = outcome {
+            self.spawn_failures.get_or_create(&BlameLabel { blame: blame_label(blame) }).inc();
+        }
+    }
+
+    /// Sets the number of spawns that are under way, and the most that may be at a time.
+    pub fn set_spawns_in_progress(&self, count: usize, most: usize) {
+        set(&self.in_progress, count);
+        set(&self.in_progress_limit, most);
+    }
+
+    /// Observes the time that a lab spent in a stage.
+    pub fn stage_left(&self, stage: Stage, after: Duration) {
+        self.stages.get_or_create(&StageLabel { stage: stage.as_str() }).observe(after.as_secs_f64());
+    }
+
+    /// Sets the number of labs that have this status.
+    pub fn set_labs(&self, status: LabStatus, count: usize) {
+        let status = match status {
+            LabStatus::Starting => "starting",
+            LabStatus::Running => "running",
+            LabStatus::Terminating => "terminating",
+            LabStatus::Failed => "failed",
+        };
+        set(&self.labs.get_or_create(&StatusLabel { status }), count);
+    }
+
+    /// Counts and times a request to the Kubernetes API. Without a status, there was no answer. A watch is not timed:
+    /// its answer goes on for as long as it is followed.
+    pub fn kubernetes_request(&self, verb: &'static str, status: Option<u16>, took: Duration) {
+        let code = match status {
+            Some(100..=199) => "1xx",
+            Some(200..=299) => "2xx",
+            Some(300..=399) => "3xx",
+            Some(400..=499) => "4xx",
+            Some(_) => "5xx",
+            None => "none",
+        };
+        self.kubernetes.get_or_create(&KubernetesLabels { verb, code }).inc();
+        if verb != "watch" {
+            self.kubernetes_seconds.get_or_create(&VerbLabel { verb }).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Observes the time that a request to the Kubernetes API waited for its turn.
+    pub fn kubernetes_queued(&self, waited: Duration) {
+        self.kubernetes_queue.observe(waited.as_secs_f64());
+    }
+
+    /// Sets whether the service knows its labs, and whether the Kubernetes API does not answer.
+    pub fn set_state(&self, ready: bool, kubernetes_away: bool) {
+        self.ready.set(ready.into());
+        self.kubernetes_away.set(kubernetes_away.into());
+    }
+
+    /// Sets how many tasks there are, and for how long a new one waited until a thread was free for it.
+    pub fn set_load(&self, tasks: usize, delay: Duration) {
+        set(&self.tasks, tasks);
+        self.event_loop_delay.set(delay.as_secs_f64());
+    }
+
+    /// Counts and times a call of a hook. `kind` is `ok` or the kind of the error, never an error's text.
+    pub fn policy_called(&self, policy: &str, hook: &'static str, kind: &'static str, took: Duration) {
+        let labels = PolicyLabels { policy: policy.to_owned(), hook, kind };
+        self.policy_calls.get_or_create(&labels).inc();
+        let labels = HookLabels { policy: policy.to_owned(), hook };
+        self.policy_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// Counts a reload of the configuration or of the policies.
+    pub fn reloaded(&self, outcome: Reload) {
+        self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts spans that were sent to the collector, or lost because it did not accept them.
+    pub fn spans_exported(&self, count: usize, accepted: bool) {
+        let outcome = if accepted { "sent" } else { "failed" };
+        self.spans.get_or_create(&OutcomeLabel { outcome }).inc_by(count.try_into().unwrap_or(u64::MAX));
+    }
+
+    /// Counts a reader of an event stream until the returned value is dropped.
+    pub fn sse_reader(&self) -> SseReader {
+        self.sse_readers.inc();
+        SseReader(self.sse_readers.clone())
+    }
+
+    /// Counts and times a request that was answered. `route` is the router's pattern, never the path. The answer of an
+    /// event stream counts from its first byte.
+    pub fn http_request(
+        &self,
+        method: &Method,
+        route: &str,
+        status: StatusCode,
+        took: Duration,
+        trace: Option<TraceId>,
+    ) {
+        let (method, route) = (method_label(method), route.to_owned());
+        let labels = HttpLabels { method, route: route.clone(), status: status.as_u16() };
+        self.http.get_or_create(&labels).inc();
+        observe(&self.http_seconds, &RouteLabels { method, route }, took, trace);
+    }
+}
+
+/// One open event stream, counted until it is dropped.
+#[derive(Debug)]
+pub struct SseReader(Gauge);
+
+impl Drop for SseReader {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+fn set(gauge: &Gauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+/// Observes a time, with the trace in which it was measured as the exemplar.
+fn observe<L>(histograms: &super::TracedHistograms<L>, labels: &L, took: Duration, trace: Option<TraceId>)
+where
+    L: Clone + std::hash::Hash + Eq,
+{
+    let at = trace.as_ref().map(|_| SystemTime::now());
+    let trace = trace.map(|trace_id| TraceLabel { trace_id: trace_id.to_string() });
+    histograms.get_or_create(labels).observe(took.as_secs_f64(), trace, at);
+}

@@ -1,0 +1,264 @@
+//! The metrics of the service, in the `OpenMetrics` text format.
+
+mod count;
+mod labels;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::exemplar::HistogramWithExemplars;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry, Unit};
+use wasmspawner_core::lifecycle::Blame;
+
+use super::outcome::{HubCheck, Reload, SpawnOutcome};
+pub use count::SseReader;
+use labels::{
+    BlameLabel, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel, PolicyLabels, RouteLabels,
+    StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
+};
+use process::Process;
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+type TracedHistogram = HistogramWithExemplars<TraceLabel>;
+type TracedHistograms<L> = Family<L, TracedHistogram, fn() -> TracedHistogram>;
+
+/// All metrics of the service. Clones share the numbers; counting never waits.
+///
+/// No label holds a user's name or an error's text: both would grow without bound.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    /// The metrics of the process, whose names have no prefix.
+    process: Arc<Registry>,
+    ready: Gauge,
+    spawns: Family<OutcomeLabel, Counter>,
+    spawn_seconds: TracedHistograms<OutcomeLabel>,
+    spawn_failures: Family<BlameLabel, Counter>,
+    in_progress: Gauge,
+    in_progress_limit: Gauge,
+    stages: Histograms<StageLabel>,
+    labs: Family<StatusLabel, Gauge>,
+    restarts: Counter,
+    panics: Counter,
+    orphans: Gauge,
+    forgotten: Gauge,
+    forgotten_stopped: Counter,
+    hub_checks: Family<OutcomeLabel, Counter>,
+    history: Gauge,
+    kubernetes: Family<KubernetesLabels, Counter>,
+    kubernetes_seconds: Histograms<VerbLabel>,
+    kubernetes_queue: Histogram,
+    kubernetes_away: Gauge,
+    watches: Family<WatchLabel, Gauge>,
+    policy_calls: Family<PolicyLabels, Counter>,
+    policy_seconds: Histograms<HookLabels>,
+    reloads: Family<OutcomeLabel, Counter>,
+    http: Family<HttpLabels, Counter>,
+    http_seconds: TracedHistograms<RouteLabels>,
+    sse_readers: Gauge,
+    spans: Family<OutcomeLabel, Counter>,
+    tasks: Gauge,
+    event_loop_delay: Gauge<f64, AtomicU64>,
+}
+
+/// Registers metrics while they are made, so that none is counted and never shown.
+struct Registration(Registry);
+
+impl Registration {
+    fn metric<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    /// A metric that has no labels, or none yet.
+    fn plain<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        self.metric(name, help, M::default())
+    }
+
+    /// A metric in seconds, which its name will say.
+    fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
+        metric
+    }
+}
+
+impl Metrics {
+    /// Metrics with all numbers at zero.
+    pub fn new() -> Self {
+        let mut register = Registration(Registry::with_prefix("wasmspawner"));
+        let version = VersionLabel { version: env!("CARGO_PKG_VERSION") };
+        register.0.register("build", "The version of the service", Info::new(version));
+        let stage_seconds = Family::new_with_constructor(minutes as fn() -> Histogram);
+        let spawn_seconds = Family::new_with_constructor(traced_minutes as fn() -> TracedHistogram);
+        let policy_seconds = Family::new_with_constructor(microseconds as fn() -> Histogram);
+        let kubernetes_seconds = Family::new_with_constructor(milliseconds as fn() -> Histogram);
+        let http_seconds = Family::new_with_constructor(traced_milliseconds as fn() -> TracedHistogram);
+        let mut process = Registry::default();
+        process.register_collector(Box::new(Process::started_now()));
+        let metrics = Self {
+            ready: register.plain("ready", "1 once the service knows all labs and answers requests"),
+            spawns: register.plain("spawns", "Spawns that ended, by how"),
+            spawn_seconds: register.seconds("spawn", "Time from a spawn's begin to its end", spawn_seconds),
+            spawn_failures: register
+                .plain("spawn_failures", "Spawns that failed through no fault of the user, by whose"),
+            in_progress: register.plain("spawns_in_progress", "Spawns that are under way"),
+            in_progress_limit: register.plain(
+                "spawns_in_progress_limit",
+                "limits.concurrent_spawns; with as many, further ones are refused",
+            ),
+            stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
+            labs: register.plain("labs", "Labs, by status"),
+            restarts: register.plain("lab_restarts", "Restarts of running labs' containers, by the kubelet"),
+            panics: register.plain(
+                "driver_panics",
+                "Panics of tasks that work for one lab; the lab is taken over from its record",
+            ),
+            orphans: register.plain("orphans", "Objects with this service's labels that belong to no lab"),
+            forgotten: register
+                .plain("forgotten_labs", "Labs that JupyterHub does not know, at the last comparison"),
+            forgotten_stopped: register.plain(
+                "forgotten_labs_stopped",
+                "Labs that were stopped because JupyterHub did not know them for long enough",
+            ),
+            hub_checks: register.plain(
+                "hub_checks",
+                "Comparisons of the labs with JupyterHub's servers, by what came of them",
+            ),
+            history: register.plain(
+                "history_operations",
+                "Records of operations in the history, at most limits.history_operations",
+            ),
+            kubernetes: register.plain(
+                "kubernetes_requests",
+                "Requests to the Kubernetes API, by verb and class of the answer",
+            ),
+            kubernetes_seconds: register.seconds(
+                "kubernetes_request",
+                "Time requests to the Kubernetes API took with their wait for a turn, without watches",
+                kubernetes_seconds,
+            ),
+            kubernetes_queue: register.seconds(
+                "kubernetes_queue",
+                "Time requests waited for their turn under kubernetes.requests_per_second",
+                milliseconds(),
+            ),
+            kubernetes_away: register.plain("kubernetes_away", "1 while the Kubernetes API does not answer"),
+            watches: register.seconds(
+                "watch_silence",
+                "Time since a watch of the Kubernetes API last brought something",
+                Family::default(),
+            ),
+            policy_calls: register.plain("policy_calls", "Calls of policy hooks, by result"),
+            policy_seconds: register.seconds("policy_call", "Time policy hooks took", policy_seconds),
+            reloads: register
+                .plain("reloads", "Reloads of the configuration or the policies, by what came of them"),
+            http: register.plain("http_requests", "Requests answered, by route and status"),
+            http_seconds: register.seconds("http_request", "Time until requests were answered", http_seconds),
+            sse_readers: register.plain("sse_readers", "Open event streams"),
+            spans: register
+                .plain("exported_spans", "Spans of traces, by whether the collector accepted them"),
+            tasks: register.plain("tasks", "Tasks of the service; each lab has at least one"),
+            event_loop_delay: register.seconds(
+                "event_loop_delay",
+                "Time until a new task ran, at this scrape",
+                Gauge::default(),
+            ),
+            registry: Arc::new(register.0),
+            process: Arc::new(process),
+        };
+        metrics.begin_at_zero();
+        metrics
+    }
+
+    /// Shows the counters that alerts are about before the first event: an increase from nothing to one is none for
+    /// Prometheus.
+    fn begin_at_zero(&self) {
+        for blame in [Blame::Policy, Blame::Cluster, Blame::Service] {
+            drop(self.spawns.get_or_create(&OutcomeLabel { outcome: SpawnOutcome::Failed(blame).as_str() }));
+            drop(self.spawn_failures.get_or_create(&BlameLabel { blame: blame_label(blame) }));
+        }
+        for outcome in [SpawnOutcome::Complete, SpawnOutcome::Denied, SpawnOutcome::Cancelled] {
+            drop(self.spawns.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+        }
+        for outcome in HubCheck::ALL {
+            drop(self.hub_checks.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+        }
+        for outcome in Reload::ALL {
+            drop(self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+        }
+        for outcome in ["sent", "failed"] {
+            drop(self.spans.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for verb in ["watch", "read", "create", "update", "patch", "delete"] {
+            for code in ["2xx", "4xx", "5xx", "none"] {
+                drop(self.kubernetes.get_or_create(&KubernetesLabels { verb, code }));
+            }
+        }
+    }
+
+    /// All metrics as text, for a Prometheus server.
+    pub fn encode(&self) -> Result<String, fmt::Error> {
+        let mut body = String::with_capacity(16 << 10);
+        text::encode_registry(&mut body, &self.registry)?;
+        text::encode_registry(&mut body, &self.process)?;
+        text::encode_eof(&mut body)?;
+        Ok(body)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+fn blame_label(blame: Blame) -> &'static str {
+    match blame {
+        Blame::User => "user",
+        Blame::Policy => "policy",
+        Blame::Cluster => "cluster",
+        Blame::Service => "service",
+    }
+}
+
+const MINUTES: [f64; 12] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+const MILLISECONDS: [f64; 10] = [1e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1.0, 5.0, 15.0];
+
+/// A histogram of what takes seconds or minutes.
+fn minutes() -> Histogram {
+    Histogram::new(MINUTES)
+}
+
+fn traced_minutes() -> TracedHistogram {
+    HistogramWithExemplars::new(MINUTES.into_iter())
+}
+
+/// A histogram of requests.
+fn milliseconds() -> Histogram {
+    Histogram::new(MILLISECONDS)
+}
+
+fn traced_milliseconds() -> TracedHistogram {
+    HistogramWithExemplars::new(MILLISECONDS.into_iter())
+}
+
+/// A histogram of calls of policies.
+fn microseconds() -> Histogram {
+    Histogram::new([25e-6, 50e-6, 100e-6, 250e-6, 1e-3, 5e-3, 25e-3, 100e-3, 200e-3, 1.0])
+}
