@@ -11,7 +11,6 @@ PACKAGES = {  # what the package is needed for: a program, or a file
     "apache2-utils": "htpasswd",
     "busybox-static": "busybox",
     "debootstrap": "debootstrap",
-    "docker-registry": "docker-registry",
     "gcc": "gcc",
     "iproute2": "ip",
     "libc6-dev": "/usr/include/stdio.h",
@@ -41,6 +40,31 @@ def install() -> None:
     if ended.returncode != 0 or (lacking := _lacking()):
         reason = ended.stderr.strip().splitlines()[-1:]
         raise toolchain.Missing(f"missing: the Debian packages {' '.join(lacking)}: {' '.join(reason)}")
+
+
+def registry() -> Path:
+    """The program docker-registry. Its package is unpacked and not installed, because that would start a registry that
+    anyone can reach."""
+    if installed := shutil.which("docker-registry", path=PLACES):
+        return Path(installed)
+    return toolchain.cached("docker-registry", b"unpacked", _unpack_registry) / "usr/bin/docker-registry"
+
+
+def _unpack_registry(home: Path) -> None:
+    if not shutil.which("apt-get"):
+        raise toolchain.Missing("missing: docker-registry, which Debian has in the package of this name")
+    home.mkdir(exist_ok=True)
+    quiet = {"cwd": home, "check": True, "capture_output": True}
+    with toolchain.step(f"Unpacking docker-registry in {home}"):
+        try:
+            # As root, because the folder is not for apt's own user.
+            subprocess.run(["apt-get", "download", "-o", "APT::Sandbox::User=root", "docker-registry"], **quiet)
+        except subprocess.CalledProcessError as error:
+            reason = error.stderr.decode(errors="replace").strip()
+            raise toolchain.Missing(f"missing: docker-registry: {reason}") from None
+        for package in home.glob("*.deb"):
+            subprocess.run(["dpkg", "-x", package.name, "."], **quiet)
+            package.unlink()
 
 
 def _lacking() -> list[str]:

@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import debian
 import network
 from slot import Slot
 
@@ -41,7 +42,7 @@ class Registry:
             }
             file = home / f"{name}.json"  # JSON is YAML
             file.write_text(json.dumps(config))
-            self.processes.launch_command(name, ["docker-registry", "serve", str(file)])
+            self.processes.launch_command(name, [str(debian.registry()), "serve", str(file)])
 
     def answers(self) -> bool:
         """True once both ports accept connections."""
