@@ -18,6 +18,7 @@ PACKAGES = {  # what the package is needed for: a program, or a file
     "nftables": "nft",
     "openssl": "openssl",
     "pkg-config": "pkg-config",
+    "procps": "sysctl",
     "skopeo": "skopeo",
     "umoci": "umoci",
     "util-linux": "nsenter",

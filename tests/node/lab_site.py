@@ -121,7 +121,7 @@ class LabSite:
             raise AssertionError(f"the service ended with {code}:\n{log[-3000:]}")
         try:
             return requests.get(f"http://{self.node.address}:{HEALTH_PORT}/readyz", timeout=2).status_code == 200
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     def _prepare_cluster(self) -> None:

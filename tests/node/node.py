@@ -32,7 +32,6 @@ DNS_SERVICE = """
 """
 COREFILE = """\
 .:53 {{
-    bind {node}
     errors
     ready 127.0.0.1:8181
     kubernetes cluster.local in-addr.arpa {{
@@ -193,7 +192,7 @@ class Node:
             conntrack_tcp_timeout_close_wait="0s",
         )
         corefile = self.slot.home / "Corefile"
-        corefile.write_text(COREFILE.format(node=self.address, kubeconfig=self.kubeconfig))
+        corefile.write_text(COREFILE.format(kubeconfig=self.kubeconfig))
         self.processes.launch(self.programs.coredns / "coredns", "-conf", corefile)
         self.kubectl("apply", "-f", "-", stdin=DNS_SERVICE.format(dns=network.DNS, node=self.address))
 
