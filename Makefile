@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test unit e2e chart soak fuzz mutants control-plane bench scale lint fmt clean
+.PHONY: help run serve cluster test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -24,7 +24,10 @@ run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 serve: ## the service and its one-machine cluster alone
 	@exec $(PYTHON) deploy/local/run.py serve
 
-test: unit e2e chart ## all tests
+cluster: ## a Kubernetes with one real node, to try things on; needs root; Ctrl-C ends and removes it
+	@exec $(PYTHON) tests/node/run.py cluster
+
+test: unit e2e chart node ## all tests
 
 unit: ## tests of the Rust packages and of sdk/python
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
@@ -42,6 +45,11 @@ chart: ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOL
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q tests/chart
+
+node: ## labs on a real node: containerd, kubelet, real images; skipped without root
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(VENV)/python -m pytest -q tests/node
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture

@@ -1,22 +1,17 @@
 """Starts a Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager."""
 
 import base64
-import ctypes
 import json
 import os
 import secrets
-import signal
 import ssl
-import subprocess
-import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-START = 90.0  # seconds; an idle machine needs four
-PR_SET_PDEATHSIG = 1
+from processes import Processes
+
 CONTROLLERS = (
     "namespace",
     "serviceaccount",
@@ -25,38 +20,45 @@ CONTROLLERS = (
     "resourcequota",
     "persistentvolumeclaim-protection-controller",  # without it claims, and so their namespaces, would never be deleted
 )
-LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-class NotReady(Exception):
-    """A program ended or was not ready in time. The message contains the end of its log."""
+ON_LOOPBACK = {
+    "service_cluster_ip_range": "10.0.0.0/24",
+    "endpoint_reconciler_type": "none",  # a loopback address is not accepted as an endpoint
+}
 
 
 class ControlPlane:
-    """A control plane for a `with` statement: ready inside it, and removed at its end."""
+    """A control plane. In a `with` statement it is ready inside it, and removed at its end; its owner may also give it a
+    folder and start it among other processes.
 
-    def __init__(self, programs: Path) -> None:
+    `server` and `manager` are further options of kube-apiserver and kube-controller-manager.
+    """
+
+    def __init__(
+        self,
+        programs: Path,
+        *,
+        address: str = "",
+        etcd_address: str = "",
+        server: dict[str, object] | None = None,
+        manager: dict[str, object] | None = None,
+    ) -> None:
         self.programs = programs
-        self.children: dict[str, subprocess.Popen] = {}
-        self.address = own_address()
+        self.address = address or own_address()
+        self.etcd_address = etcd_address or self.address
+        self.server, self.manager = server or {}, manager or {}
         self.token = secrets.token_hex(16)
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="control-plane-")
-        self.home = Path(self.folder.name)
         try:
-            self._start()
+            self.start(Path(self.folder.name), Processes(Path(self.folder.name)))
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_) -> None:
-        # Killed, because none of them has data to keep.
-        for child in self.children.values():
-            child.kill()
-        for child in self.children.values():
-            child.wait()
+        self.processes.kill()
         self.folder.cleanup()
 
     @property
@@ -69,20 +71,27 @@ class ControlPlane:
         """A kubeconfig with all permissions."""
         return self.home / "kubeconfig"
 
-    def _start(self) -> None:
-        etcd = f"http://{self.address}:2379"
+    @property
+    def certificate(self) -> Path:
+        """The self-signed certificate that the API server makes for its addresses."""
+        return self.home / "certificates/apiserver.crt"
+
+    def start(self, home: Path, processes: Processes) -> None:
+        """Start the programs with their files in this folder, and wait until they are ready."""
+        self.home, self.processes = home, processes
+        etcd = f"http://{self.etcd_address}:2379"
         self._write("tokens.csv", f"{self.token},admin,admin,system:masters\n")
         self._write("accounts.key", private_key())
-        self._launch(
-            "etcd",
+        processes.launch(
+            self.programs / "etcd",
             data_dir=self.home / "etcd",
             listen_client_urls=etcd,
             advertise_client_urls=etcd,
-            listen_peer_urls=f"http://{self.address}:2380",
+            listen_peer_urls=f"http://{self.etcd_address}:2380",
             unsafe_no_fsync="true",
         )
-        self._launch(
-            "kube-apiserver",
+        processes.launch(
+            self.programs / "kube-apiserver",
             etcd_servers=etcd,
             bind_address=self.address,
             advertise_address=self.address,
@@ -93,19 +102,15 @@ class ControlPlane:
             service_account_issuer="https://kubernetes.default.svc",
             service_account_signing_key_file=self.home / "accounts.key",
             service_account_key_file=self.home / "accounts.key",
-            service_cluster_ip_range="10.0.0.0/24",
             allow_privileged="true",  # required by most network plugins, so usual on real clusters
-            endpoint_reconciler_type="none",  # a loopback address is not accepted as an endpoint
+            **(ON_LOOPBACK | self.server),
         )
-        # The server creates a self-signed certificate for its address.
-        certificate = self.home / "certificates/apiserver.crt"
-        self._wait("kube-apiserver", certificate.exists)
-        self._write("kubeconfig", self._configuration(certificate))
-        self._wait("kube-apiserver", lambda: self._get("/readyz", certificate))
-        self._launch(
-            "kube-controller-manager",
+        processes.wait("kube-apiserver", self.certificate.exists)
+        self._write("kubeconfig", self._configuration())
+        processes.wait("kube-apiserver", lambda: self.get("/readyz"))
+        processes.launch(
+            self.programs / "kube-controller-manager",
             kubeconfig=self.kubeconfig,
-            controllers=",".join(CONTROLLERS),
             service_account_private_key_file=self.home / "accounts.key",
             leader_elect="false",
             secure_port=0,
@@ -113,47 +118,26 @@ class ControlPlane:
             kube_api_qps=1000,
             kube_api_burst=1000,
             concurrent_namespace_syncs=20,
+            **({"controllers": ",".join(CONTROLLERS)} | self.manager),
         )
         # When a pod is admitted, its service account exists, so the controllers are running.
-        self._wait(
-            "kube-controller-manager",
-            lambda: self._get("/api/v1/namespaces/default/serviceaccounts/default", certificate),
+        processes.wait(
+            "kube-controller-manager", lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default")
         )
 
-    def _launch(self, name: str, **options: object) -> None:
-        arguments = [f"--{option.replace('_', '-')}={value}" for option, value in options.items()]
-        with open(self._log(name), "wb") as log:
-            self.children[name] = subprocess.Popen(
-                [str(self.programs / name), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-            )
-
-    def _wait(self, name: str, ready) -> None:
-        give_up = time.monotonic() + START
-        while not ready():
-            for known, child in self.children.items():
-                if child.poll() is not None:
-                    raise NotReady(f"{known} ended with {child.returncode}; {self._end_of_log(known)}")
-            if time.monotonic() > give_up:
-                raise NotReady(f"{name} was not ready within {START:.0f} s; {self._end_of_log(name)}")
-            time.sleep(0.05)
-
-    def _get(self, path: str, certificate: Path) -> bool:
+    def get(self, path: str) -> bool:
+        """True if the API server answers a request for the path with 200."""
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.token}"})
         try:
-            trust = ssl.create_default_context(cafile=certificate)
+            trust = ssl.create_default_context(cafile=self.certificate)
             with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
                 return answer.status == 200
         except (urllib.error.URLError, OSError):
             return False
 
-    def _configuration(self, certificate: Path) -> str:
+    def _configuration(self) -> str:
         """A kubeconfig. JSON is YAML."""
-        cluster = {"server": self.url, "certificate-authority": str(certificate)}
+        cluster = {"server": self.url, "certificate-authority": str(self.certificate)}
         return json.dumps(
             {
                 "apiVersion": "v1",
@@ -169,24 +153,11 @@ class ControlPlane:
     def _write(self, name: str, text: str) -> None:
         (self.home / name).write_text(text)  # in a folder that only its owner can access
 
-    def _log(self, name: str) -> Path:
-        return self.home / f"{name}.log"
-
-    def _end_of_log(self, name: str) -> str:
-        lines = self._log(name).read_text(errors="replace").splitlines()[-15:]
-        return "its log ends:\n" + "\n".join(f"    {line}" for line in lines)
-
 
 def own_address() -> str:
     """An address for this process alone: Linux answers on all of 127/8, so parallel runs never need the same port."""
     process = os.getpid()
     return f"127.{16 + (process >> 16) % 32}.{process >> 8 & 255}.{process & 255}"
-
-
-def end_with_parent() -> None:
-    """Runs in the child: the kernel kills it when this program ends for any reason."""
-    if LIBC is not None:
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def private_key() -> str:

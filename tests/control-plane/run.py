@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
 
 import control_plane
-
+import processes
 import programs
 import toolchain
 
@@ -59,5 +59,5 @@ if __name__ == "__main__":
                 raise SystemExit(__doc__)
     except toolchain.Missing as missing:
         raise SystemExit(str(missing)) from None
-    except control_plane.NotReady as failure:
+    except processes.NotReady as failure:
         raise SystemExit(f"error: {failure}") from None

@@ -5,7 +5,7 @@ use super::files::LONG;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 8] = [
+const MAY_SLEEP: [(&str, &str); 10] = [
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
     ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
     ("tests/bench/scale/simulated.rs", "a watch on which nothing happens until its time is over"),
@@ -14,7 +14,7 @@ const MAY_SLEEP: [(&str, &str); 8] = [
         "asks again until the API server says so, within a bound: kubectl waits for few conditions",
     ),
     (
-        "tests/control-plane/control_plane.py",
+        "tests/control-plane/processes.py",
         "asks again until a program answers, within a bound: none of them says that it is ready",
     ),
     (
@@ -22,6 +22,14 @@ const MAY_SLEEP: [(&str, &str); 8] = [
         "asks again until a condition holds, within a bound: a browser and a Hub tell nobody",
     ),
     ("tests/e2e/test_browser.py", "a screenshot after the colours have faded in, of which no event tells"),
+    (
+        "tests/node/cgroups.py",
+        "looks again until killed processes are gone, within a bound: the kernel tells only their parents",
+    ),
+    (
+        "tests/node/lab_site.py",
+        "asks again until the cluster has removed what belonged to a lab, within a bound",
+    ),
     ("tests/guests/hostile/src/lib.rs", "a policy that hangs is what is tested"),
 ];
 
