@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve cluster test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean
+.PHONY: help run serve cluster image test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -27,7 +27,7 @@ serve: ## the service and its one-machine cluster alone
 cluster: ## a Kubernetes with one real node, to try things on; needs root; Ctrl-C ends and removes it
 	@exec $(PYTHON) tests/node/run.py cluster
 
-test: unit e2e chart node ## all tests
+test: unit e2e chart ## all tests, except those on a real node
 
 unit: ## tests of the Rust packages and of sdk/python
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
@@ -46,7 +46,10 @@ chart: ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOL
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q tests/chart
 
-node: ## labs on a real node: containerd, kubelet, real images; skipped without root
+image: ## the container images of the service and its policies, as OCI layouts; needs umoci and no container engine
+	@$(PYTHON) deploy/image/build.py
+
+node: image ## the chart and labs on a real node: containerd, kubelet, real images; skipped without root
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
 	$(VENV)/python -m pytest -q tests/node
@@ -78,6 +81,9 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \
 		--program $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')/release/wasmspawner-under-test sleeper service
+
+environment: ## prints the folder with the programs of the tests' virtual environment
+	@echo $(VENV)
 
 lint: ## formats and lints; warnings are errors
 	$(CARGO) fmt --all --check

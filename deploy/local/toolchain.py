@@ -115,16 +115,20 @@ def environment(*, tests: bool = False, hub: str = "") -> Path:
     return cached("venv", (sys.version + "".join(pins.values())).encode(), install) / "bin"
 
 
+def cache_folder(name: str, pins: bytes) -> Path:
+    """The folder outside the clone for what these pins give. It holds the file `complete` once it is filled."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
+    return cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+
+
 def cached(name: str, pins: bytes, fill: Callable[[Path], None]) -> Path:
     """A folder outside the clone that `fill` fills once for these pins, even if several processes request it at
     once."""
-    digest = hashlib.sha256(pins).hexdigest()[:12]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmspawner"
-    home = cache / f"{name}-{digest}"
+    home = cache_folder(name, pins)
     complete = home / "complete"
     if not complete.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with open(cache / f"{home.name}.lock", "w") as lock:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with open(home.with_name(f"{home.name}.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not complete.exists():
                 fill(home)

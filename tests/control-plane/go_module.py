@@ -30,9 +30,15 @@ class GoModule:
     def built(self) -> Path:
         """The folder with the programs, built if it does not exist. Raises `toolchain.Missing` if that is not
         possible."""
+        return toolchain.cached(self.name, self._pins(), self._build)
+
+    def is_built(self) -> bool:
+        """Whether the programs exist."""
+        return (toolchain.cache_folder(self.name, self._pins()) / "complete").exists()
+
+    def _pins(self) -> bytes:
         pins = b"".join(path.read_bytes() for path in sorted([*self.folder.glob("go.*"), *self.folder.glob("*.go")]))
-        choices = repr((FLAGS, self.packages, self.cgo, self.tags, self.variables))
-        return toolchain.cached(self.name, pins + choices.encode(), self._build)
+        return pins + repr((FLAGS, self.packages, self.cgo, self.tags, self.variables)).encode()
 
     def version(self, package: str) -> str:
         """The version of a package that go.mod requires, such as `1.36.3`."""

@@ -25,9 +25,7 @@ def make(slot: Slot) -> None:
     _run(*inside, "link", "set", "eth0", "up")
     # The kubelet needs a default route. This one has no gateway, so nothing leaves by it.
     _run(*inside, "route", "add", "default", "dev", "eth0")
-    # Answers between two pods pass the rules of Services only if the bridge shows them to netfilter.
-    for setting in ("net.ipv4.ip_forward=1", "net.bridge.bridge-nf-call-iptables=1"):
-        _run(*enter(slot), "sysctl", "-qw", setting)
+    _run(*enter(slot), "sysctl", "-qw", "net.ipv4.ip_forward=1")
 
 
 def enter(slot: Slot) -> list[str]:
@@ -37,11 +35,9 @@ def enter(slot: Slot) -> list[str]:
 
 def write_configuration(folder: Path, addresses: Path) -> None:
     """Write the configuration of the network plugins, which keep the used addresses in a folder."""
-    bridge = {
-        "type": "bridge",
-        "bridge": "cni0",
-        "isGateway": True,
-        "hairpinMode": True,
+    # A link for each pod. On a bridge, the answer of one pod to another would bypass the rules of Services.
+    link = {
+        "type": "ptp",
         "ipam": {
             "type": "host-local",
             "ranges": [[{"subnet": PODS}]],
@@ -51,7 +47,7 @@ def write_configuration(folder: Path, addresses: Path) -> None:
     }
     ports = {"type": "portmap", "capabilities": {"portMappings": True}}
     folder.mkdir()
-    network = {"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge, ports]}
+    network = {"cniVersion": "1.0.0", "name": "pods", "plugins": [link, ports]}
     (folder / "10-pods.conflist").write_text(json.dumps(network, indent=2))
 
 

@@ -26,7 +26,7 @@ NETWORK_PLUGINS = GoModule(
     HERE / "network-plugins",
     {
         path.rsplit("/")[-1]: f"github.com/containernetworking/plugins/plugins/{path}"
-        for path in ("ipam/host-local", "main/bridge", "main/loopback", "meta/portmap")
+        for path in ("ipam/host-local", "main/loopback", "main/ptp", "meta/portmap")
     },
 )
 COREDNS = GoModule("coredns", HERE / "coredns", {"coredns": "wasmspawner.example/coredns"})
@@ -54,6 +54,12 @@ class Programs:
             coredns=COREDNS.built(),
             control_plane=programs.folder(),
         )
+
+    @staticmethod
+    def missing() -> list[str]:
+        """The names of what `built` would have to build, which takes many minutes."""
+        modules = (RUNC, NETWORK_PLUGINS, CONTAINERD, programs.NODE, COREDNS)
+        return [module.name for module in modules if not module.is_built()]
 
     @property
     def path(self) -> str:

@@ -8,6 +8,7 @@
                                 push an OCI archive or layout into the registry of the cluster with this number
     run.py clean                remove what killed clusters have left
     run.py build                build and download everything that is needed, and start nothing
+    run.py cached               end with 0 if that has been done, and else say what is missing and end with 1
 
 It needs root on Linux. Where it cannot run, `with` says so and runs the command without it.
 """
@@ -73,6 +74,13 @@ def build() -> None:
         image()
 
 
+def say_what_is_missing() -> int:
+    """1 if a cluster could not be started at once."""
+    if missing := Programs.missing():
+        print(f"skipped: tests on a real node; not built yet: {', '.join(missing)} (`make node` builds them)")
+    return 1 if missing else 0
+
+
 def what_to_try(node: Node) -> str:
     """The text that is shown when everything is ready."""
     run = os.path.relpath(__file__)
@@ -116,6 +124,8 @@ if __name__ == "__main__":
                 Slot.take().give_back()
             case ["build"]:
                 build()
+            case ["cached"]:
+                raise SystemExit(say_what_is_missing())
             case _:
                 raise SystemExit(__doc__)
     except toolchain.Missing as missing:

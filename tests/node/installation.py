@@ -1,0 +1,148 @@
+"""An installation as a site has it: the service in its pod, installed by the chart from its own image, and a JupyterHub."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import images
+import yaml
+from node import Node
+
+import toolchain
+
+sys.path.insert(0, str(toolchain.ROOT / "tests/chart"))
+
+import helm
+
+NAMESPACE = "jupyterhub"
+RELEASE = "wasmspawner"
+CHART = toolchain.ROOT / "deploy/chart"
+HERE = Path(__file__).resolve().parent
+INSTALL = 300.0  # seconds
+
+
+def container_image() -> Path:
+    """The layout of the service's image with its tag. `make image` makes it."""
+    layout = toolchain.target_dir() / "container/wasmspawner"
+    index = json.loads((layout / "index.json").read_text())
+    tag = index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"]
+    return Path(f"{layout}:{tag}")
+
+
+class Installation:
+    """The release on the node, and a JupyterHub as a program in the node's network. For a `with` statement."""
+
+    def __init__(self, node: Node, folder: Path) -> None:
+        self.node, self.folder = node, folder
+        self.helm = helm.Helm(folder / "helm", str(node.kubeconfig))
+        self.hub_token, self.test_token = secrets.token_hex(16), secrets.token_hex(16)
+        self.password = secrets.token_hex(8)
+        self.hub: subprocess.Popen | None = None
+
+    def __enter__(self) -> "Installation":
+        source = container_image()
+        self.version = str(source).rsplit(":")[-1]
+        self.node.push(str(source), f"wasmspawner:{self.version}")
+        self.lab_image = self.node.push_image(images.lab())
+        self.node.kubectl("create", "namespace", NAMESPACE)
+        self.make_secret()
+        begun = time.monotonic()
+        self.upgrade("--install")
+        self.installed_in = time.monotonic() - begun
+        self._start_hub()
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.hub:
+            self.hub.terminate()
+            self.hub.wait(60)
+
+    def upgrade(self, *options: str, **config) -> None:
+        """Install the chart, or change the release, and wait until the service is ready."""
+        values = self.folder / "values.yaml"
+        values.write_text(yaml.safe_dump(self.values(**config)))
+        command = ["upgrade", RELEASE, CHART, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", f"{INSTALL:.0f}s"]
+        self.helm.run(*command, *options)
+
+    def make_secret(self) -> None:
+        """The Secret with an administrator's token, as `wasmspawner token` writes it."""
+        program = toolchain.target_dir() / "debug/wasmspawner"
+        command = [program, "token", "--state-dir", self.folder, "--admin"]
+        self.admin_token = subprocess.check_output(command, text=True).strip()
+        tokens = f"--from-file=tokens.yaml={self.folder}/tokens.yaml"
+        self.node.kubectl("create", "secret", "generic", "tokens", "-n", NAMESPACE, tokens)
+
+    def values(self, **config) -> dict:
+        """The values of the release."""
+        default = {
+            "images": [{"name": "lab", "label": "Lab", "reference": self.lab_image}],
+            "sizes": [{"name": "small", "label": "Small", "cpu": 1, "memory": "1Gi"}],
+        }
+        lab = {"env": {"HOME": "/tmp"}, "security": {"no_app_armor": True}, "termination_grace_period_seconds": 5}
+        return {
+            "image": {"repository": f"{self.node.registry}/wasmspawner", "tag": self.version},
+            "secrets": {"staticTokens": {"existingSecret": "tokens"}},
+            "config": {
+                "auth": {
+                    "modes": ["static", "jupyterhub"],
+                    "static": {},
+                    "jupyterhub": {
+                        "api_url": f"http://{self.node.address}:8081/hub/api",
+                        "services": {"wasmspawner": ["admin:jupyterhub"]},
+                    },
+                    "identities": {"default": {"uid": 1000, "gid": 1000, "groups": [{"name": "users", "id": 100}]}},
+                },
+                "lab": lab,
+                "policies": [{"name": "default", "config": default}],
+                **config,
+            },
+        }
+
+    def service_url(self) -> str:
+        """The REST API at the address of the Service."""
+        address = self.node.get("service", RELEASE, "-n", NAMESPACE)["spec"]["clusterIP"]
+        return f"http://{address}:8090/spawner/v1"
+
+    def service_pod(self) -> dict:
+        """The pod of the service."""
+        found = self.node.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner")
+        return found["items"][0]
+
+    def visit(self, *arguments: str) -> dict:
+        """Do what a user does, in the node's network. Returns what `visit.py` prints."""
+        command = [sys.executable, HERE / "visit.py", *arguments]
+        environment = {"HUB_PASSWORD": self.password, "HUB_TEST_TOKEN": self.test_token}
+        visitor = self.node.popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        output, problems = visitor.communicate(timeout=240)
+        assert visitor.returncode == 0, problems
+        return json.loads(output)
+
+    def _start_hub(self) -> None:
+        files = {"hub.password": self.password, "service-at-hub.token": self.hub_token}
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o600)
+        home = self.folder / "hub"
+        home.mkdir()
+        environment = {
+            "BASE_CONFIG": str(toolchain.LOCAL / "jupyterhub_config.py"),
+            "HUB_ADDRESS": self.node.address,
+            "HUB_PORT": "8000",
+            "HUB_INTERNAL_PORT": "8081",
+            "HUB_PROXY_PORT": "8001",
+            "HUB_PASSWORD_FILE": str(self.folder / "hub.password"),
+            "HUB_TEST_TOKEN": self.test_token,
+            "SERVICE_TOKEN_FILE": str(self.folder / "service-at-hub.token"),
+            "WASMSPAWNER_TOKEN_FILE": str(self.folder / "service-at-hub.token"),
+            "WASMSPAWNER_API_URL": self.service_url(),
+            "PYTHONPATH": str(toolchain.ROOT / "sdk/python/src"),
+        }
+        path = os.pathsep.join([str(Path(sys.executable).parent), self.node.environment["PATH"]])
+        command = [sys.executable, "-m", "jupyterhub", "-f", HERE / "jupyterhub_config.py"]
+        with open(self.folder / "hub.log", "wb") as log:
+            self.hub = self.node.popen(command, cwd=home, env={**environment, "PATH": path}, stdout=log, stderr=log)
+        self.visit("wait")

@@ -1,0 +1,61 @@
+"""The chart on a real node: what a site has after `helm install`."""
+
+import pytest
+from installation import NAMESPACE, RELEASE, Installation, container_image
+from lab_site import eventually
+
+
+@pytest.fixture(scope="module")
+def installation(node, tmp_path_factory):
+    try:
+        container_image()
+    except FileNotFoundError:
+        pytest.skip("skipped: the chart on a real node; `make image` makes the service's image")
+    with Installation(node, tmp_path_factory.mktemp("installation")) as installation:
+        yield installation
+
+
+def test_the_service_runs_in_its_pod_without_privileges(installation):
+    pod = installation.service_pod()
+    status = pod["status"]["containerStatuses"][0]
+    assert status["ready"]
+    assert status["restartCount"] == 0
+    assert status["image"].endswith(f"/wasmspawner:{installation.version}")
+    print(f"installed and ready after {installation.installed_in:.1f} s")
+
+
+def test_a_user_logs_in_starts_a_lab_computes_and_stops_it(installation):
+    started = installation.visit("start", "ada")
+    assert started["ready"] is True, started["events"]
+    print(f"from the click to the lab: {started['seconds']:.1f} s")
+    pod = installation.node.get("pod", "nb-ada", "-n", "nublado-ada")
+    assert pod["status"]["containerStatuses"][0]["ready"]
+    assert installation.visit("compute", "ada", "import os; print(6 * 7, os.getuid())") == {
+        "status": "ok",
+        "printed": "42 1000\n",
+    }
+    installation.visit("stop", "ada")
+    eventually(lambda: not installation.node.get("namespace", "nublado-ada"), "the namespace's end")
+    assert not installation.node.get("spawns.wasmspawner.io", "-n", NAMESPACE).get("items")
+
+
+def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(installation):
+    assert installation.visit("start", "bob")["ready"] is True
+    before = installation.service_pod()["metadata"]["uid"]
+    installation.upgrade(limits={"spawn": "5m"})
+    installation.node.kubectl("delete", "pod", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner", "--now")
+    installation.node.kubectl(
+        "rollout", "status", f"deployment/{RELEASE}", "-n", NAMESPACE, "--timeout=120s", seconds=150
+    )
+    assert installation.service_pod()["metadata"]["uid"] != before
+    assert installation.visit("compute", "bob", "print('still here')")["printed"] == "still here\n"
+    installation.visit("stop", "bob")
+    eventually(lambda: not installation.node.get("namespace", "nublado-bob"), "the namespace's end")
+
+
+def test_helm_test_passes_and_uninstalling_leaves_nothing_that_hangs(installation):
+    installation.helm.run("test", RELEASE, "-n", NAMESPACE, "--timeout", "120s")
+    installation.helm.run("uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout", "120s")
+    installation.node.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s", seconds=90)
+    assert not installation.node.get("namespace", NAMESPACE)
+    assert installation.node.get("crd", "spawns.wasmspawner.io"), "the records' definition stays"

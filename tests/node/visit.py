@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What a user does at JupyterHub, for a program in the node's network. It prints JSON.
+
+visit.py wait               wait until the Hub answers
+visit.py start USER         log in, submit the form, and follow the progress
+visit.py compute USER CODE  run code in a new kernel of the user's lab
+visit.py stop USER          stop the user's server
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+
+import requests
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from world import Visitor, eventually
+
+HUB = "http://127.0.0.1:8000"
+PATIENCE = 120.0  # seconds
+HEADERS = {"Authorization": f"token {os.environ['HUB_TEST_TOKEN']}"}
+
+
+def wait() -> dict:
+    """Wait until the Hub answers."""
+
+    def answers():
+        try:
+            return requests.get(f"{HUB}/hub/api", timeout=5).ok
+        except requests.RequestException:
+            return False
+
+    eventually(answers, PATIENCE, "the Hub answers")
+    return {}
+
+
+def start(user: str) -> dict:
+    """Start the user's server as the page does. Returns the messages, and the seconds from the click to the lab."""
+    visitor = Visitor(SimpleNamespace(url=HUB, password=os.environ["HUB_PASSWORD"]), user)
+    begun = time.monotonic()
+    page = visitor.submit()
+    page.raise_for_status()
+    events = [event for _, event in visitor.progress()]
+    return {"ready": events[-1].get("ready"), "seconds": time.monotonic() - begun, "events": events}
+
+
+def compute(user: str, code: str) -> dict:
+    """Run code in a new kernel, as JupyterLab does. Returns what it printed."""
+    api = f"{HUB}/user/{user}/api/kernels"
+    kernel = requests.post(api, headers=HEADERS, timeout=60)
+    kernel.raise_for_status()
+    return asyncio.run(execute(f"{api.replace('http', 'ws', 1)}/{kernel.json()['id']}/channels", code))
+
+
+async def execute(channels: str, code: str) -> dict:
+    """Let the kernel at these channels execute code."""
+    socket = await websocket_connect(HTTPRequest(channels, headers=HEADERS, request_timeout=PATIENCE))
+    header = {
+        "msg_id": uuid.uuid4().hex,
+        "msg_type": "execute_request",
+        "username": "tests",
+        "session": "s",
+        "version": "5.3",
+    }
+    content = {"code": code, "silent": False, "store_history": False, "user_expressions": {}, "allow_stdin": False}
+    request = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+    await socket.write_message(json.dumps(request))
+    printed = ""
+    while (text := await asyncio.wait_for(socket.read_message(), PATIENCE)) is not None:
+        message = json.loads(text)
+        kind = message["header"]["msg_type"]
+        if kind == "stream":
+            printed += message["content"]["text"]
+        elif kind == "execute_reply":
+            return {"status": message["content"]["status"], "printed": printed}
+    raise SystemExit("error: the lab closed the connection")
+
+
+def stop(user: str) -> dict:
+    """Stop the user's server, and wait until the Hub knows that it is gone."""
+    url = f"{HUB}/hub/api/users/{user}"
+    requests.delete(f"{url}/server", headers=HEADERS, timeout=120).raise_for_status()
+    eventually(lambda: not requests.get(url, headers=HEADERS, timeout=10).json()["servers"], PATIENCE, "it is gone")
+    return {}
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["wait"]:
+            result = wait()
+        case ["start", user]:
+            result = start(user)
+        case ["compute", user, code]:
+            result = compute(user, code)
+        case ["stop", user]:
+            result = stop(user)
+        case _:
+            raise SystemExit(__doc__)
+    print(json.dumps(result))
