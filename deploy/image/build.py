@@ -42,8 +42,8 @@ def main(folder: Path) -> None:
     root.make(files)
     created = datetime.datetime.fromtimestamp(_time_of_source(), datetime.UTC).isoformat()
     with toolchain.step("Packing the images"):
-        _pack(folder / "wasmspawner", [files / "debian", files / "wasmspawner"], settings(), created)
-        _pack(folder / "policies", [files / "policies"], [], created)
+        pack(folder / "wasmspawner", [files / "debian", files / "wasmspawner"], settings(), created)
+        pack(folder / "policies", [files / "policies"], [], created)
     shutil.copyfile(files / "wasmspawner/usr/share/wasmspawner/sbom.cdx.json", folder / "sbom.cdx.json")
     for name in ("wasmspawner", "policies"):
         layout = folder / name
@@ -91,7 +91,7 @@ def _time_of_source() -> int:
     return int(commit.stdout) if commit.returncode == 0 else 0
 
 
-def _pack(layout: Path, layers: list[Path], options: list[str], created: str) -> None:
+def pack(layout: Path, layers: list[Path], options: list[str], created: str) -> None:
     """Make an OCI layout with one image, whose layers are the folders."""
     shutil.rmtree(layout, ignore_errors=True)
     image = f"{layout}:{version()}"

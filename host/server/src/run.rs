@@ -14,10 +14,9 @@ use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, ConfigFile, PolicyConfig};
 
 use crate::history::{History, Retention};
+pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
-use crate::http::{
-    Api, ConfigReload, ConfigSource, Connections, FairUse, Prefix, Tls, probes, router, serve,
-};
+use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;

@@ -6,8 +6,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::ConfigArgs;
-use crate::http::ConfigSource;
-use crate::run::{run, termination};
+use crate::run::{ConfigSource, run, termination};
 use crate::telemetry::{self, Metrics, Traces};
 
 /// Runs the service until SIGINT or SIGTERM.

@@ -79,8 +79,7 @@ impl ConfigReload {
     /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
         let changes = self.replace().await;
-        let outcome = if changes.is_ok() { Reload::Done } else { Reload::Failed };
-        self.labs.context().metrics.reloaded(outcome);
+        self.labs.context().metrics.reloaded(Reload::of(&changes));
         changes
     }
 

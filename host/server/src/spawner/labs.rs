@@ -284,13 +284,11 @@ impl Labs {
     /// Loads all policies again. If one cannot be loaded, none is replaced.
     pub async fn reload_policies(&self) -> Result<(), LoadError> {
         let reloaded = self.context.policies.reload().await;
-        let outcome = if reloaded.is_ok() { Reload::Done } else { Reload::Failed };
-        self.context.metrics.reloaded(outcome);
+        self.context.metrics.reloaded(Reload::of(&reloaded));
         reloaded
     }
 
-    /// Uses another configuration and loads its policies. If one cannot be loaded, nothing changes. What has begun
-    /// goes on as it began.
+    /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
     pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
         let specs =
             config.policies.iter().map(|policy| PolicySpec::from_config(policy.clone(), Path::new("")));

@@ -63,6 +63,11 @@ pub enum Reload {
 impl Reload {
     pub(super) const ALL: [Self; 2] = [Self::Done, Self::Failed];
 
+    /// What came of a reload.
+    pub fn of<T, E>(reloaded: &Result<T, E>) -> Self {
+        if reloaded.is_ok() { Self::Done } else { Self::Failed }
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

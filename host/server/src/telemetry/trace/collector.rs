@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
-use super::exporter::TraceError;
+use super::error::TraceError;
 use crate::outgoing;
 use crate::secret_file::exposed_mode;
 

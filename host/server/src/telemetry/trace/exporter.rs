@@ -1,7 +1,6 @@
 //! Sends spans to the collector, from a thread of its own.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
 use super::collector::Collector;
+use super::error::TraceError;
 use super::sampler::Sampler;
 use crate::telemetry::metrics::Metrics;
 
@@ -28,44 +28,6 @@ const PAUSE: Duration = Duration::from_secs(2);
 const ATTRIBUTES: u32 = 16;
 /// How long the end of the service waits for the last spans to be sent.
 const LAST_SPANS: Duration = Duration::from_secs(2);
-
-/// Why no traces can be sent.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// The file cannot be read.
-    #[error("telemetry.otlp.headers_file: cannot read {}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why it cannot be read.
-        source: std::io::Error,
-    },
-    /// Others may read the file.
-    #[error(
-        "telemetry.otlp.headers_file: {} has mode {mode:04o}, and others may read it; run `chmod 600` on it",
-        path.display()
-    )]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
-    /// A line is no header. It is not quoted, because it may hold a credential.
-    #[error("telemetry.otlp.headers_file: line {line} of {} is not of the form `Name: value`", path.display())]
-    Header {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
-    /// HTTPS cannot be set up.
-    #[error("telemetry.otlp: cannot set up HTTPS")]
-    Https(#[from] reqwest::Error),
-    /// The exporter cannot be built.
-    #[error("telemetry.otlp: traces cannot be sent")]
-    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
-}
 
 /// Records traces and sends them to the collector. The service never waits for that: spans are queued, and dropped when
 /// the queue is full.

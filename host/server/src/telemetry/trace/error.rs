@@ -1,0 +1,41 @@
+//! Why no traces can be sent.
+
+use std::path::PathBuf;
+
+/// Why no traces can be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be read.
+    #[error("telemetry.otlp.headers_file: cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        source: std::io::Error,
+    },
+    /// Others may read the file.
+    #[error(
+        "telemetry.otlp.headers_file: {} has mode {mode:04o}, and others may read it; run `chmod 600` on it",
+        path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// A line is no header. It is not quoted, because it may hold a credential.
+    #[error("telemetry.otlp.headers_file: line {line} of {} is not of the form `Name: value`", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// HTTPS cannot be set up.
+    #[error("telemetry.otlp: cannot set up HTTPS")]
+    Https(#[from] reqwest::Error),
+    /// The exporter cannot be built.
+    #[error("telemetry.otlp: traces cannot be sent")]
+    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
+}
