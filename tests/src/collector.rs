@@ -133,5 +133,5 @@ fn span(span: opentelemetry_proto::tonic::trace::v1::Span) -> Span {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

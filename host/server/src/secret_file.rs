@@ -33,8 +33,11 @@ struct Owners {
 
 impl Owners {
     fn are_those_of_a_mounted_secret(&self, mode: u32) -> bool {
-        let only_read_by_group = mode & 0o037 == 0;
-        only_read_by_group && self.uid == 0 && self.own_uid != 0 && self.own_gids.contains(&self.gid)
+        let more_than_read_by_group = mode & 0o037;
+        more_than_read_by_group == 0
+            && self.uid == 0
+            && self.own_uid != 0
+            && self.own_gids.contains(&self.gid)
     }
 }
 

@@ -12,6 +12,8 @@ use crate::BINARY;
 /// Longer than the service takes to notice a change of its file, which is 10 s.
 const NOTICED: Duration = Duration::from_mins(1);
 
+type Mistake = fn(&mut Value);
+
 async fn reload(admin: &Client) -> Answer {
     admin.send(admin.request(Method::POST, &format!("{PREFIX}/config/reload"))).await.unwrap()
 }
@@ -58,7 +60,7 @@ async fn a_reload_with_one_mistake_changes_nothing() {
     let service = Service::start(BINARY).await.unwrap();
     let admin = service.admin().unwrap();
     let good = std::fs::read(service.config_file()).unwrap();
-    let mistakes: [(&str, fn(&mut Value)); 4] = [
+    let mistakes: [(&str, Mistake); 4] = [
         ("limits.spawn", |config| config["limits"]["spawn"] = "-1s".into()),
         ("lab.colour", |config| config["lab"]["colour"] = "red".into()),
         ("stagehand", |config| config["policies"][0]["path"] = "missing.wasm".into()),

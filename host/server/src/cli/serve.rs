@@ -31,7 +31,7 @@ impl ServeArgs {
         let _last_lines = telemetry::init(&config.telemetry, traces.as_ref())?;
         let ended = runtime.block_on(async {
             let stop = termination().context("cannot install the signal handlers")?;
-            run(source, file, config, metrics, stop).await
+            Box::pin(run(source, file, config, metrics, stop)).await
         });
         if let Some(traces) = traces {
             traces.finish();

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use wasmspawner_core::config::ConfigFile;
+use wasmspawner_core::names::Username;
 
 use super::BundleArgs;
 use super::bundle::Part;
@@ -115,10 +116,9 @@ async fn probe(base: Option<&str>, path: &str) -> Result<String, String> {
 
 /// The labs, and their operations that have failed.
 async fn labs(service: &Service, redaction: &mut Redaction) -> Result<(Value, Value), String> {
-    let users = service.read(&["labs"]).await.map_err(why)?;
-    let users = users.as_array().cloned().unwrap_or_default();
+    let users = service.users(&["all".to_owned()]).await.map_err(why)?;
     let (mut labs, mut failures) = (Vec::new(), Vec::new());
-    for user in users.iter().filter_map(Value::as_str).take(MOST_LABS) {
+    for user in users.iter().map(Username::as_str).take(MOST_LABS) {
         match service.read(&["labs", user]).await {
             Ok(lab) => labs.push(redaction.lab(&lab)),
             Err(error) => labs.push(json!({ "username": user, "not read": why(error) })),

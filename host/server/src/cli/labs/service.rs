@@ -40,7 +40,7 @@ impl Service {
     }
 
     /// Users with a lab in one of these states.
-    pub(super) async fn users(&self, statuses: &[String]) -> anyhow::Result<Vec<Username>> {
+    pub(in crate::cli) async fn users(&self, statuses: &[String]) -> anyhow::Result<Vec<Username>> {
         let query: Vec<_> = statuses.iter().map(|status| ("status", status.as_str())).collect();
         let mut url = self.url(&["labs"]);
         url.query_pairs_mut().extend_pairs(query);

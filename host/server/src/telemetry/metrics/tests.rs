@@ -110,7 +110,7 @@ fn samples_have_their_labels_and_values() {
         r#"wasmspawner_kubernetes_requests_total{verb="patch",code="4xx"} 1"#,
         r#"wasmspawner_policy_calls_total{policy="rubin",hook="build-pod",kind="ok"} 1"#,
         r#"wasmspawner_http_requests_total{method="other",route="/labs",status="405"} 1"#,
-        r##"wasmspawner_http_request_seconds_bucket{le="0.001",method="other",route="/labs"} 1 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 0.00003"##,
+        r#"wasmspawner_http_request_seconds_bucket{le="0.001",method="other",route="/labs"} 1 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 0.00003"#,
         r#"wasmspawner_labs{status="running"} 2"#,
         concat!(r#"wasmspawner_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
         "process_resident_memory_bytes ",
