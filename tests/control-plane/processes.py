@@ -30,6 +30,7 @@ class Processes:
     ) -> None:
         self.logs, self.command, self.enter, self.environment = logs, command, enter, environment
         self.children: dict[str, subprocess.Popen] = {}
+        self.commands: dict[str, list[str]] = {}
 
     def launch(self, program: Path, *arguments: object, **options: object) -> None:
         """Start a program. An option `data_dir` becomes `--data-dir`."""
@@ -38,6 +39,7 @@ class Processes:
 
     def launch_command(self, name: str, command: list[str]) -> None:
         """Start a command whose log gets this name."""
+        self.commands[name] = command
         with open(self.log(name), "ab") as log:
             self.children[name] = subprocess.Popen(
                 self.command(command),
@@ -48,6 +50,12 @@ class Processes:
                 preexec_fn=self._begin,
                 env=self.environment,
             )
+
+    def crash(self, name: str) -> None:
+        """Kill a program without warning, and start it again."""
+        self.children[name].kill()
+        self.children[name].wait()
+        self.launch_command(name, self.commands[name])
 
     def wait(self, name: str, ready: Callable[[], object], seconds: float = START) -> None:
         """Wait until `ready()` is true. Raises `NotReady`, also when any of the programs has ended."""

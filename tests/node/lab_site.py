@@ -23,6 +23,8 @@ READY = 120.0  # seconds; includes the compilation of the policies
 # A web server that answers the probe, and can do something besides.
 ANSWER = 'mkdir -p "/tmp$JUPYTERHUB_SERVICE_PREFIX" && touch "/tmp$JUPYTERHUB_SERVICE_PREFIX/api" && '
 SERVE = ANSWER + "exec httpd -f -p 8888 -h /tmp"
+# The same, until somebody makes the file `end`.
+MORTAL = ANSWER + "httpd -p 8888 -h /tmp; until rm /tmp/end 2>/dev/null; do sleep 0.2; done; exit 3"
 FILL_MEMORY = "dd if=/dev/zero of=/dev/null bs=400M count=1"
 JUPYTERLAB = (
     "exec jupyter-lab --ip=0.0.0.0 --port=8888 --no-browser"
@@ -171,6 +173,7 @@ class LabSite:
                 "cmd": ["sh", "-c", f"({ANSWER} httpd -p 8888 -h /tmp); {FILL_MEMORY}; echo killed: $?; sleep 3600"],
                 "mem_limit": "64M",
             },
+            "mortal": {"image": shell, "cmd": ["sh", "-c", MORTAL]},
             "huge": {"image": shell, "cpu_guarantee": 500, "cpu_limit": 500},
             "beyond-quota": {"image": shell, "mem_limit": "64G"},
         }
@@ -208,6 +211,8 @@ class LabSite:
             "policies": [
                 {"name": "default", "path": str(toolchain.policy("policy-default")), "config": default},
             ],
+            # A lab that cannot be placed fails only when the whole spawn has taken too long.
+            "limits": {"spawn": "90s", "restarts": 1},
             "state_dir": str(self.folder),
             "telemetry": {"format": "text", "filter": "info,wasmspawner=debug"},
         }

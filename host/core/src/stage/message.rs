@@ -86,8 +86,10 @@ pub(super) fn ended_badly(what: &str, ending: &str) -> String {
 }
 
 pub(super) fn unschedulable(detail: &str) -> String {
-    // The rest is about preemption, which does not help a user.
-    let detail = detail.split(" preemption:").next().unwrap_or(detail);
+    // The rest is about preemption and dynamic resources, which does not help a user.
+    let rest = [" preemption:", " no new claims to deallocate"];
+    let end = rest.iter().filter_map(|rest| detail.find(rest)).min().unwrap_or(detail.len());
+    let detail = &detail[..end];
     with_detail("No machine has room for your lab at the moment; it starts as soon as one has", detail)
 }
 
