@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from installation import container_image
@@ -85,6 +86,12 @@ def test_it_lists_its_crates_and_packages(root):
     assert not {"proptest", "insta"} & crates
     packages = {path.name for path in (root / "var/lib/dpkg/status.d").iterdir()}
     assert packages == {"ca-certificates", "libc6", "libgcc-s1"}
+
+
+def test_no_path_of_this_machine_is_in_it(root):
+    files = [root / "usr/bin/wasmspawner", *(root / "usr/share/wasmspawner/policies").iterdir()]
+    for path in (Path.home() / ".cargo", toolchain.ROOT, toolchain.target_dir()):
+        assert not [file.name for file in files if bytes(path) in file.read_bytes()], path
 
 
 def test_packing_it_again_gives_the_same_digest(image, tmp_path, monkeypatch):
