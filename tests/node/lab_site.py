@@ -168,11 +168,6 @@ class LabSite:
             "locked": {"image": locked},
             "crashing": {"image": shell, "cmd": ["sh", "-c", "echo a last word; exit 3"]},
             "greedy": {"image": shell, "cmd": ["sh", "-c", f"exec {FILL_MEMORY}"], "mem_limit": "64M"},
-            "greedy-process": {
-                "image": shell,
-                "cmd": ["sh", "-c", f"({ANSWER} httpd -p 8888 -h /tmp); {FILL_MEMORY}; echo killed: $?; sleep 3600"],
-                "mem_limit": "64M",
-            },
             "mortal": {"image": shell, "cmd": ["sh", "-c", MORTAL]},
             "huge": {"image": shell, "cpu_guarantee": 500, "cpu_limit": 500},
             "beyond-quota": {"image": shell, "mem_limit": "64G"},

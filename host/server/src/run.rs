@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, ConfigFile, PolicyConfig};
+use wasmspawner_core::config::{Config, ConfigFile};
 
 use crate::history::{History, Retention};
 pub use crate::http::ConfigSource;
@@ -24,7 +24,7 @@ use crate::records::{self, SpawnRecords};
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use crate::store::Store;
 use crate::telemetry::Metrics;
-use crate::wasm::{EngineOptions, LoadError, Policies, PolicySpec};
+use crate::wasm::{EngineOptions, Policies, PolicySpec};
 
 /// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
 /// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
@@ -197,7 +197,7 @@ async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connectio
 
 /// Loads the chain of policies. If one cannot be loaded, none is.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
-    let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
+    let specs = PolicySpec::all(&config.policies)?;
     let counted = metrics.clone();
     let options = EngineOptions {
         cache: config.state_dir.as_deref().map(compiled_policies),
@@ -211,11 +211,6 @@ pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow:
 
 fn compiled_policies(state_dir: &Path) -> PathBuf {
     state_dir.join("compiled-policies")
-}
-
-/// What the loader needs to know of a policy. Relative paths are relative to the service's working directory.
-pub(crate) fn spec(policy: &PolicyConfig) -> Result<PolicySpec, LoadError> {
-    PolicySpec::from_config(policy.clone(), Path::new(""))
 }
 
 async fn listen(key: &str, address: std::net::SocketAddr) -> anyhow::Result<TcpListener> {

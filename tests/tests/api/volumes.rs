@@ -224,15 +224,22 @@ async fn every_claim_of_another_user_is_refused_at_every_spawn() {
     }
 }
 
+/// Starts and stops a lab of `ada`, so that its claim is remembered, and replaces the claim. Returns all claims.
+async fn remember_a_claim_that_is_mallory_s_by_now(service: &Service) -> Api<PersistentVolumeClaim> {
+    let ada = service.user("ada").unwrap();
+    run(&ada, "ada").await;
+    stop(&ada, "ada").await;
+    let claims = claims_of(service).await;
+    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
+    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "mallory"})).await;
+    claims
+}
+
 #[tokio::test]
 async fn a_remembered_claim_that_belongs_to_another_user_by_now_is_refused() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "retain")).await.unwrap();
     let ada = service.user("ada").unwrap();
-    run(&ada, "ada").await;
-    stop(&ada, "ada").await;
-    let claims = claims_of(&service).await;
-    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
-    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "mallory"})).await;
+    remember_a_claim_that_is_mallory_s_by_now(&service).await;
     let events = ada.spawn_to_end("ada").await.unwrap();
     assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["reason"], "VolumeOfAnotherUser");
@@ -241,12 +248,7 @@ async fn a_remembered_claim_that_belongs_to_another_user_by_now_is_refused() {
 #[tokio::test]
 async fn a_claim_of_another_user_is_not_deleted_with_the_server_that_remembers_it() {
     let service = Service::start_with(BINARY, with_claims("{pvc_name}", "delete")).await.unwrap();
-    let ada = service.user("ada").unwrap();
-    run(&ada, "ada").await;
-    stop(&ada, "ada").await;
-    let claims = claims_of(&service).await;
-    claims.delete("claim-ada", &DeleteParams::default()).await.unwrap();
-    create(&claims, "claim-ada", &json!({"hub.jupyter.org/username": "mallory"})).await;
+    let claims = remember_a_claim_that_is_mallory_s_by_now(&service).await;
     assert_eq!(release(&service, "ada").await["deleted"], json!([]));
     assert_eq!(names(&claims).await, ["claim-ada".to_owned()].into());
 }

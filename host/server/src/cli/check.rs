@@ -8,8 +8,7 @@ use wasmspawner_core::config::PolicyConfig;
 
 use super::ConfigArgs;
 use super::plain::plain;
-use crate::run::spec;
-use crate::wasm::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies};
+use crate::wasm::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies, PolicySpec};
 
 const EXAMPLES: &str = "\
 Example:
@@ -75,7 +74,7 @@ async fn check_policies(
 }
 
 async fn load(engine: &Policies, policy: &PolicyConfig) -> Result<Vec<LoadedPolicy>, LoadError> {
-    engine.replace(vec![spec(policy)?]).await?;
+    engine.replace(PolicySpec::all(std::slice::from_ref(policy))?).await?;
     Ok(engine.loaded())
 }
 

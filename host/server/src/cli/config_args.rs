@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
@@ -9,6 +10,8 @@ use serde::Deserialize as _;
 use serde_path_to_error::Track;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
 use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
+
+use crate::run::ConfigSource;
 
 /// The command line options that choose the configuration.
 #[derive(Debug, Clone, Args)]
@@ -41,16 +44,20 @@ fn runtime(text: &str) -> Result<RuntimeKind, String> {
 impl ConfigArgs {
     /// Reads and checks the configuration. The error lists every problem with its configuration key.
     pub fn load(&self) -> anyhow::Result<Config> {
-        let origin = self.origin();
-        self.file()?.validate().map_err(|problems| {
-            let lines: Vec<String> = problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
-            anyhow::anyhow!("{}", lines.join("\n"))
-        })
+        let (_, config) = self.source().load().map_err(anyhow::Error::msg)?;
+        Ok(config)
+    }
+
+    /// Where the configuration comes from, so that it can be read again.
+    pub fn source(&self) -> ConfigSource {
+        let args = self.clone();
+        let read = move || args.file().map_err(|error| format!("{error:#}"));
+        ConfigSource { path: self.config.clone(), read: Arc::new(read) }
     }
 
     /// The configuration's file name, or `--local`; the prefix of error messages.
     pub fn origin(&self) -> String {
-        self.config.as_deref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
+        self.source().origin()
     }
 
     /// Reads the configuration and applies the command line options to it. The values are not checked yet.

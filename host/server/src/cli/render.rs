@@ -20,9 +20,8 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
-use crate::run::spec;
 use crate::spawner::{SiteRules, preview};
-use crate::wasm::{EngineOptions, Policies};
+use crate::wasm::{EngineOptions, Policies, PolicySpec};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,13 +80,13 @@ fn group(text: &str) -> Result<Group, String> {
 
 impl RenderArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
-        let config = self.config.load()?;
+        let config = Arc::new(self.config.load()?);
         let request = self.request(&config)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let preview = runtime.block_on(async {
-            let specs = config.policies.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
+            let specs = PolicySpec::all(&config.policies)?;
             let policies = Policies::load(specs, EngineOptions::default()).await?;
-            let rules = SiteRules { config: Arc::new(config.clone()), policies: &policies };
+            let rules = SiteRules { config: Arc::clone(&config), policies: &policies };
             preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {

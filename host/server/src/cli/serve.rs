@@ -40,14 +40,15 @@ impl ServeArgs {
     }
 
     fn source(&self) -> ConfigSource {
-        let (args, keep_labs) = (self.config.clone(), self.keep_labs);
+        let (source, keep_labs) = (self.config.source(), self.keep_labs);
+        let read = source.read;
         let read = move || {
-            let mut file = args.file().map_err(|error| format!("{error:#}"))?;
+            let mut file = read()?;
             if let Some(embedded) = &mut file.embedded {
                 embedded.keep_labs |= keep_labs;
             }
             Ok(file)
         };
-        ConfigSource { path: self.config.config.clone(), read: Arc::new(read) }
+        ConfigSource { read: Arc::new(read), ..source }
     }
 }

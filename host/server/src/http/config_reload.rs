@@ -56,10 +56,14 @@ impl ConfigSource {
         Ok((file, config))
     }
 
+    /// The file's name, or `--local`; the prefix of error messages.
+    pub fn origin(&self) -> String {
+        self.path.as_ref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string())
+    }
+
     fn check(&self, file: ConfigFile) -> Result<Config, String> {
         file.validate().map_err(|problems| {
-            let origin =
-                self.path.as_ref().map_or_else(|| "--local".to_owned(), |path| path.display().to_string());
+            let origin = self.origin();
             let lines: Vec<String> = problems.iter().map(|problem| format!("{origin}: {problem}")).collect();
             lines.join("\n")
         })

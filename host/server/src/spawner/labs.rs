@@ -1,6 +1,5 @@
 //! All labs of the service, and access to their drivers.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -290,9 +289,7 @@ impl Labs {
 
     /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
     pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
-        let specs =
-            config.policies.iter().map(|policy| PolicySpec::from_config(policy.clone(), Path::new("")));
-        self.context.policies.replace(specs.collect::<Result<_, _>>()?).await?;
+        self.context.policies.replace(PolicySpec::all(&config.policies)?).await?;
         self.context.config.replace(config);
         Ok(())
     }

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use wasmspawner_core::config::{OnFailure, PolicyConfig};
 use wasmspawner_core::policy::Grants;
@@ -41,16 +41,20 @@ impl PolicySpec {
         }
     }
 
-    /// A policy from the configuration file. Relative paths start at `base`.
+    /// The policies of a configuration, in order. Relative paths start at the working directory.
     ///
     /// # Errors
     ///
-    /// If the digest is malformed.
-    pub fn from_config(config: PolicyConfig, base: &Path) -> Result<Self, LoadError> {
+    /// If a digest is malformed.
+    pub fn all(policies: &[PolicyConfig]) -> Result<Vec<Self>, LoadError> {
+        policies.iter().cloned().map(Self::from_config).collect()
+    }
+
+    fn from_config(config: PolicyConfig) -> Result<Self, LoadError> {
         let name = PolicyName::from(config.name);
         let refused = |error| LoadError { policy: name.clone(), kind: LoadErrorKind::Digest(error) };
         Ok(Self {
-            path: base.join(config.path),
+            path: config.path,
             digest: config.digest.as_deref().map(str::parse).transpose().map_err(refused)?,
             config: config.config.into(),
             grants: config.grants,

@@ -51,9 +51,9 @@ struct Version {
 impl StaticTokens {
     pub(super) async fn open(path: PathBuf) -> Result<Self, AuthSetupError> {
         let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
-        let version = Version::of(&tokio::fs::metadata(&path).await.map_err(unreadable)?);
-        let tokens = read(&path, version).await?;
-        let seen = Mutex::new(Seen { version, checked: Instant::now() });
+        let metadata = tokio::fs::metadata(&path).await.map_err(unreadable)?;
+        let tokens = read(&path, &metadata).await?;
+        let seen = Mutex::new(Seen { version: Version::of(&metadata), checked: Instant::now() });
         Ok(Self { path, recheck: RECHECK, tokens: ArcSwap::from_pointee(tokens), seen })
     }
 
@@ -91,18 +91,19 @@ impl StaticTokens {
             return;
         }
         seen.checked = Instant::now();
-        let version = match tokio::fs::metadata(&self.path).await {
-            Ok(metadata) => Version::of(&metadata),
+        let metadata = match tokio::fs::metadata(&self.path).await {
+            Ok(metadata) => metadata,
             Err(error) => {
                 tracing::warn!(path = %self.path.display(), %error, "cannot read the metadata of the token file");
                 return;
             }
         };
+        let version = Version::of(&metadata);
         if version == seen.version {
             return;
         }
         seen.version = version;
-        match read(&self.path, version).await {
+        match read(&self.path, &metadata).await {
             Ok(tokens) => self.tokens.store(Arc::new(tokens)),
             Err(error) => {
                 tracing::warn!(%error, "the token file changed and cannot be used; the old tokens stay");
@@ -133,13 +134,12 @@ impl Version {
     }
 }
 
-async fn read(path: &PathBuf, version: Version) -> Result<Vec<TokenEntry>, AuthSetupError> {
+async fn read(path: &PathBuf, metadata: &Metadata) -> Result<Vec<TokenEntry>, AuthSetupError> {
     let unreadable = |source| AuthSetupError::Unreadable { path: path.clone(), source };
-    let metadata = tokio::fs::metadata(path).await.map_err(unreadable)?;
-    if let Some(mode) = exposed_mode(&metadata) {
+    if let Some(mode) = exposed_mode(metadata) {
         return Err(AuthSetupError::Exposed { path: path.clone(), mode });
     }
-    if version.length > LARGEST {
+    if metadata.len() > LARGEST {
         return Err(unreadable(io::Error::other("it is larger than 16 MiB")));
     }
     let text = tokio::fs::read_to_string(path).await.map_err(unreadable)?;
