@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the container images without a container engine: `build.py [FOLDER]`.
 
-FOLDER (by default `container` where cargo builds) gets two OCI layouts: `wasmspawner`, the service, and `policies`, which
-a pod can mount as a volume. Copy them to a registry with:
+FOLDER (by default `container` where cargo builds) gets OCI layouts: `wasmspawner`, the service; `policies`, which a pod can
+mount as a volume; and `policy-NAME`, an artifact that the service reads from a registry. Copy them to one with:
 
     skopeo copy oci:FOLDER/wasmspawner:VERSION docker://registry.example.org/wasmspawner:VERSION
 """
@@ -17,6 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import artifact
 import root
 
 HERE = Path(__file__).resolve().parent
@@ -39,13 +40,18 @@ def main(folder: Path) -> None:
     """Make the images, and print where they are, their digests and sizes."""
     _check_tools()
     files = folder / "files"
-    root.make(files)
+    # Before the minutes that building takes, in which there may be another commit.
     created = datetime.datetime.fromtimestamp(_time_of_source(), datetime.UTC).isoformat()
+    root.make(files)
     with toolchain.step("Packing the images"):
         pack(folder / "wasmspawner", [files / "debian", files / "wasmspawner"], settings(), created)
         pack(folder / "policies", [files / "policies"], [], created)
     shutil.copyfile(files / "wasmspawner/usr/share/wasmspawner/sbom.cdx.json", folder / "sbom.cdx.json")
-    for name in ("wasmspawner", "policies"):
+    names = ["wasmspawner", "policies"]
+    for component in sorted((files / "policies").glob("*.wasm")):
+        names.append(f"policy-{component.stem}")
+        artifact.pack(folder / names[-1], component, version(), created)
+    for name in names:
         layout = folder / name
         print(f"{layout}:{version()}  {digest(layout)}  {size(layout) / 1e6:.1f} MB compressed")
 

@@ -26,7 +26,7 @@ def printed(*arguments: str) -> str:
 def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None = None) -> dict:
     """A configuration of the chart with paths of this machine in place of those in the pod.
 
-    `secrets` gives files for the paths of mounted Secrets. Policies of a site are replaced by the policy `default`.
+    `secrets` gives files for the paths of mounted Secrets. Policies of a site, and of a registry, are replaced by the policy `default`.
     """
     text = yaml.safe_dump(configuration)
     for path, file in (secrets or {}).items():
@@ -35,7 +35,9 @@ def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None =
     result = copy.deepcopy(yaml.safe_load(text))
     result["state_dir"] = str(folder / "state")
     for policy in result.get("policies", []):
-        name = policy["path"].removeprefix(BUNDLED).removesuffix(".wasm") if BUNDLED in policy["path"] else "default"
+        path = policy.get("path", "")
+        name = path.removeprefix(BUNDLED).removesuffix(".wasm") if BUNDLED in path else "default"
+        policy.pop("oci", None)
         policy["path"] = str(toolchain.policy(f"policy-{name}"))
     return result
 

@@ -55,7 +55,8 @@ def test_the_pod_mounts_every_file_that_its_configuration_names(chart, values):
     assert pod(objects)["securityContext"]["runAsUser"] == 65532
     config = configuration(objects)
     folders = (*mounts.values(), "/usr/share/wasmspawner/policies")
-    paths = [policy["path"] for policy in config["policies"]] + [config["state_dir"]]
+    paths = [policy["path"] for policy in config["policies"] if "path" in policy] + [config["state_dir"]]
+    paths += config.get("registries", {}).values()
     paths += list((config["http"].get("tls") or {}).values())
     paths += [config["hub"]["token_file"]] if "hub" in config else []
     for path in paths:

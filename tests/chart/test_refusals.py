@@ -50,6 +50,10 @@ REFUSALS = {
     "a kubeconfig": (config(kubernetes={"kubeconfig": "/k"}), "config.kubernetes.kubeconfig: cannot be set"),
     "a one-machine cluster": (config(embedded={"keep_labs": True}), "config.embedded: cannot be set"),
     "a folder for the state": (config(state_dir="/data"), "config.state_dir: cannot be set (here /data)"),
+    "logins of another place": (
+        config(registries={"credentials_file": "/a"}),
+        "name the Secret with the logins in secrets.registryLogins.existingSecret",
+    ),
     "certificates of another place": (
         config(http={"tls": {"cert": "/a", "key": "/b"}}),
         "name the Secret with the certificate in secrets.tls.existingSecret",
@@ -77,7 +81,7 @@ REFUSALS = {
     "an account without a name": ({"serviceAccount": {"create": False}}, "serviceAccount.name: is empty"),
     "a policy from nowhere": (
         config(policies=[{"name": "site"}]),
-        'config.policies: the policy "site" has no `path`, and policyFiles has no entry of that name',
+        'config.policies: the policy "site" has neither `oci` nor `path`, and policyFiles has no entry',
     ),
     "a policy from two places": (
         {"policyFiles": {"default": {"configMap": {"name": "a", "key": "b"}}}},

@@ -6,7 +6,7 @@ from contextlib import suppress
 import psutil
 import pytest
 import requests
-from world import SUSPENDED_USER, Visitor, eventually
+from world import OTHER_PORT, SUSPENDED_USER, Visitor, eventually
 
 
 def test_form_spawn_progress_lab_stop(world):
@@ -79,6 +79,15 @@ def test_the_token_of_a_server_is_valid_for_that_server_alone(world):
     assert status("GET", "emmy/servers/gpu") == 403
     assert status("POST", "emmy/servers/gpu/spawn") == 403
     assert status("POST", "ada/spawn") == 403
+
+
+def test_a_program_that_is_not_jupyter_is_reached_through_the_hub(world):
+    visitor = Visitor(world, "rosalind")
+    visitor.submit(image="other")
+    assert visitor.progress()[-1][1].get("ready") is True
+    assert world.lab("rosalind")["url"].endswith(f":{OTHER_PORT}")
+    page = visitor.session.get(f"{world.url}/user/rosalind/some/page", timeout=30)
+    assert page.text == "not Jupyter: /user/rosalind/some/page"
 
 
 def test_two_users_at_once(world):

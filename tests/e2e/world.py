@@ -23,6 +23,20 @@ import stack  # noqa: E402
 import toolchain  # noqa: E402
 
 BROKEN_IMAGE = "example.org/broken:1"
+OTHER_IMAGE, OTHER_PORT = "example.org/not-jupyter:1", 9123
+# A web server that answers with the path that it was asked for.
+OTHER_PROGRAM = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Echo(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"not Jupyter: " + self.path.encode())
+
+HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
+"""
 SUSPENDED_USER = "mallory"
 
 
@@ -44,12 +58,21 @@ def free_port():
 
 
 def adapt(config):
-    """Add an image that ends at once, a volume claim for each server, and a user without access."""
+    """Add an image that ends at once, one that is not Jupyter, a volume claim for each server, and a user without access."""
     config["embedded"]["images"].insert(
         0, {"match": BROKEN_IMAGE, "command": ["/bin/sh", "-c", "exit 3"], "pod_command": "ignored"}
     )
+    other = [sys.executable, "-c", OTHER_PROGRAM]
+    config["embedded"]["images"].insert(
+        0, {"match": OTHER_IMAGE, "command": other, "args": ["{pod_ip}", "{port}"], "pod_command": "ignored"}
+    )
+    config["policies"][0]["grants"]["ports"] = [OTHER_PORT]
     default = config["policies"][0]["config"]
-    default["images"] = [*default["images"], {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE}]
+    default["images"] = [
+        *default["images"],
+        {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE},
+        {"name": "other", "reference": OTHER_IMAGE, "port": OTHER_PORT, "probe": {"http": "/health"}},
+    ]
     config["hub"]["forgotten"] = {"min_age": "1s"}
     # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}

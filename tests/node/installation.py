@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import images
+import page
 import yaml
 from node import Node
 
@@ -48,10 +49,13 @@ class Installation:
         self.version = str(source).rsplit(":")[-1]
         self.node.push(str(source), f"wasmspawner:{self.version}")
         self.lab_image = self.node.push_image(images.lab())
-        self.node.kubectl("create", "namespace", NAMESPACE)
+        (self.folder / "deploy").symlink_to(toolchain.ROOT / "deploy")
+        self.write_values()
+        create_namespace, install, self.test = page.commands(page.INSTALLING)
+        self.run(create_namespace)
         self.make_secret()
         begun = time.monotonic()
-        self.upgrade("--install")
+        self.run(install)
         self.installed_in = time.monotonic() - begun
         self._start_hub()
         return self
@@ -61,12 +65,31 @@ class Installation:
             self.hub.terminate()
             self.hub.wait(60)
 
-    def upgrade(self, *options: str, **config) -> None:
-        """Install the chart, or change the release, and wait until the service is ready."""
-        values = self.folder / "values.yaml"
-        values.write_text(yaml.safe_dump(self.values(**config)))
+    def run(self, command: str) -> None:
+        """Run a command of a page, as somebody who reads it. Raises `AssertionError` if it fails."""
+        programs = os.pathsep.join([str(self.helm.program.parent), self.node.environment["PATH"]])
+        ended = subprocess.run(
+            command,
+            shell=True,
+            cwd=self.folder,
+            env=self.helm.environment | {"PATH": programs},
+            capture_output=True,
+            text=True,
+            timeout=INSTALL,
+        )
+        assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
+
+    def upgrade(self, **config) -> None:
+        """Change the release, and wait until the service is ready."""
+        values = self.write_values(**config)
         command = ["upgrade", RELEASE, CHART, "-n", NAMESPACE, "-f", values, "--wait", "--timeout", f"{INSTALL:.0f}s"]
-        self.helm.run(*command, *options)
+        self.helm.run(*command)
+
+    def write_values(self, **config) -> Path:
+        """Write the file of values."""
+        file = self.folder / "my-values.yaml"
+        file.write_text(yaml.safe_dump(self.values(**config)))
+        return file
 
     def make_secret(self) -> None:
         """The Secret with an administrator's token, as `wasmspawner token` writes it."""

@@ -1,25 +1,24 @@
-"""The service as a process on the node, with the permissions of `deploy/permissions`, and a client of its API."""
+"""A site on the node: the service with the permissions of `deploy/permissions`, and profiles of labs."""
 
 import base64
 import json
-import subprocess
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import images
 import registry
-import requests
-from node import Node
+from lab_service import LabService
 
 import toolchain
 from toolchain import ROOT
 
 API_PORT, HEALTH_PORT = 8090, 8091
 NAMESPACE = "wasmspawner"
+SHARED_NAMESPACE = "labs"  # for sites whose labs are in a namespace that stays
 PULL_SECRET = "registry-password"
 WRONG_PASSWORD = "wrong-password"
-READY = 120.0  # seconds; includes the compilation of the policies
 # A web server that answers the probe, and can do something besides.
 ANSWER = 'mkdir -p "/tmp$JUPYTERHUB_SERVICE_PREFIX" && touch "/tmp$JUPYTERHUB_SERVICE_PREFIX/api" && '
 SERVE = ANSWER + "exec httpd -f -p 8888 -h /tmp"
@@ -32,99 +31,54 @@ JUPYTERLAB = (
 )
 
 
-@dataclass
-class Event:
-    """A server-sent event."""
-
-    kind: str
-    data: str
-
-    @property
-    def stage(self) -> dict:
-        """The stage that the event reports."""
-        return json.loads(self.data)
-
-
-class LabSite:
+class LabSite(LabService):
     """A site whose profiles are what can happen to a lab. For a `with` statement."""
-
-    def __init__(self, node: Node, folder: Path) -> None:
-        self.node, self.folder = node, folder
-        self.program = toolchain.target_dir() / "debug/wasmspawner"
-        self.tokens: dict[str, str] = {}
 
     def __enter__(self) -> "LabSite":
         lab = self.node.push_image(images.lab())
         self._prepare_cluster()
-        file = self.folder / "wasmspawner.yaml"
-        file.write_text(json.dumps(self._config(lab), indent=2))  # JSON is YAML
-        self.log = open(self.folder / "service.log", "wb")
-        self.token("ada")  # makes the file with tokens
-        command = [self.program, "serve", "--config", file, "--state-dir", self.folder]
-        self.process = self.node.popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        self.node.wait("kubelet", self._is_ready, READY)
+        self.start(self._config(lab))
         return self
 
     def __exit__(self, *_) -> None:
-        self.process.terminate()
-        self.process.wait(60)
-        self.log.close()
+        self.end()
 
-    def spawn(self, user: str, profile: str) -> requests.Response:
-        """Ask for a lab."""
-        body = {"options": {"profile": profile}, "env": {"JUPYTERHUB_SERVICE_PREFIX": f"/user/{user}/"}}
-        return self._ask("POST", user, "/spawn", json=body, allow_redirects=False)
+    @contextmanager
+    def reconfigured(self, change: Callable[[dict], None]) -> Iterator["LabSite"]:
+        """The same site with another configuration, until the end of the `with` statement. No lab may be running at its
+        beginning or end."""
+        usual, other = self.config, json.loads(json.dumps(self.config))
+        change(other)
+        self.end()
+        self.start(other)
+        try:
+            yield self
+        finally:
+            self.end()
+            self.start(usual)
 
-    def stop(self, user: str) -> requests.Response:
-        """Stop a lab."""
-        return self._ask("DELETE", user)
+    def wait_until_gone(self, user: str) -> None:
+        """Wait until nothing is left of a lab but what the site keeps."""
+        # The service deletes the lab's record last.
+        record = ["spawns.wasmspawner.io", f"lab-{user}", "-n", NAMESPACE]
+        eventually(lambda: not self.node.get(*record), f"nothing is left of the lab of {user}")
 
-    def lab(self, user: str) -> dict:
-        """The lab as the service reports it; empty if there is none."""
-        answer = self._ask("GET", user)
-        return {} if answer.status_code == 404 else answer.json()
-
-    def events(self, user: str) -> list[Event]:
-        """All events of the lab's operation, until it ends."""
-        events, kind = [], ""
-        with self._ask("GET", user, "/events", stream=True, timeout=120) as answer:
-            answer.raise_for_status()
-            for line in answer.iter_lines(decode_unicode=True):
-                field, _, value = line.partition(": ")
-                if field == "event":
-                    kind = value
-                elif field == "data":
-                    events.append(Event(kind, value))
-        return events
+    def stop_to_end(self, user: str) -> None:
+        """Stop a lab, and wait until it is gone."""
+        self.stop(user)
+        self.wait_until_gone(user)
 
     def namespace(self, user: str) -> str:
         """The namespace of the user's lab."""
-        return f"nublado-{user}"
+        return self.config.get("names", {}).get("namespace", f"nublado-{user}")
 
     def pod(self, user: str) -> dict:
         """The lab's pod; empty if there is none."""
         return self.node.get("pod", f"nb-{user}", "-n", self.namespace(user))
 
-    def token(self, user: str) -> str:
-        """A token of the user; each is made only once."""
-        if user not in self.tokens:
-            command = [self.program, "token", "--state-dir", self.folder, "--user", user]
-            self.tokens[user] = subprocess.check_output(command, text=True).strip()
-        return self.tokens[user]
-
-    def _ask(self, method: str, user: str, path: str = "", **options) -> requests.Response:
-        url = f"http://{self.node.address}:{API_PORT}/spawner/v1/labs/{user}{path}"
-        headers = {"Authorization": f"Bearer {self.token(user)}"}
-        return requests.request(method, url, headers=headers, **({"timeout": 30} | options))
-
-    def _is_ready(self) -> bool:
-        if (code := self.process.poll()) is not None:
-            log = (self.folder / "service.log").read_text()
-            raise AssertionError(f"the service ended with {code}:\n{log[-3000:]}")
-        try:
-            return requests.get(f"http://{self.node.address}:{HEALTH_PORT}/readyz", timeout=2).status_code == 200
-        except requests.RequestException:
-            return False
+    def run_inside(self, user: str, script: str) -> str:
+        """Run a script in the user's lab, as its user. Returns what it prints."""
+        return self.node.kubectl("exec", f"nb-{user}", "-n", self.namespace(user), "--", "sh", "-c", script)
 
     def _prepare_cluster(self) -> None:
         node = self.node
@@ -132,6 +86,7 @@ class LabSite:
         pull = {"auths": {node.protected_registry: {"auth": credentials}}}
         node.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHARED_NAMESPACE}},
             {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
@@ -145,8 +100,13 @@ class LabSite:
                 "stringData": {".dockerconfigjson": json.dumps(pull)},
             },
         )
-        for file in ("crds.yaml", "permissions/cluster-wide.yaml", "admission-policy.yaml"):
+        for file in ("crds.yaml", "permissions/cluster-wide.yaml"):
             node.kubectl("apply", "-f", str(ROOT / "deploy" / file))
+        admission = (ROOT / "deploy/admission-policy.yaml").read_text()
+        nothing = """{name: existing, expression: "''"}"""
+        assert nothing in admission
+        admission = admission.replace(nothing, f"""{{name: existing, expression: "'{SHARED_NAMESPACE}'"}}""")
+        node.kubectl("apply", "-f", "-", stdin=admission)
         node.kubectl("wait", "--for=condition=Established", "crd", "--all")
 
     def _kubeconfig(self) -> Path:
@@ -168,6 +128,7 @@ class LabSite:
             "locked": {"image": locked},
             "crashing": {"image": shell, "cmd": ["sh", "-c", "echo a last word; exit 3"]},
             "greedy": {"image": shell, "cmd": ["sh", "-c", f"exec {FILL_MEMORY}"], "mem_limit": "64M"},
+            "slow": {"image": shell, "cmd": ["sh", "-c", "exec sleep 1000"]},
             "mortal": {"image": shell, "cmd": ["sh", "-c", MORTAL]},
             "huge": {"image": shell, "cpu_guarantee": 500, "cpu_limit": 500},
             "beyond-quota": {"image": shell, "mem_limit": "64G"},

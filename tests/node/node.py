@@ -141,7 +141,7 @@ class Node:
         self.processes = Processes(slot.home, lambda command: [*enter, *command], slot.group.enter, path)
         self._registry = Registry(slot, self.processes)
         self._registry.launch()
-        runtime = Runtime(slot, programs, self.processes)
+        self.runtime = runtime = Runtime(slot, programs, self.processes)
         kubelet = Kubelet(slot, programs, self.processes)
         kubelet.make_certificate()
         self.processes.wait("registry", self._registry.answers)

@@ -1,5 +1,6 @@
 """containerd, with everything it keeps in the cluster's folder."""
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,3 +77,8 @@ class Runtime:
     def wait(self) -> None:
         """Wait until it answers."""
         self.processes.wait("containerd", self.socket.is_socket)
+
+    def remove(self, image: str) -> None:
+        """Remove an image from the node, as its garbage collection does."""
+        command = [self.programs.containerd / "ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "rm"]
+        subprocess.run([*map(str, command), "--sync", image], check=True, capture_output=True)

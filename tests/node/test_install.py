@@ -54,7 +54,7 @@ def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(ins
 
 
 def test_helm_test_passes_and_uninstalling_leaves_nothing_that_hangs(installation):
-    installation.helm.run("test", RELEASE, "-n", NAMESPACE, "--timeout", "120s")
+    installation.run(installation.test)
     installation.helm.run("uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout", "120s")
     installation.node.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s", seconds=90)
     assert not installation.node.get("namespace", NAMESPACE)

@@ -25,6 +25,7 @@ pub struct FakeHub {
     address: SocketAddr,
     state: Arc<Mutex<Answers>>,
     lists: Arc<AtomicUsize>,
+    traces: Arc<Mutex<Vec<String>>>,
     passes: Arc<Semaphore>,
 }
 
@@ -73,6 +74,7 @@ impl FakeHub {
             address,
             state: Arc::new(Mutex::new(answers)),
             lists: Arc::default(),
+            traces: Arc::default(),
             passes: Arc::new(Semaphore::new(0)),
         };
         let router = Router::new()
@@ -118,6 +120,11 @@ impl FakeHub {
         self.lists.load(Ordering::SeqCst)
     }
 
+    /// The `traceparent` of all requests for lists so far.
+    pub fn traces(&self) -> Vec<String> {
+        self.traces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn change(&self, change: impl FnOnce(&mut Answers)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -140,6 +147,8 @@ async fn list(
     Query(query): Query<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
+    let trace = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    hub.traces.lock().unwrap_or_else(PoisonError::into_inner).extend(trace.map(str::to_owned));
     let answers = hub.answers();
     let offset: usize = query.get("offset").and_then(|offset| offset.parse().ok()).unwrap_or_default();
     if offset == 0 {

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 # What the chart fills in, and what the service's schema requires.
-FILLED = {"PolicyConfig": "path", "StaticAuth": "tokens_file", "HubConfig": "token_file", "SharedSecret": "file"}
+FILLED = {"StaticAuth": "tokens_file", "HubConfig": "token_file", "SharedSecret": "file"}
 
 
 def generate(service: dict, values: dict) -> dict:

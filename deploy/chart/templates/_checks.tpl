@@ -18,6 +18,8 @@
   "http.tls" "name the Secret with the certificate in secrets.tls.existingSecret"
   "auth.static.tokens_file" "name the Secret with the tokens in secrets.staticTokens.existingSecret"
   "hub.token_file" "name the Secret with the token in secrets.hubToken.existingSecret"
+  "registries.credentials_file" "name the Secret with the logins in secrets.registryLogins.existingSecret"
+  "registries.ca_file" "name the Secret with the certificates in secrets.registryAuthorities.existingSecret"
   "embedded" "a one-machine cluster has no place in a pod; remove the section"
   "state_dir" "see `state` for the volume"
 -}}

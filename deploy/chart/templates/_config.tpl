@@ -42,12 +42,20 @@
 {{- $_ := set $config "hub" (set ($config.hub | default dict) "token_file" "/etc/wasmspawner/secrets/hub/token") -}}
 {{- end -}}
 
+{{- if .Values.secrets.registryLogins.existingSecret -}}
+{{- $_ := set $config "registries" (set ($config.registries | default dict) "credentials_file" "/etc/wasmspawner/secrets/registry/config.json") -}}
+{{- end -}}
+
+{{- if .Values.secrets.registryAuthorities.existingSecret -}}
+{{- $_ := set $config "registries" (set ($config.registries | default dict) "ca_file" "/etc/wasmspawner/secrets/registry-ca/ca.crt") -}}
+{{- end -}}
+
 {{- $policies := list -}}
 {{- range $policy := $config.policies | default list -}}
 {{- $file := get $.Values.policyFiles $policy.name -}}
-{{- if not $policy.path -}}
+{{- if not (or $policy.path $policy.oci) -}}
 {{- if not $file -}}
-{{- fail (printf "config.policies: the policy %q has no `path`, and policyFiles has no entry of that name; add policyFiles.%s with `bundled`, `configMap` or `image`" $policy.name $policy.name) -}}
+{{- fail (printf "config.policies: the policy %q has neither `oci` nor `path`, and policyFiles has no entry of that name; add policyFiles.%s with `bundled`, `configMap` or `image`" $policy.name $policy.name) -}}
 {{- end -}}
 {{- $policy = set $policy "path" (include "wasmspawner.policyPath" (dict "name" $policy.name "file" $file)) -}}
 {{- end -}}
@@ -78,7 +86,7 @@
 {{- $mounted := list -}}
 {{- range $policy := .Values.config.policies | default list -}}
 {{- $file := get $.Values.policyFiles $policy.name | default dict -}}
-{{- if and (not $policy.path) (or $file.configMap $file.image) -}}
+{{- if and (not (or $policy.path $policy.oci)) (or $file.configMap $file.image) -}}
 {{- $mounted = append $mounted (dict "name" $policy.name "file" $file) -}}
 {{- end -}}
 {{- end -}}

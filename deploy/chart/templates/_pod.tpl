@@ -83,6 +83,12 @@ capabilities:
 {{- if .hubToken.existingSecret -}}
 {{- $mounted = append $mounted (dict "volume" "hub-token" "name" .hubToken.existingSecret "path" "/etc/wasmspawner/secrets/hub" "items" (list (dict "key" .hubToken.key "path" "token"))) -}}
 {{- end -}}
+{{- if .registryLogins.existingSecret -}}
+{{- $mounted = append $mounted (dict "volume" "registry-logins" "name" .registryLogins.existingSecret "path" "/etc/wasmspawner/secrets/registry" "items" (list (dict "key" .registryLogins.key "path" "config.json"))) -}}
+{{- end -}}
+{{- if .registryAuthorities.existingSecret -}}
+{{- $mounted = append $mounted (dict "volume" "registry-authorities" "name" .registryAuthorities.existingSecret "path" "/etc/wasmspawner/secrets/registry-ca" "items" (list (dict "key" .registryAuthorities.key "path" "ca.crt"))) -}}
+{{- end -}}
 {{- if .ingressSecret.existingSecret -}}
 {{- $mounted = append $mounted (dict "volume" "ingress-secret" "name" .ingressSecret.existingSecret "path" "/etc/wasmspawner/secrets/ingress" "items" (list (dict "key" .ingressSecret.key "path" "secret"))) -}}
 {{- end -}}

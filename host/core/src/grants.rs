@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::path;
+use crate::port_range::PortRange;
 
 /// Privileged settings that the operator allows one policy to use. They are part of the operator's configuration, and
 /// never of the policy's own.
@@ -32,6 +33,9 @@ pub struct Grants {
     /// as `sidecar.istio.io/`. Keys without a prefix need no grant, except those by which JupyterHub's own pods are
     /// found (`app`, `component`, `release`).
     pub metadata: Vec<String>,
+    /// Ports on which the lab's program may listen instead of `lab.port`: a port such as `8787`, or a range such as
+    /// `9000-9099`.
+    pub ports: Vec<PortRange>,
 }
 
 /// One kind of grant.
@@ -54,6 +58,8 @@ pub enum Grant {
     EnvPrefixesReservedOverride,
     /// See [`Grants::metadata`].
     Metadata,
+    /// See [`Grants::ports`].
+    Ports,
 }
 
 impl fmt::Display for Grant {
@@ -67,6 +73,7 @@ impl fmt::Display for Grant {
             Self::Secrets => "secrets",
             Self::EnvPrefixesReservedOverride => "env-prefixes-reserved-override",
             Self::Metadata => "metadata",
+            Self::Ports => "ports",
         })
     }
 }
@@ -124,6 +131,7 @@ impl Grants {
             (Grant::Secrets, !self.secrets.is_empty()),
             (Grant::EnvPrefixesReservedOverride, self.env_prefixes_reserved_override),
             (Grant::Metadata, !self.metadata.is_empty()),
+            (Grant::Ports, !self.ports.is_empty()),
         ];
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(grant, _)| grant).collect()
     }
@@ -147,6 +155,9 @@ impl Grants {
                     key == granted || granted.ends_with('/') && key.starts_with(granted.as_str())
                 })
             }),
+            Grant::Ports => listed(&|port| {
+                port.parse().is_ok_and(|port| self.ports.iter().any(|range| range.contains(port)))
+            }),
         }
     }
 }
@@ -167,6 +178,7 @@ mod tests {
             ("secrets: [db]", Grant::Secrets),
             ("env-prefixes-reserved-override: true", Grant::EnvPrefixesReservedOverride),
             ("metadata: [sidecar.istio.io/]", Grant::Metadata),
+            ("ports: [8787, 9000-9099]", Grant::Ports),
         ] {
             assert_eq!(serde_saphyr::from_str::<Grants>(yaml).unwrap().given(), [grant], "{yaml}");
         }

@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 use crate::names::{ServerName, Username};
 
+/// The name of the port on which a lab's program listens, in the pod.
+pub const PORT_NAME: &str = "notebook";
+
 /// One lab: a user's server. The default server has the empty name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct LabKey {

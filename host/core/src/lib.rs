@@ -20,6 +20,7 @@ pub mod operation_record;
 pub mod options;
 mod path;
 pub mod policy;
+pub mod port_range;
 pub mod progress;
 pub mod quota;
 pub mod record;

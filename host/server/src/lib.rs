@@ -1,6 +1,7 @@
 //! The service: all IO around the decisions of `wasmspawner-core`.
 
 pub mod cli;
+mod digest;
 pub mod history;
 pub mod http;
 pub mod hub;
@@ -9,6 +10,7 @@ mod one_machine;
 mod outgoing;
 mod per_user;
 pub mod records;
+pub mod registry;
 pub mod run;
 mod secret_file;
 pub mod spawner;

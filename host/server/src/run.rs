@@ -21,6 +21,7 @@ use crate::hub::HubApi;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
+use crate::registry::Artifacts;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -201,6 +202,7 @@ pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow:
     let counted = metrics.clone();
     let options = EngineOptions {
         cache: config.state_dir.as_deref().map(compiled_policies),
+        artifacts: Artifacts::new(config.registries.clone()),
         on_call: Arc::new(move |call| {
             counted.policy_called(call.policy.as_str(), call.hook.name(), call.outcome, call.duration);
         }),

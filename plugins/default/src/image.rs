@@ -1,8 +1,15 @@
+use wasmspawner_sdk::lab_server::Settings;
 use wasmspawner_sdk::{Image, Section};
+
+use crate::lab_server;
 
 /// A container image that users may choose.
 pub(crate) struct ImageChoice {
     pub(crate) image: Image,
+    /// What runs in it instead of the site's command.
+    pub(crate) command: Option<Vec<String>>,
+    pub(crate) args: Option<Vec<String>>,
+    pub(crate) server: Settings,
 }
 
 impl ImageChoice {
@@ -15,7 +22,13 @@ impl ImageChoice {
         let label: Option<String> = entry.optional("label");
         let tag = reference.rsplit('/').next().unwrap_or(&reference).to_owned();
         let image = Image { reference, digest, description: label };
-        (Self { image }, Some(tag))
+        let choice = Self {
+            image,
+            command: entry.optional("command"),
+            args: entry.optional("args"),
+            server: lab_server::read(entry),
+        };
+        (choice, Some(tag))
     }
 }
 

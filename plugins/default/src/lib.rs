@@ -10,6 +10,7 @@ mod extra;
 mod form;
 mod image;
 mod init;
+mod lab_server;
 mod menu;
 mod placement;
 mod pod;
@@ -106,7 +107,7 @@ impl Policy for DefaultPolicy {
     }
 }
 
-export!(DefaultPolicy: form, quota, authorize, build_pod);
+export!(DefaultPolicy: form, quota, authorize, build_pod, lab_server);
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use crate::{DefaultPolicy, template};
 
 impl hooks::BuildPod for DefaultPolicy {
     fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
-        let image = self.images.chosen(user, "image", options)?;
+        let image = self.images.chosen(user, "image", options)?.map(|entry| &entry.value);
         let size = self.sizes.chosen(user, "size", options)?.map(|entry| &entry.value);
         let mut tolerations = self.placement.tolerations.clone();
         let mut node_selector = self.placement.node_selector.clone();
@@ -13,8 +13,13 @@ impl hooks::BuildPod for DefaultPolicy {
             tolerations.extend(size.tolerations.iter().cloned());
             node_selector.extend(size.node_selector.iter().cloned());
         }
+        // Arguments of the policy are meant for its own command.
+        let args = match image {
+            Some(image) if image.command.is_some() || image.args.is_some() => image.args.clone(),
+            _ => self.args.clone(),
+        };
         let mut lab = Customization {
-            image: image.map(|entry| entry.value.image.clone()),
+            image: image.map(|image| image.image.clone()),
             env: self.env.clone(),
             labels: pairs(&self.labels),
             annotations: pairs(&self.annotations),
@@ -25,8 +30,8 @@ impl hooks::BuildPod for DefaultPolicy {
             volumes: self.storage.volumes.clone(),
             mounts: self.storage.mounts.clone(),
             init_containers: self.init_containers.iter().map(|init| init.0.clone()).collect(),
-            command: self.command.clone(),
-            args: self.args.clone(),
+            command: image.and_then(|image| image.command.clone()).or_else(|| self.command.clone()),
+            args,
             working_dir: self.working_dir.clone(),
             time_limits: self.time_limits,
             environment_class: self.environment_class.clone(),

@@ -77,3 +77,9 @@ hook_world!(
     "export_build_pod",
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
+hook_world!(
+    lab_server,
+    "package wasmspawner:sdk; world lab-server { export wasmspawner:policy/lab-server@0.1.0; }",
+    "export_lab_server",
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
+);

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use crate::bindings::{authorize, build_pod, config, form, metadata, quota, types};
+use crate::bindings::{authorize, build_pod, config, form, lab_server, metadata, quota, types};
 use crate::hooks;
 use crate::options::Options;
 
@@ -66,9 +66,16 @@ impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
     }
 }
 
+impl<P: hooks::LabServer> lab_server::Guest for Component<P> {
+    fn decide(request: lab_server::Request) -> Result<lab_server::Settings, types::Error> {
+        let options = Options::from(request.options);
+        policy::<P>()?.lab_server(&request.user, &request.server, &options)
+    }
+}
+
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize` and `build_pod`. The interfaces `metadata` and `config` are always
+/// The hooks are `form`, `quota`, `authorize`, `build_pod` and `lab_server`. The interfaces `metadata` and `config` are always
 /// exported.
 #[macro_export]
 macro_rules! export {
@@ -104,5 +111,8 @@ macro_rules! export_hook {
     };
     (build_pod, $of:ident) => {
         $crate::bindings::build_pod::export_build_pod!($of with_types_in $crate::bindings::build_pod);
+    };
+    (lab_server, $of:ident) => {
+        $crate::bindings::lab_server::export_lab_server!($of with_types_in $crate::bindings::lab_server);
     };
 }

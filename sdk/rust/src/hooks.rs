@@ -4,7 +4,7 @@ use crate::bindings::types::{Error, FieldError, User};
 use crate::config::Section;
 use crate::form::{self, Field, FormContext};
 use crate::options::Options;
-use crate::{AuthorizeRequest, Info, Verdict, pod, quota, submission};
+use crate::{AuthorizeRequest, Info, Verdict, lab_server, pod, quota, submission};
 
 /// A policy: its description, and how it is created from its configuration.
 pub trait Policy: Sized {
@@ -71,4 +71,14 @@ pub trait BuildPod: Policy {
     /// # Errors
     /// The reason why there is no answer.
     fn customize(&self, user: &User, server: &str, options: &Options) -> Result<pod::Customization, Error>;
+}
+
+/// Decides how the program in the lab's container is reached.
+pub trait LabServer: Policy {
+    /// The port and the probe of this lab. What is absent is as the service's configuration says.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    fn lab_server(&self, user: &User, server: &str, options: &Options)
+    -> Result<lab_server::Settings, Error>;
 }

@@ -38,6 +38,7 @@ pub mod config;
 pub mod form;
 pub mod hooks;
 pub mod host;
+pub mod lab_server;
 #[cfg(not(target_arch = "wasm32"))]
 mod lab_stand_in;
 mod options;

@@ -5,7 +5,7 @@ use crate::form::{Field, FormContext};
 use crate::hooks;
 use crate::lab_stand_in;
 use crate::options::Options;
-use crate::{Action, AuthorizeRequest, Verdict, pod, quota};
+use crate::{Action, AuthorizeRequest, Verdict, lab_server, pod, quota};
 
 /// A policy with a configuration.
 pub struct TestKit<P> {
@@ -97,6 +97,17 @@ impl<P: hooks::Policy> TestKit<P> {
         P: hooks::BuildPod,
     {
         lab_stand_in::of(user, || self.policy.customize(user, "", with))
+    }
+
+    /// How the program of `user`'s lab with these options is reached.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn lab_server(&self, user: &User, with: &serde_json::Value) -> Result<lab_server::Settings, Error>
+    where
+        P: hooks::LabServer,
+    {
+        lab_stand_in::of(user, || self.policy.lab_server(user, "", &options(with)))
     }
 }
 

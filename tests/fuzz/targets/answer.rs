@@ -12,7 +12,7 @@ mod unprivileged;
 use case::{Case, CaseAnswer, TOKEN};
 use libfuzzer_sys::fuzz_target;
 use wasmspawner_core::manifest::{LabObject, build};
-use wasmspawner_core::policy::{Customization, Grants};
+use wasmspawner_core::policy::{Customization, Grants, LabServer};
 
 fuzz_target!(|answers: &[u8]| {
     let Ok(answers) = serde_json::from_slice::<Vec<Customization>>(answers) else { return };
@@ -23,6 +23,7 @@ fuzz_target!(|answers: &[u8]| {
             policy: format!("p{at}"),
             grants: grants.clone(),
             customization: customization.clone(),
+            server: LabServer::default(),
         };
         case.answers = answers.iter().enumerate().map(answer).collect();
         let Ok(spawn) = case.compose() else { continue };

@@ -17,6 +17,7 @@ mod forgotten;
 mod history;
 mod hostile;
 mod lab;
+mod lab_server;
 mod lab_status;
 mod labs;
 mod monitoring;

@@ -4,9 +4,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use http::Method;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::collector::{FakeCollector, Span};
+use wasmspawner_tests::hub::{FakeHub, TOKEN};
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
@@ -150,4 +153,69 @@ async fn a_headers_file_that_others_may_read_prevents_the_start() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && text.contains("mode 0644"), "{text}");
     assert!(!text.contains("secret-of-the-collector"), "{text}");
+}
+
+#[tokio::test]
+async fn jupyterhub_is_told_the_trace_of_the_caller() {
+    let collector = FakeCollector::start().await.unwrap();
+    let hub = FakeHub::start(&[]).await.unwrap();
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(token.path(), TOKEN).unwrap();
+    let service = Service::start_with(BINARY, |config| {
+        config["telemetry"]["otlp"] = json!({ "endpoint": collector.endpoint(), "sample_ratio": 0.0 });
+        config["hub"] = json!({ "api_url": hub.api_url(), "token_file": token.path() });
+    })
+    .await
+    .unwrap();
+    let (trace, caller) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    let request = service.hub().unwrap().request(Method::GET, &format!("{PREFIX}/forgotten"));
+    let answer = request.header("traceparent", format!("00-{trace}-{caller}-01")).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let asked = span(&collector, |span| span.name.contains("users")).await;
+    let told = format!("00-{trace}-{}-01", asked.id);
+    assert!(hub.traces().contains(&told), "{told} is not in {:?}", hub.traces());
+}
+
+// The collector has to answer while the test waits for the service's end.
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_sent_as_they_are_shown() {
+    let collector = FakeCollector::start().await.unwrap();
+    let otlp = json!({ "endpoint": collector.endpoint(), "sample_ratio": 1.0, "metrics_every": "1h" });
+    let mut service = Service::start_with(BINARY, |config| config["telemetry"]["otlp"] = otlp).await.unwrap();
+    service.user("ada").unwrap().spawn_to_end("ada").await.unwrap();
+    // The last numbers are sent when the service ends.
+    assert!(service.end().unwrap().success());
+    let metrics = collector.metrics();
+    let named =
+        |name: &str| metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.data.clone());
+    let Some(Data::Sum(spawns)) = named("wasmspawner_spawns_total") else { panic!("{metrics:#?}") };
+    let complete =
+        spawns.data_points.iter().find(|point| format!("{:?}", point.attributes).contains("complete"));
+    assert_eq!(complete.unwrap().value, Some(number_data_point::Value::AsDouble(1.0)));
+    let Some(Data::Histogram(seconds)) = named("wasmspawner_spawn_seconds") else { panic!("{metrics:#?}") };
+    let point = seconds.data_points.iter().find(|point| point.count == 1).unwrap();
+    assert_eq!(point.bucket_counts.iter().sum::<u64>(), 1);
+    assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
+    assert!(point.exemplars.iter().any(|exemplar| exemplar.trace_id.len() == 16), "{point:?}");
+    assert!(named("process_resident_memory_bytes").is_some() && named("wasmspawner_build_info").is_some());
+}
+
+#[tokio::test]
+async fn spans_that_are_dropped_are_counted() {
+    let collector = FakeCollector::silent().await.unwrap();
+    let otlp = json!({ "endpoint": collector.endpoint(), "timeout": "1m" });
+    let service = Service::start_with(BINARY, |config| config["telemetry"]["otlp"] = otlp).await.unwrap();
+    let admin = service.admin().unwrap();
+    let dropped = async || {
+        assert_eq!(admin.lab("nobody").await.unwrap().status, 404);
+        let metrics = service.probes().get("/metrics").await.unwrap().body;
+        let line =
+            metrics.lines().find(|line| line.contains(r#"exported_spans_total{outcome="dropped"}"#)).unwrap();
+        line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()
+    };
+    assert_eq!(dropped().await, 0);
+    for _ in 0..4096 {
+        admin.lab("nobody").await.unwrap();
+    }
+    assert!(dropped().await > 0, "only 4096 spans wait");
 }

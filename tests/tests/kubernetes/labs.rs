@@ -127,7 +127,7 @@ pub(crate) async fn in_a_namespace_that_stays(site: &Site, mode: &str, namespace
     assert_permitted(&service);
 }
 
-async fn stop(service: &Service, user: &str) {
+pub(crate) async fn stop(service: &Service, user: &str) {
     let client = service.user(user).unwrap();
     assert_eq!(client.stop(user).await.unwrap().status, 202);
     let events = client.events(user).await.unwrap().to_end().await.unwrap();
@@ -189,7 +189,7 @@ fn assert_permitted(service: &Service) {
 }
 
 /// Waits until an object whose deletion was accepted is gone.
-async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
+pub(crate) async fn gone<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) {
     until(async || api.get_opt(name).await.unwrap().is_none()).await;
 }
 
@@ -201,7 +201,7 @@ where
 }
 
 /// A service that is not started yet. `template` names the namespaces of its labs; homes are volume claims.
-fn service(site: &Site, namespaces: &str, template: &str) -> Service {
+pub(crate) fn service(site: &Site, namespaces: &str, template: &str) -> Service {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let kubeconfig = service.folder().join("kubeconfig");
     std::fs::write(&kubeconfig, site.cluster.kubeconfig(&site.token).unwrap()).unwrap();

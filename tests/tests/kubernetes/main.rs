@@ -7,11 +7,13 @@
 mod attempts;
 mod labs;
 mod network_policy;
+mod restore;
 mod site;
 
 use wasmspawner_tests::kubernetes::SKIPPED;
 
 use labs::{a_cluster_without_the_definition, in_a_namespace_that_stays, in_deleted_namespaces};
+use restore::volumes_return_and_labs_can_be_started_again;
 use site::{CLUSTER_WIDE, ONE_NAMESPACE, Site};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
@@ -34,6 +36,14 @@ async fn labs_start_and_stop_with_the_permissions_for_one_namespace() {
     site.install_policy("").await;
     let labs = site.namespace("labs").await;
     in_a_namespace_that_stays(&site, "single", &labs).await;
+    site.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_lost_is_restored_from_a_backup() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    volumes_return_and_labs_can_be_started_again(&site, &site.namespace("retain-ada").await).await;
     site.leave().await;
 }
 

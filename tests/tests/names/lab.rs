@@ -7,7 +7,7 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::compose::compose;
-use wasmspawner_core::policy::{ChainAnswer, Grants, Options, SpawnInputs};
+use wasmspawner_core::policy::{ChainAnswer, Grants, LabServer, Options, SpawnInputs};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
 
@@ -41,6 +41,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
             policy: "site".to_owned(),
             grants: Grants::default(),
             customization: serde_json::from_value(customization).unwrap(),
+            server: LabServer::default(),
         }],
         quotas: Vec::new(),
         lab: &lab,

@@ -26,6 +26,7 @@ impl ConfigFile {
             kubernetes: old.kubernetes,
             embedded: old.embedded,
             telemetry: old.telemetry,
+            registries: old.registries,
             state_dir: old.state_dir,
             limits: LimitsConfig {
                 concurrent_spawns: old.limits.concurrent_spawns,

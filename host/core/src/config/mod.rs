@@ -14,6 +14,7 @@ mod limits;
 mod peers;
 mod per_user;
 mod policies;
+mod registries;
 mod root;
 mod span;
 mod telemetry;
@@ -30,6 +31,7 @@ pub use limits::LimitsConfig;
 pub use peers::PeerRange;
 pub use per_user::PerUserLimits;
 pub use policies::{CallLimits, OnFailure, PolicyConfig};
+pub use registries::RegistriesConfig;
 pub use root::{Config, ConfigFile};
 pub use telemetry::{LogFormat, OtlpConfig, SampleRatio, TelemetryConfig};
 

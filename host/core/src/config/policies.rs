@@ -13,9 +13,15 @@ use crate::grants::Grants;
 pub struct PolicyConfig {
     /// Name of the policy in logs, metrics and errors; unique in the chain.
     pub name: String,
-    /// A WebAssembly component (`*.wasm`), or a directory with exactly one, relative to the configuration file.
-    pub path: PathBuf,
-    /// Expected digest: `sha256:` and 64 hexadecimal digits. A file with another digest is refused.
+    /// A WebAssembly component (`*.wasm`), or a directory with exactly one, relative to the configuration file. A policy
+    /// has either this or `oci`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// An OCI artifact in a registry, such as `ghcr.io/site/policy:1.2` or `ghcr.io/site/policy@sha256:...`. A tag is looked
+    /// up when the service starts and when the configuration is read again; a digest is downloaded once. See `registries`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci: Option<String>,
+    /// Expected digest of the component: `sha256:` and 64 hexadecimal digits. A component with another digest is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The policy's own configuration. The policy publishes its schema.

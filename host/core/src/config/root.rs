@@ -9,7 +9,7 @@ use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
     EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LabNamespaces,
-    LimitsConfig, PolicyConfig, TelemetryConfig,
+    LimitsConfig, PolicyConfig, RegistriesConfig, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -41,6 +41,9 @@ pub struct ConfigFile {
     /// The policies that decide about labs, in order.
     #[serde(default)]
     pub policies: Vec<PolicyConfig>,
+    /// How the service reads from container registries.
+    #[serde(default)]
+    pub registries: RegistriesConfig,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -75,6 +78,8 @@ pub struct Config {
     pub lab: LabConfig,
     /// The policies that decide about labs, in order.
     pub policies: Vec<PolicyConfig>,
+    /// How the service reads from container registries.
+    pub registries: RegistriesConfig,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -92,7 +97,9 @@ impl ConfigFile {
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.limits.check().err());
         problems.extend(self.telemetry.check().err());
+        problems.extend(self.registries.check().err());
         problems.extend(duplicate_policy(&self.policies));
+        problems.extend(self.policies.iter().enumerate().filter_map(source_of_policy));
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
         let hub = hub.map_err(|problem| problems.push(problem)).ok().flatten();
         let auth = self
@@ -137,6 +144,7 @@ impl ConfigFile {
             lab_namespaces,
             lab,
             policies: self.policies,
+            registries: self.registries,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,
@@ -163,6 +171,16 @@ fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
             format!("`{}` is the name of an earlier policy too", policy.name),
         )
     })
+}
+
+/// A policy comes from one place.
+fn source_of_policy((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
+    let problem = match (&policy.path, &policy.oci) {
+        (None, None) => "has neither `path`, a file, nor `oci`, an artifact in a registry; write one of them",
+        (Some(_), Some(_)) => "has both `path` and `oci`; remove one of them",
+        _ => return None,
+    };
+    Some(InvalidSetting::new(format!("policies[{index}]"), problem))
 }
 
 /// Requests do not carry JupyterHub's number of a user, so no name of a lab can contain it.
@@ -218,6 +236,22 @@ mod tests {
     #[test]
     fn the_embedded_cluster_listens_on_loopback_only() {
         assert!(problems("embedded: {listen: '0.0.0.0:8092'}\n")[0].contains("127.0.0.1 only"));
+    }
+
+    #[test]
+    fn a_policy_comes_from_one_place() {
+        let policy = |source: &str| problems(&format!("policies: [{{name: site{source}}}]\n"));
+        assert_eq!(policy(", path: /a.wasm"), [""; 0]);
+        assert_eq!(policy(", oci: 'ghcr.io/site/policy:1'"), [""; 0]);
+        assert!(policy("")[0].starts_with("policies[0]: has neither `path`"), "{:?}", policy(""));
+        assert!(policy(", path: a, oci: b")[0].starts_with("policies[0]: has both"));
+    }
+
+    #[test]
+    fn a_registry_is_not_a_url() {
+        let found = problems("registries: {plain_http: ['http://localhost:5000'], timeout: 1m}\n");
+        assert!(found[0].starts_with("registries.plain_http: \"http://localhost:5000\""), "{found:?}");
+        assert_eq!(problems("registries: {timeout: 0s}\n").len(), 1);
     }
 
     #[test]

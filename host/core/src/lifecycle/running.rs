@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Effect, Ending, Failure, Lab, Operation, Phase, RestartPolicy};
 use crate::progress::Entry;
-use crate::stage::{Analysis, Stage};
+use crate::stage::{Analysis, DELETED, Stage};
 
 impl Lab {
     /// Begins the cleanup of a running lab whose pod ended. Losing readiness does not end a lab, and neither does a
@@ -19,7 +19,11 @@ impl Lab {
         let ending = match analysis.stage {
             _ if self.observed.pod.is_missing() => Some(Ending::Gone("The lab's pod was deleted".into())),
             Stage::Stopped => Some(Ending::Gone("The lab has shut down".into())),
-            Stage::Terminating => Some(Ending::Gone("The lab's pod is being deleted".into())),
+            Stage::Terminating if analysis.reason == DELETED => {
+                Some(Ending::Gone("The lab's pod is being deleted".into()))
+            }
+            // The cluster needs the machine, and has said so.
+            Stage::Terminating => Some(Ending::Gone(analysis.message.clone())),
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
             | Stage::Starting

@@ -5,11 +5,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{resources, secret, volume};
-use crate::policy::compose::LabValue;
+use crate::lab::PORT_NAME;
+use crate::policy::compose::{CheckedProbe, LabValue};
 use crate::policy::{Image, ValidatedSpawn};
-
-/// The name of the port on which a lab listens.
-pub const PORT_NAME: &str = "notebook";
 
 /// Failure threshold of the startup probe: more failures than occur in the longest time that a spawn may take.
 const FAILURES_OF_A_DAY: i32 = 86_400;
@@ -26,7 +24,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
         working_dir: spawn.working_dir.clone(),
         ports: Some(vec![ContainerPort {
             name: Some(PORT_NAME.to_owned()),
-            container_port: config.port.into(),
+            container_port: spawn.port.into(),
             protocol: Some("TCP".to_owned()),
             ..ContainerPort::default()
         }]),
@@ -90,45 +88,37 @@ pub(super) fn field(path: &str) -> EnvVarSource {
 /// The startup probe checks frequently until the lab answers for the first time. It practically never gives up, because
 /// the kubelet would then kill a lab that starts slowly; the time limit of a spawn is the service's to enforce.
 fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
-    let period = spawn.config.readiness_probe.as_ref()?.period_seconds;
+    let probe = spawn.probe.as_ref()?;
     Some(Probe {
-        period_seconds: Some(period.into()),
+        period_seconds: Some(probe.timing.period_seconds.into()),
         failure_threshold: Some(FAILURES_OF_A_DAY),
-        ..probe(spawn)?
+        ..request(probe)
     })
 }
 
 /// The readiness probe checks at a long interval whether a lab that has answered still does.
 fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
-    let config = spawn.config.readiness_probe.as_ref()?;
+    let probe = spawn.probe.as_ref()?;
     Some(Probe {
-        period_seconds: Some(config.running_period_seconds.into()),
-        failure_threshold: Some(config.failure_threshold.into()),
-        ..probe(spawn)?
+        period_seconds: Some(probe.timing.running_period_seconds.into()),
+        failure_threshold: Some(probe.timing.failure_threshold.into()),
+        ..request(probe)
     })
 }
 
-fn probe(spawn: &ValidatedSpawn) -> Option<Probe> {
-    let probe = spawn.config.readiness_probe.as_ref()?;
+/// What the kubelet asks the lab.
+fn request(probe: &CheckedProbe) -> Probe {
     let port = IntOrString::String(PORT_NAME.to_owned());
-    let http_get = probe.path.as_deref().map(|path| HTTPGetAction {
-        path: Some(format!("{}/{}", base_url(spawn).trim_end_matches('/'), path.trim_start_matches('/'))),
+    let http_get = probe.path.as_ref().map(|path| HTTPGetAction {
+        path: Some(path.clone()),
         port: port.clone(),
         ..HTTPGetAction::default()
     });
     let tcp_socket = http_get.is_none().then_some(TCPSocketAction { port, host: None });
-    Some(Probe {
+    Probe {
         http_get,
         tcp_socket,
-        timeout_seconds: Some(probe.timeout_seconds.into()),
+        timeout_seconds: Some(probe.timing.timeout_seconds.into()),
         ..Probe::default()
-    })
-}
-
-/// The URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
-fn base_url(spawn: &ValidatedSpawn) -> &str {
-    match spawn.env.get("JUPYTERHUB_SERVICE_PREFIX") {
-        Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,
-        _ => "/",
     }
 }

@@ -25,7 +25,6 @@ mod spec_digest;
 mod user_files;
 mod volume;
 
-pub use lab_container::PORT_NAME;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 

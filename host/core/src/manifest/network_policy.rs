@@ -22,7 +22,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
         return None;
     }
     let peers = config.peers();
-    let lab_port = NetworkPort { port: spawn.config.port, protocol: Protocol::Tcp };
+    let lab_port = NetworkPort { port: spawn.port, protocol: Protocol::Tcp };
     let ingress = NetworkPolicyIngressRule {
         from: Some(peers.iter().map(peer).collect()),
         ports: Some(vec![port(&lab_port)]),

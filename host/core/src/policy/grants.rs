@@ -1,22 +1,27 @@
 //! What of an answer needs a grant, and whether its policy has it.
 
-use super::{Customization, EnvValue, EnvVar, SecurityProfile, VolumeSource, pod_patch};
-use crate::grants::{Grant, GrantViolation, Grants, Need};
+use super::{ChainAnswer, Customization, EnvValue, EnvVar, SecurityProfile, VolumeSource, pod_patch};
+use crate::grants::{Grant, GrantViolation, Need};
 
 /// Checks a policy's answer against its grants, and returns the grants that it used. `reserved` returns whether the
 /// site reserves the environment variable of that name.
 pub(crate) fn check(
-    policy: &str,
-    asked: &Customization,
+    answer: &ChainAnswer,
     reserved: impl Fn(&str) -> bool,
-    grants: &Grants,
 ) -> Result<Vec<Need>, Vec<GrantViolation>> {
-    let (granted, denied): (Vec<_>, Vec<_>) =
-        needs(asked, reserved).into_iter().partition(|need| grants.cover(need));
+    let port = answer.server.port.map(|port| Need {
+        field: "port".to_owned(),
+        grant: Grant::Ports,
+        wanted: Some(port.to_string()),
+    });
+    let (granted, denied): (Vec<_>, Vec<_>) = needs(&answer.customization, reserved)
+        .into_iter()
+        .chain(port)
+        .partition(|need| answer.grants.cover(need));
     if denied.is_empty() {
         Ok(granted)
     } else {
-        Err(denied.into_iter().map(|need| need.violated_by(policy)).collect())
+        Err(denied.into_iter().map(|need| need.violated_by(&answer.policy)).collect())
     }
 }
 
@@ -107,6 +112,30 @@ fn is_acted_on(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grants::Grants;
+    use crate::policy::LabServer;
+
+    fn answer(asked: &Customization, grants: &Grants) -> ChainAnswer {
+        ChainAnswer {
+            policy: "greedy".to_owned(),
+            grants: grants.clone(),
+            customization: asked.clone(),
+            server: LabServer::default(),
+        }
+    }
+
+    #[test]
+    fn another_port_needs_a_grant_for_that_port() {
+        let asked = |port| ChainAnswer {
+            server: LabServer { port: Some(port), probe: None },
+            ..answer(&Customization::default(), &serde_saphyr::from_str("ports: [8787, 9000-9099]").unwrap())
+        };
+        for port in [8787, 9000, 9099] {
+            assert_eq!(check(&asked(port), |_| false).unwrap()[0].grant, Grant::Ports);
+        }
+        let violations = check(&asked(22), |_| false).unwrap_err();
+        assert_eq!(violations[0].to_string(), "policy `greedy`: `port` needs the grant `ports` for `22`");
+    }
 
     #[test]
     fn labels_and_annotations_that_other_programs_act_on_need_a_grant() {
@@ -119,13 +148,13 @@ pod_patch: '{"metadata":{"annotations":{"sidecar.istio.io/inject":"false","plain
         )
         .unwrap();
         let patch = Grants { pod_patch: vec!["metadata".to_owned()], ..Grants::default() };
-        let violations = check("p", &asked, |_| false, &patch).unwrap_err();
+        let violations = check(&answer(&asked, &patch), |_| false).unwrap_err();
         let wanted: Vec<_> = violations.iter().filter_map(|one| one.wanted.as_deref()).collect();
         assert_eq!(wanted, ["component", "sidecar.istio.io/inject", "app", "k8s.v1.cni.cncf.io/networks"]);
         assert!(violations.iter().all(|one| one.grant == Grant::Metadata));
         let all =
             ["component", "sidecar.istio.io/", "app", "k8s.v1.cni.cncf.io/"].map(str::to_owned).to_vec();
-        assert!(check("p", &asked, |_| false, &Grants { metadata: all, ..patch }).is_ok());
+        assert!(check(&answer(&asked, &Grants { metadata: all, ..patch }), |_| false).is_ok());
     }
 
     const GREEDY: &str = r#"
@@ -143,7 +172,7 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
     #[test]
     fn each_privileged_part_needs_its_grant() {
         let asked: Customization = serde_saphyr::from_str(GREEDY).unwrap();
-        let violations = check("greedy", &asked, |_| false, &Grants::default()).unwrap_err();
+        let violations = check(&answer(&asked, &Grants::default()), |_| false).unwrap_err();
         let messages: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages,
@@ -166,9 +195,9 @@ pod_patch: '{"spec":{"hostAliases":[{"ip":"10.0.0.1","hostnames":["db"]}]}}'
             "{privileged-init: true, host-path: [/data], secrets: [db, creds], pod-patch: [spec.hostAliases]}",
         )
         .unwrap();
-        assert_eq!(check("greedy", &asked, |_| false, &grants).unwrap().len(), 7);
+        assert_eq!(check(&answer(&asked, &grants), |_| false).unwrap().len(), 7);
         let narrower = Grants { host_path: vec!["/data/shar".to_owned()], ..grants };
-        assert_eq!(check("greedy", &asked, |_| false, &narrower).unwrap_err()[0].grant, Grant::HostPath);
+        assert_eq!(check(&answer(&asked, &narrower), |_| false).unwrap_err()[0].grant, Grant::HostPath);
     }
 
     #[test]

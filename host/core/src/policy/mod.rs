@@ -4,6 +4,7 @@
 //! The types of the form are in [`crate::form`], and those of quotas in [`crate::quota`].
 
 mod authorize;
+mod chain_answer;
 mod check;
 pub mod compose;
 mod credential;
@@ -13,6 +14,7 @@ mod error;
 mod grants;
 mod image;
 mod init_container;
+mod lab_server;
 mod pair;
 mod pod_patch;
 mod request;
@@ -26,16 +28,16 @@ pub use crate::field_error::FieldError;
 pub use crate::grants::{Grant, GrantViolation, Grants};
 pub use crate::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
-pub use check::check_customization;
-pub use compose::{
-    ChainAnswer, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
-};
+pub use chain_answer::ChainAnswer;
+pub use check::{check_customization, check_lab_server};
+pub use compose::{Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose};
 pub use credential::is_credential;
 pub use customization::Customization;
 pub use env::{EnvValue, EnvVar, KeyRef};
 pub use error::HookError;
 pub use image::Image;
 pub use init_container::{InitContainer, InitRun, SecurityProfile};
+pub use lab_server::{LabProbe, LabServer};
 pub use pair::Pair;
 pub use request::LabRequest;
 pub use resources::{ResourceClaim, Resources};

@@ -66,10 +66,13 @@ impl Conclusion {
     }
 }
 
+/// The reason of a pod that somebody deletes. If the cluster needs the machine for something else, it has its own reason.
+pub const DELETED: &str = "Deleted";
+
 fn deletion(pod: &ObservedPod) -> Option<Conclusion> {
     pod.deletion?;
     if !pod.condition_is(ConditionKind::DisruptionTarget, "True") {
-        return Some(Conclusion::new(Stage::Terminating, "Deleted", "Your lab is being stopped."));
+        return Some(Conclusion::new(Stage::Terminating, DELETED, "Your lab is being stopped."));
     }
     let reason = pod.condition_reason(ConditionKind::DisruptionTarget, "True").unwrap_or("DisruptionTarget");
     let detail =

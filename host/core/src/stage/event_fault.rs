@@ -37,7 +37,10 @@ fn reading(
         (EventSubject::Claim(claim), Some(Reason::ProvisioningFailed)) => {
             (warn_unless(bound), message::volume_late(claim, event.message))
         }
-        (_, Some(Reason::FailedScheduling)) => (warn_unless(bound), message::unschedulable(event.message)),
+        (_, Some(Reason::FailedScheduling)) => (
+            warn_unless(bound || message::waits_for_volume(event.message)),
+            message::unschedulable(event.message),
+        ),
         (_, Some(Reason::FailedMount | Reason::FailedAttachVolume)) => {
             if !started && !notes.has_passed(policy.mount_grace, event.first) {
                 return None;

@@ -89,8 +89,25 @@ pub(super) fn unschedulable(detail: &str) -> String {
     // The rest is about preemption and dynamic resources, which does not help a user.
     let rest = [" preemption:", " no new claims to deallocate"];
     let end = rest.iter().filter_map(|rest| detail.find(rest)).min().unwrap_or(detail.len());
-    let detail = &detail[..end];
-    with_detail("No machine has room for your lab at the moment; it starts as soon as one has", detail)
+    let cut = detail[..end].trim_end_matches(". not found");
+    let says = |words: &[&str]| words.iter().any(|words| detail.contains(words));
+    let text = if waits_for_volume(detail) {
+        "Your volume is not there yet; your lab starts as soon as it is"
+    } else if says(&["persistentvolumeclaim \""]) {
+        "The volume of your lab does not exist; please tell the site's administrators"
+    } else if says(&["Insufficient", "Too many pods"]) || detail.is_empty() {
+        "No machine has room for your lab at the moment; it starts as soon as one has"
+    } else if says(&["persistent volumes to bind"]) {
+        "No machine has storage for your volume at the moment; your lab starts as soon as one has"
+    } else {
+        "No machine can take your lab at the moment; it starts as soon as one can"
+    };
+    with_detail(text, cut)
+}
+
+/// True if the scheduler only waits until a claim is bound, which is a part of each start with a new volume.
+pub(super) fn waits_for_volume(detail: &str) -> bool {
+    detail.contains("unbound immediate PersistentVolumeClaims")
 }
 
 pub(super) fn volume_unbound(claim: &str, detail: &str) -> String {

@@ -19,7 +19,7 @@ mod reason;
 mod state_fault;
 
 pub use analysis::{Analysis, Finding, Severity};
-pub use analyze::analyze;
+pub use analyze::{DELETED, analyze};
 pub use kind::Stage;
 pub use pod::ObservedPod;
 pub use policy::StagePolicy;

@@ -2,10 +2,10 @@
 //! object is several times as large, and a service may keep ten thousand pods.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerPort, Pod, PodSpec, PodStatus};
 
 use super::container::{Container, Role, not_empty};
-use crate::lab::JobId;
+use crate::lab::{JobId, PORT_NAME};
 use crate::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 
 /// The parts of a pod that the service keeps. Ephemeral containers are left out, because they do not affect the stage.
@@ -28,6 +28,8 @@ pub struct ObservedPod {
     pub deletion: Option<Timestamp>,
     /// The pod's IP address, once it has one.
     pub ip: Option<String>,
+    /// The port on which the lab's program listens.
+    pub port: Option<u16>,
     /// The volume claims that the pod mounts, generic ephemeral volumes included.
     pub claims: Box<[String]>,
     pub(super) created: Option<Timestamp>,
@@ -77,6 +79,7 @@ impl From<&Pod> for ObservedPod {
             operation: label(JOB_ID_LABEL).and_then(|id| id.parse().ok()),
             deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
             ip: text(|status| status.pod_ip.as_ref()),
+            port: spec.and_then(lab_port),
             claims: spec.map(|spec| claims(&name, spec)).unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),
             started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
@@ -90,6 +93,13 @@ impl From<&Pod> for ObservedPod {
             name,
         }
     }
+}
+
+/// The port with the name that the service gives to the port of a lab.
+fn lab_port(spec: &PodSpec) -> Option<u16> {
+    let ports = spec.containers.iter().flat_map(|container| container.ports.iter().flatten());
+    let named = |port: &&ContainerPort| port.name.as_deref() == Some(PORT_NAME);
+    ports.into_iter().find(named).and_then(|port| u16::try_from(port.container_port).ok())
 }
 
 /// The names of the claims that a pod mounts. The claim of an ephemeral volume is named after pod and volume.

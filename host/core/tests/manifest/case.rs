@@ -10,8 +10,8 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
 use wasmspawner_core::policy::{
-    ChainAnswer, Customization, Grants, Options, SpawnInputs, SpawnRejected, ValidatedSpawn, compose::Source,
-    compose::compose,
+    ChainAnswer, Customization, Grants, LabServer, Options, SpawnInputs, SpawnRejected, ValidatedSpawn,
+    compose::Source, compose::compose,
 };
 use wasmspawner_core::quota::Quota;
 use wasmspawner_core::secret::{SecretBytes, SecretString};
@@ -53,6 +53,8 @@ pub(crate) struct CaseAnswer {
     pub(crate) grants: Grants,
     #[serde(default)]
     pub(crate) customization: Customization,
+    #[serde(default)]
+    pub(crate) server: LabServer,
 }
 
 /// The token of every case. If it occurs outside a Secret, it has leaked.
@@ -72,6 +74,7 @@ impl Case {
             policy: answer.policy,
             grants: answer.grants,
             customization: answer.customization,
+            server: answer.server,
         });
         let quotas = self.quotas.into_iter().enumerate();
         let quotas = quotas.map(|(at, quota)| (Source::Policy(format!("quota-{at}")), quota)).collect();

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use wasmspawner_core::manifest::build;
-use wasmspawner_core::policy::{Customization, Grants};
+use wasmspawner_core::policy::{Customization, Grants, LabServer};
 
 use super::case::{Case, CaseAnswer};
 
@@ -263,6 +263,7 @@ proptest! {
                 policy: format!("p{at}"),
                 grants: grants.clone(),
                 customization: asked.customization(at),
+                server: LabServer::default(),
             })
             .collect();
         if let Ok(spawn) = case.compose() {

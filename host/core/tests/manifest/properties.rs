@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use wasmspawner_core::manifest::LabObject;
 use wasmspawner_core::policy::{
-    Customization, EmptyDirSource, EnvVar, Grants, InitContainer, InitRun, Mount, NfsSource, Pair, Resources,
-    SecurityProfile, Volume, VolumeSource,
+    Customization, EmptyDirSource, EnvVar, Grants, InitContainer, InitRun, LabServer, Mount, NfsSource, Pair,
+    Resources, SecurityProfile, Volume, VolumeSource,
 };
 
 use super::case::{Case, CaseAnswer, TOKEN};
@@ -105,8 +105,12 @@ fn case(customizations: Vec<Customization>, all_patches: bool) -> Case {
         .into_iter()
         .enumerate()
         .map(|(at, customization)| {
-            let mut answer =
-                CaseAnswer { policy: format!("p{at}"), grants: Grants::default(), customization };
+            let mut answer = CaseAnswer {
+                policy: format!("p{at}"),
+                grants: Grants::default(),
+                customization,
+                server: LabServer::default(),
+            };
             if all_patches {
                 answer.grants.pod_patch = vec!["spec".to_owned(), "metadata".to_owned()];
             }

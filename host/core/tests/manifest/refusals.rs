@@ -70,6 +70,13 @@ fn a_policy_uses_the_parts_of_another_only_within_its_own_grants() {
             "privileged-init: true",
             "`pod_patch` needs the grant `privileged-init`",
         ),
+        // A patch is merged into the volume of the other policy, whose source stays.
+        (
+            "pod-patch: [spec.volumes], ",
+            r#"{mounts: [{volume: creds, path: /x}], pod_patch: '{"spec":{"volumes":[{"name":"creds","emptyDir":{}}]}}'}"#,
+            "secrets: [db]",
+            "the grant `secrets` for `db`",
+        ),
     ] {
         let refused =
             guest(&format!("{{{grants}}}"), asked).err().unwrap_or_else(|| panic!("accepted: {asked}"));

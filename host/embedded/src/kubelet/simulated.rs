@@ -109,7 +109,7 @@ impl SimulatedPod {
         } else if self.happens(Fault::PullFailure, container) {
             let message = format!(
                 "rpc error: code = NotFound desc = failed to pull and unpack image {image:?}: failed to resolve \
-                 reference {image:?}: {image}: not found"
+                 image: {image}: not found"
             );
             ImageState::Unavailable { after: self.delays.pull, message }
         } else if self.delays.pull.is_zero() {

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
-use wasmspawner_core::config::PolicyConfig;
+use wasmspawner_core::config::{PolicyConfig, RegistriesConfig};
 
 use super::ConfigArgs;
 use super::plain::plain;
+use crate::registry::Artifacts;
 use crate::wasm::{EngineOptions, LoadError, LoadErrorKind, LoadedPolicy, Policies, PolicySpec};
 
 const EXAMPLES: &str = "\
@@ -38,14 +39,14 @@ impl CheckArgs {
             }
         };
         let origin = self.config.origin();
-        let policies = file.policies.clone();
+        let (policies, registries) = (file.policies.clone(), file.registries.clone());
         let mut found = Vec::new();
         match file.validate() {
             Ok(_) => writeln!(out, "config: ok")?,
             Err(settings) => found.extend(settings.iter().map(ToString::to_string)),
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(check_policies(&policies, out, &mut found))?;
+        runtime.block_on(check_policies(&policies, registries, out, &mut found))?;
         for problem in &found {
             writeln!(problems, "{origin}: {problem}")?;
         }
@@ -56,10 +57,12 @@ impl CheckArgs {
 /// Loads each policy by itself, so that an error in one does not hide errors in the others.
 async fn check_policies(
     policies: &[PolicyConfig],
+    registries: RegistriesConfig,
     out: &mut impl Write,
     found: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let engine = Policies::load(Vec::new(), EngineOptions::default()).await?;
+    let options = EngineOptions { artifacts: Artifacts::new(registries), ..EngineOptions::default() };
+    let engine = Policies::load(Vec::new(), options).await?;
     for (index, policy) in policies.iter().enumerate() {
         match load(&engine, policy).await {
             Ok(loaded) => {
@@ -100,6 +103,7 @@ fn problems(index: usize, error: &LoadError) -> Vec<String> {
         LoadErrorKind::ConfigNotTaken => "config",
         LoadErrorKind::Digest(_) | LoadErrorKind::DigestMismatch { .. } => "digest",
         LoadErrorKind::DuplicateName => "name",
+        LoadErrorKind::Reference { .. } | LoadErrorKind::Registry { .. } => "oci",
         _ => "path",
     };
     vec![format!("{policy}.{key}: {error}")]

@@ -82,7 +82,7 @@ impl ConfigArgs {
         })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {
-            policy.path = folder.join(&policy.path);
+            policy.path = policy.path.take().map(|path| folder.join(path));
         }
         Ok(file)
     }

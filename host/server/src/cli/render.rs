@@ -20,6 +20,7 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
+use crate::registry::Artifacts;
 use crate::spawner::{SiteRules, preview};
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
 
@@ -85,7 +86,9 @@ impl RenderArgs {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let preview = runtime.block_on(async {
             let specs = PolicySpec::all(&config.policies)?;
-            let policies = Policies::load(specs, EngineOptions::default()).await?;
+            let artifacts = Artifacts::new(config.registries.clone());
+            let policies =
+                Policies::load(specs, EngineOptions { artifacts, ..EngineOptions::default() }).await?;
             let rules = SiteRules { config: Arc::clone(&config), policies: &policies };
             preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;

@@ -12,10 +12,9 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, Time
 use wasmspawner_core::manifest::{self, LabObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, ChainAnswer, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow,
-    compose,
+    self, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow, compose,
 };
-use wasmspawner_core::policy::{Action, AuthorizeRequest, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, ChainAnswer, LabRequest, Options, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 use wasmspawner_core::secret::SecretBytes;

@@ -52,5 +52,5 @@ pub struct LabDetails {
 pub(super) fn url(pod: &ObservedPod, config: &LabSection) -> Option<String> {
     let ip = pod.ip.as_deref()?;
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-    Some(format!("http://{host}:{}", config.port))
+    Some(format!("http://{host}:{}", pod.port.unwrap_or(config.port)))
 }

@@ -3,6 +3,7 @@
 mod log;
 mod method;
 mod metrics;
+mod otlp;
 mod outcome;
 pub(crate) mod trace;
 mod trace_id;
@@ -10,7 +11,8 @@ mod writer;
 
 pub use log::{LogError, init, init_tool, lab_span};
 pub use metrics::{Metrics, SseReader};
+pub use otlp::{MetricsExport, OtlpError};
 pub use outcome::{HubCheck, Reload, SpawnOutcome};
-pub use trace::{TraceError, Traces};
+pub use trace::Traces;
 pub use trace_id::TraceId;
 pub use writer::LastLines;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use wasmtime::component::Component;
 
-use super::digest::Digest;
 use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
+use crate::digest::Digest;
 
 /// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
 /// executed as machine code.
@@ -24,13 +24,13 @@ pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
 pub(super) async fn compiled(
     engine: &Arc<Engine>,
     digest: &Digest,
-    bytes: Vec<u8>,
+    bytes: &[u8],
 ) -> Result<Component, LoadErrorKind> {
     let file = engine.options.cache.as_ref().map(|directory| directory.join(file_name(engine, digest)));
     if let Some(component) = file.as_deref().and_then(|file| read(engine, file)) {
         return Ok(component);
     }
-    let machine_code = engine.options.compiler.compile(&bytes).await?;
+    let machine_code = engine.options.compiler.compile(bytes).await?;
     let component =
         deserialize(engine, &machine_code).map_err(|error| LoadErrorKind::Engine(format!("{error:#}")))?;
     if let Some(file) = file {

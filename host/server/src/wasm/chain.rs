@@ -2,10 +2,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use futures::future::try_join_all;
 use tokio::sync::Mutex;
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{self, AuthorizeRequest, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{
+    self, AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+};
 use wasmspawner_core::quota::{Quota, Usage};
 
 use super::cache;
@@ -170,7 +173,7 @@ impl Policies {
         Ok(answers)
     }
 
-    /// What the policies ask for in the pod, in the order of the chain.
+    /// What the policies ask for in the pod, and how its program is reached, in the order of the chain.
     ///
     /// # Errors
     ///
@@ -178,17 +181,36 @@ impl Policies {
     pub async fn customize(&self, request: &LabRequest) -> Result<Vec<policy::ChainAnswer>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.customize(&self.engine, request).await;
-            let Some(PolicyAnswer { policy: name, value }) = skippable_answer(policy, answer)? else {
+            let answer = skippable_answer(policy, self.both_answers(policy, request).await)?;
+            let Some(PolicyAnswer { policy: name, value: (customization, server) }) = answer else {
                 continue;
             };
             answers.push(policy::ChainAnswer {
                 policy: name.into(),
                 grants: policy.spec.grants.clone(),
-                customization: value,
+                customization,
+                server,
             });
         }
         Ok(answers)
+    }
+
+    /// The answers of one policy to `build-pod` and `lab-server`; `None` if it has neither hook. If one of them fails, the
+    /// policy has failed: half of what it wants may be worse than nothing.
+    async fn both_answers(
+        &self,
+        policy: &Policy,
+        request: &LabRequest,
+    ) -> Option<Result<(Customization, LabServer), CallError>> {
+        let customization = policy.customize(&self.engine, request).await.transpose();
+        let server = policy.lab_server(&self.engine, request).await.transpose();
+        match (customization, server) {
+            (Ok(None), Ok(None)) => None,
+            (Ok(customization), Ok(server)) => {
+                Some(Ok((customization.unwrap_or_default(), server.unwrap_or_default())))
+            }
+            (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+        }
     }
 
     fn form_policy(&self) -> Option<Arc<Policy>> {
@@ -224,12 +246,16 @@ fn passed_over(policy: &Policy, error: &CallError) -> bool {
 
 async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chain, LoadError> {
     let mut names = BTreeSet::new();
-    let mut chain = Vec::with_capacity(specs.len());
-    for spec in specs {
+    for spec in &specs {
         if !names.insert(spec.name.clone()) {
-            return Err(LoadError { policy: spec.name, kind: LoadErrorKind::DuplicateName });
+            return Err(LoadError { policy: spec.name.clone(), kind: LoadErrorKind::DuplicateName });
         }
-        chain.push(Arc::new(loader::load(engine, spec).await?));
+    }
+    // Several slow registries take no longer than one.
+    let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
+    let mut chain = Vec::with_capacity(specs.len());
+    for (spec, component) in specs.into_iter().zip(components) {
+        chain.push(Arc::new(loader::load(engine, spec, component).await?));
     }
     Ok(chain)
 }

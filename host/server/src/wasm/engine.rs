@@ -15,6 +15,7 @@ use super::hook_table::{Calling, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
 use super::package_versions;
 use super::policy_name::PolicyName;
+use crate::registry::Artifacts;
 
 /// How often the engine's clock ticks, and so the precision of deadlines.
 const TICK: Duration = Duration::from_millis(5);
@@ -51,6 +52,8 @@ pub struct EngineOptions {
     pub compiler: Compiler,
     /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
     pub cache: Option<PathBuf>,
+    /// The registries from which components are downloaded.
+    pub artifacts: Artifacts,
     /// Called after every call of a policy.
     pub on_call: OnCall,
 }
@@ -63,6 +66,7 @@ impl Default for EngineOptions {
             component_bytes: 32 << 20,
             compiler: Compiler::default(),
             cache: None,
+            artifacts: Artifacts::default(),
             on_call: Arc::new(|_| {}),
         }
     }

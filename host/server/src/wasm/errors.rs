@@ -1,11 +1,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use oci_client::ParseError;
 use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
-use super::digest::DigestError;
 use super::hook::Hook;
 use super::policy_name::PolicyName;
+use crate::digest::DigestError;
+use crate::registry::RegistryError;
 
 /// A call of a policy that gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -173,6 +175,27 @@ pub enum LoadErrorKind {
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
+    },
+    /// The configuration names no source, or two.
+    #[error("has no source, or two; write either `path` or `oci`")]
+    NoSource,
+    /// The reference to an artifact in a registry is malformed.
+    #[error(
+        "{text:?} is not a reference such as ghcr.io/site/policy:1.2 or ghcr.io/site/policy@sha256:...: {error}"
+    )]
+    Reference {
+        /// The reference, as the configuration has it.
+        text: String,
+        /// What is wrong with it.
+        error: ParseError,
+    },
+    /// The component cannot be read from its registry.
+    #[error("cannot get {reference}: {error}")]
+    Registry {
+        /// The reference to the artifact.
+        reference: String,
+        /// Why it cannot be read.
+        error: RegistryError,
     },
     /// The directory does not contain exactly one component.
     #[error("{} holds {found} files named *.wasm; it must hold exactly one, or `path` must name the file", .path.display())]

@@ -20,6 +20,8 @@ pub enum Hook {
     Authorize,
     /// Decides what the lab's pod looks like.
     BuildPod,
+    /// Decides how the program in the lab's container is reached.
+    LabServer,
 }
 
 impl Hook {
@@ -33,6 +35,7 @@ impl Hook {
             Self::Quota => "quota.limits",
             Self::Authorize => "authorize.decide",
             Self::BuildPod => "build-pod.customize",
+            Self::LabServer => "lab-server.decide",
         }
     }
 }

@@ -2,7 +2,9 @@ use std::iter;
 
 use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{
+    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre, Linker};
@@ -31,6 +33,7 @@ pub(super) struct HookTable {
     pub(super) quota: Option<Box<dyn QuotaHook>>,
     pub(super) authorize: Option<Box<dyn Authorize>>,
     pub(super) build_pod: Option<Box<dyn BuildPod>>,
+    pub(super) lab_server: Option<Box<dyn LabServerHook>>,
 }
 
 /// A fresh instance of the component.
@@ -83,6 +86,10 @@ pub(super) trait BuildPod: Interface {
     fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization>;
 }
 
+pub(super) trait LabServerHook: Interface {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, LabServer>;
+}
+
 /// How a policy describes itself.
 #[derive(Clone, Default)]
 pub(super) struct PolicyInfo {
@@ -109,14 +116,15 @@ impl HookTable {
         })
     }
 
-    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 5] {
-        let Self { metadata: _, config, form, quota, authorize, build_pod } = self;
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 6] {
+        let Self { metadata: _, config, form, quota, authorize, build_pod, lab_server } = self;
         [
             ("config", config.as_deref().map(|hook| hook as &dyn Interface)),
             ("form", form.as_deref().map(|hook| hook as &dyn Interface)),
             ("quota", quota.as_deref().map(|hook| hook as &dyn Interface)),
             ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),
             ("build-pod", build_pod.as_deref().map(|hook| hook as &dyn Interface)),
+            ("lab-server", lab_server.as_deref().map(|hook| hook as &dyn Interface)),
         ]
     }
 }

@@ -1,4 +1,3 @@
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wasmspawner_core::form::FormContext;
@@ -6,22 +5,34 @@ use wasmspawner_core::policy::User;
 use wasmspawner_core::quota::Usage;
 
 use super::cache;
-use super::digest::Digest;
-use super::engine::Engine;
+use super::component_source::Component;
+use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::package_versions;
 use super::policy::Policy;
 use super::spec::PolicySpec;
+use crate::digest::Digest;
 
-/// Loads and checks a policy from its file. The chain in use is not changed.
-pub(super) async fn load(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadError> {
-    let policy = spec.name.clone();
-    checked(engine, spec).await.map_err(|kind| LoadError { policy, kind })
+/// Reads the component of a policy.
+pub(super) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<Component, LoadError> {
+    let read = spec.source.read(spec.digest.as_ref(), options).await;
+    read.map_err(|kind| LoadError { policy: spec.name.clone(), kind })
 }
 
-async fn checked(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadErrorKind> {
-    let bytes = read(&component_file(&spec.path)?, engine.options.component_bytes)?;
-    let digest = pinned(&spec, &bytes)?;
+/// Loads and checks a policy. The chain in use is not changed.
+pub(super) async fn load(
+    engine: &Arc<Engine>,
+    spec: PolicySpec,
+    component: Component,
+) -> Result<Policy, LoadError> {
+    let policy = spec.name.clone();
+    let loaded = checked(engine, spec, &component.bytes).await.map_err(|kind| LoadError { policy, kind })?;
+    component.keep();
+    Ok(loaded)
+}
+
+async fn checked(engine: &Arc<Engine>, spec: PolicySpec, bytes: &[u8]) -> Result<Policy, LoadErrorKind> {
+    let digest = pinned(&spec, bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
     let version = package_versions::of(&component, &engine.wasm)?;
     let mut policy = Policy::new(spec, digest, engine, &component, version)?;
@@ -31,35 +42,6 @@ async fn checked(engine: &Arc<Engine>, spec: PolicySpec) -> Result<Policy, LoadE
     check_config(engine, &policy).await?;
     try_hooks(engine, &policy).await.map_err(trial)?;
     Ok(policy)
-}
-
-fn component_file(path: &Path) -> Result<PathBuf, LoadErrorKind> {
-    let read = |source| LoadErrorKind::Read { path: path.to_owned(), source };
-    if !path.metadata().map_err(read)?.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let mut components = Vec::new();
-    for entry in path.read_dir().map_err(read)? {
-        let file = entry.map_err(read)?.path();
-        if file.extension().is_some_and(|extension| extension == "wasm") {
-            components.push(file);
-        }
-    }
-    match <[PathBuf; 1]>::try_from(components) {
-        Ok([file]) => Ok(file),
-        Err(components) => {
-            Err(LoadErrorKind::AmbiguousDirectory { path: path.to_owned(), found: components.len() })
-        }
-    }
-}
-
-fn read(path: &Path, limit: u64) -> Result<Vec<u8>, LoadErrorKind> {
-    let read = |source| LoadErrorKind::Read { path: path.to_owned(), source };
-    let size = path.metadata().map_err(read)?.len();
-    if size > limit {
-        return Err(LoadErrorKind::TooLarge { path: path.to_owned(), size, limit });
-    }
-    std::fs::read(path).map_err(read)
 }
 
 fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {

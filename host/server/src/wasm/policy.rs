@@ -4,18 +4,20 @@ use serde::Serialize;
 use tracing::Instrument;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::names::Fields;
-use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{
+    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
 use super::call_state::CallState;
-use super::digest::Digest;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
+use crate::digest::Digest;
 use crate::telemetry::trace;
 
 /// A policy of the chain, for the log and `GET /policies`.
@@ -205,6 +207,16 @@ impl Policy {
         let hook = self.hooks.build_pod.as_ref()?;
         let call = Call { hook: Hook::BuildPod, lab: request.fields.clone() };
         Some(self.on_fresh_instance(engine, call, |guest| hook.customize(guest, request)).await)
+    }
+
+    pub(super) async fn lab_server(
+        &self,
+        engine: &Engine,
+        request: &LabRequest,
+    ) -> Option<Result<LabServer, CallError>> {
+        let hook = self.hooks.lab_server.as_ref()?;
+        let call = Call { hook: Hook::LabServer, lab: request.fields.clone() };
+        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
     }
 
     async fn on_fresh_instance<'a, T>(

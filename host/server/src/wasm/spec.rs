@@ -3,19 +3,20 @@ use std::path::PathBuf;
 use wasmspawner_core::config::{OnFailure, PolicyConfig};
 use wasmspawner_core::policy::Grants;
 
-use super::digest::Digest;
+use super::component_source::ComponentSource;
 use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 use super::policy_name::PolicyName;
+use crate::digest::Digest;
 
 /// The configuration of one policy of the chain.
 #[derive(Clone, Debug)]
 pub struct PolicySpec {
     /// The name, unique in the chain. It appears in logs, metrics and errors.
     pub name: PolicyName,
-    /// The component's file, or a directory that contains exactly one `*.wasm`.
-    pub path: PathBuf,
-    /// If set, a file with another digest is not loaded.
+    /// Where the component comes from.
+    pub source: ComponentSource,
+    /// If set, a component with another digest is not loaded.
     pub digest: Option<Digest>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
@@ -28,11 +29,11 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// A policy with the default limits and without configuration, grants and digest.
+    /// A policy from a file, with the default limits and without configuration, grants and digest.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
-            path: path.into(),
+            source: ComponentSource::File(path.into()),
             digest: None,
             config: serde_json::Value::Object(serde_json::Map::new()),
             grants: Grants::default(),
@@ -45,22 +46,34 @@ impl PolicySpec {
     ///
     /// # Errors
     ///
-    /// If a digest is malformed.
+    /// If a digest or a reference is malformed, or a policy has no source.
     pub fn all(policies: &[PolicyConfig]) -> Result<Vec<Self>, LoadError> {
         policies.iter().cloned().map(Self::from_config).collect()
     }
 
     fn from_config(config: PolicyConfig) -> Result<Self, LoadError> {
         let name = PolicyName::from(config.name);
-        let refused = |error| LoadError { policy: name.clone(), kind: LoadErrorKind::Digest(error) };
+        let refused = |kind| LoadError { policy: name.clone(), kind };
+        let digest = config.digest.as_deref().map(str::parse).transpose();
         Ok(Self {
-            path: config.path,
-            digest: config.digest.as_deref().map(str::parse).transpose().map_err(refused)?,
+            source: source(config.path, config.oci).map_err(refused)?,
+            digest: digest.map_err(|error| refused(LoadErrorKind::Digest(error)))?,
             config: config.config.into(),
             grants: config.grants,
             on_failure: config.on_failure,
             limits: config.limits.into(),
             name,
         })
+    }
+}
+
+fn source(path: Option<PathBuf>, oci: Option<String>) -> Result<ComponentSource, LoadErrorKind> {
+    match (path, oci) {
+        (Some(path), None) => Ok(ComponentSource::File(path)),
+        (None, Some(oci)) => match oci.parse() {
+            Ok(reference) => Ok(ComponentSource::Registry(Box::new(reference))),
+            Err(error) => Err(LoadErrorKind::Reference { text: oci, error }),
+        },
+        (None, None) | (Some(_), Some(_)) => Err(LoadErrorKind::NoSource),
     }
 }

@@ -108,6 +108,10 @@ impl Chosen {
     pub(crate) fn apply(&self, lab: &mut wasmspawner_sdk::pod::Customization) {
         self.0.apply(lab);
     }
+
+    pub(crate) fn apply_to_server(&self, settings: &mut wasmspawner_sdk::lab_server::Settings) {
+        self.0.apply_to_server(settings);
+    }
 }
 
 impl Profile {

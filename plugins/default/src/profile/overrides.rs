@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use wasmspawner_sdk::lab_server::{Probe, Settings};
 use wasmspawner_sdk::pod::{
     ClaimSource, Customization, EnvValue, EnvVar, Mount, TimeLimits, Toleration, Volume, VolumeSource,
 };
@@ -8,7 +9,7 @@ use wasmspawner_sdk::{Error, Image, Pair, Section};
 
 use super::change::Change;
 use super::{amount, kubernetes, refused};
-use crate::{env, template};
+use crate::{env, lab_server, template};
 
 /// A text of an override.
 pub(super) struct Written<'a> {
@@ -77,6 +78,8 @@ pub(super) struct Overrides {
     args: Change<Vec<String>>,
     working_dir: Change<String>,
     start_timeout: Change<u32>,
+    port: Change<u16>,
+    probe: Change<Probe>,
 }
 
 impl Overrides {
@@ -100,6 +103,8 @@ impl Overrides {
             args: Change::read(entry, "args"),
             working_dir: Change::read(entry, "working_dir"),
             start_timeout: Change::read(entry, "start_timeout"),
+            port: Change::read(entry, "port"),
+            probe: Change::given(entry.has("probe"), lab_server::probe(entry)),
         };
         for (guarantee, limit, key) in [
             (&overrides.cpu_guarantee, &overrides.cpu_limit, "cpu_guarantee"),
@@ -169,6 +174,12 @@ impl Overrides {
         if limits.spawn_seconds.is_some() || lab.time_limits.is_some() {
             lab.time_limits = Some(limits);
         }
+    }
+
+    /// Applies the overrides to the way in which the lab's program is reached.
+    pub(super) fn apply_to_server(&self, settings: &mut Settings) {
+        self.port.apply(&mut settings.port);
+        self.probe.apply(&mut settings.probe);
     }
 
     fn apply_resources(&self, lab: &mut Customization) {

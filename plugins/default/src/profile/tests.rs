@@ -325,3 +325,29 @@ fn the_schema_has_every_override() {
     let overrides = schema["$defs"]["override"]["properties"].as_object().unwrap();
     assert_eq!(known, overrides.keys().map(String::as_str).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_profile_says_where_its_program_listens_and_when_it_is_ready() {
+    use wasmspawner_sdk::lab_server::{Probe, Settings};
+    let given = |extra: Value| {
+        let profile = json!({"display_name": "P", "kubespawner_override": extra});
+        let site = TestKit::<DefaultPolicy>::new(&json!({"profile_list": [profile]})).unwrap();
+        site.lab_server(&ada(), &json!({})).unwrap()
+    };
+    assert_eq!(given(json!({})), Settings::default());
+    for (written, probe) in [
+        (json!("tcp"), Some(Probe::Tcp)),
+        (json!("none"), Some(Probe::None)),
+        (json!({"http": "/health"}), Some(Probe::Http("/health".into()))),
+        (json!(null), None),
+    ] {
+        assert_eq!(given(json!({"port": 8787, "probe": written})), Settings { port: Some(8787), probe });
+    }
+    for wrong in [json!("http"), json!({"https": "/"}), json!(8)] {
+        let found = problems(&json!({"kubespawner_override": {"probe": wrong}}));
+        assert_eq!(
+            found,
+            ["/profile_list/0/kubespawner_override/probe: must be `tcp`, `none`, or `{http: PATH}`"]
+        );
+    }
+}

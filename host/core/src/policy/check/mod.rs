@@ -3,10 +3,13 @@
 mod containers;
 mod env;
 mod findings;
+mod lab_server;
 mod metadata;
 mod resources;
 mod scheduling;
 mod volumes;
+
+pub use lab_server::check_lab_server;
 
 use findings::Findings;
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::Merged;
+use super::service_url::{SERVICE_URL, with_port};
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::names::EnvName;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
@@ -35,6 +36,7 @@ pub const REDACTED: &str = "<redacted>";
 pub(super) fn lab_env(
     inputs: &SpawnInputs<'_>,
     merged: &Merged,
+    port: u16,
     provenance: &mut Provenance,
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
@@ -44,6 +46,11 @@ pub(super) fn lab_env(
     }
     for (name, value) in service(merged) {
         layers.put(EnvName::constant(name), value, &Source::Service);
+    }
+    if port != inputs.lab.section.port
+        && let Some(url) = inputs.request.env.get(SERVICE_URL).and_then(|url| with_port(url, port))
+    {
+        layers.put(EnvName::constant(SERVICE_URL), EnvValue::Literal(url), &Source::Service);
     }
     for (name, (value, policy)) in policies {
         layers.put(name, value, &policy);

@@ -46,11 +46,9 @@ impl<'a> Part<'a> {
         let own = self.answer.policy.as_str();
         let mut needs = Vec::new();
         for (field, volume) in self.mounted_volumes() {
-            let Some((policy, granted)) = source_of(volume, parts) else { continue };
-            if policy != own {
-                let need = |(grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
-                needs.extend(granted.into_iter().map(need));
-            }
+            let foreign = sources_of(volume, parts).into_iter().filter(|(policy, ..)| *policy != own);
+            let need = |(_, grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
+            needs.extend(foreign.map(need));
         }
         for container in self.patched_containers() {
             let owner = parts.iter().rev().find_map(|part| {
@@ -90,23 +88,25 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The policy that decides the source of a volume, and the grants that the source needs. The last policy decides, and
-/// patches come after all other answers.
-fn source_of<'a>(volume: &str, parts: &[Part<'a>]) -> Option<(&'a str, Vec<(Grant, String)>)> {
-    let by_patch = parts.iter().rev().find_map(|part| {
-        let found = part.patch.volumes.iter().flatten().find(|found| found.name == volume)?;
+/// The grants that the source of a volume needs, each with the policy that gave the volume this source. The last policy
+/// that has the volume gives it its source; patches are merged into that, so what they set comes on top of it.
+fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a str, Grant, String)> {
+    let last = parts.iter().rev().find_map(|part| {
+        let mut volumes = part.answer.customization.volumes.iter();
+        Some((part, &volumes.find(|found| found.name == volume)?.source))
+    });
+    let asked = last.and_then(|(part, source)| {
+        grants::of_source(source).map(|(_, grant, wanted)| (part.answer.policy.as_str(), grant, wanted))
+    });
+    let patched = parts.iter().flat_map(|part| {
         let mut targets = pod_patch::PatchTargets::default();
-        targets.add(found.clone());
+        for found in part.patch.volumes.iter().flatten().filter(|found| found.name == volume) {
+            targets.add(found.clone());
+        }
         let host_paths = targets.host_paths.into_iter().map(|path| (Grant::HostPath, path));
         let secrets = targets.secrets.into_iter().map(|name| (Grant::Secrets, name));
-        Some((part.answer.policy.as_str(), host_paths.chain(secrets).collect()))
+        let policy = part.answer.policy.as_str();
+        host_paths.chain(secrets).map(move |(grant, wanted)| (policy, grant, wanted)).collect::<Vec<_>>()
     });
-    by_patch.or_else(|| {
-        parts.iter().rev().find_map(|part| {
-            let mut volumes = part.answer.customization.volumes.iter();
-            let source = &volumes.find(|found| found.name == volume)?.source;
-            let granted = grants::of_source(source).map(|(_, grant, wanted)| (grant, wanted));
-            Some((part.answer.policy.as_str(), granted.into_iter().collect()))
-        })
-    })
+    asked.into_iter().chain(patched).collect()
 }

@@ -2,20 +2,9 @@ use super::Source;
 use crate::config::lab::{LabConfig, SiteSecretData};
 use crate::lab::JobId;
 use crate::names::{LabNames, LabelValue};
-use crate::policy::{Customization, Grants};
+use crate::policy::ChainAnswer;
 use crate::quota::Quota;
 use crate::spawn::SpawnRequest;
-
-/// The answer of one policy of the chain to `build-pod`.
-#[derive(Clone, Debug)]
-pub struct ChainAnswer {
-    /// The policy's name.
-    pub policy: String,
-    /// What the operator has granted the policy.
-    pub grants: Grants,
-    /// The policy's answer.
-    pub customization: Customization,
-}
 
 /// The inputs from which a spawn is composed.
 #[derive(Clone, Debug)]

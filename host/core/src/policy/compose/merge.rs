@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::{Provenance, Source};
 use crate::policy::{
-    AffinityPreset, Customization, EnvValue, Image, InitContainer, Mount, Pair, Resources, TimeLimits,
-    Toleration, Volume,
+    AffinityPreset, Customization, EnvValue, Image, InitContainer, LabServer, Mount, Pair, Resources,
+    TimeLimits, Toleration, Volume,
 };
 
 /// The merged answers of a chain.
@@ -27,6 +27,7 @@ pub(super) struct Merged {
     pub(super) working_dir: Option<String>,
     pub(super) time_limits: TimeLimits,
     pub(super) environment_class: Option<String>,
+    pub(super) server: LabServer,
     /// The parsed patches of the pod, in the order of the chain.
     pub(super) pod_patches: Vec<Pod>,
 }
@@ -65,6 +66,14 @@ impl Merged {
             merge.option("time_limits.delete_seconds", &mut limits.delete_seconds, asked.delete_seconds);
         }
         merge.option("environment_class", &mut self.environment_class, asked.environment_class);
+    }
+
+    /// Adds the next answer of the chain to `lab-server`. It wins over earlier answers.
+    pub(super) fn add_server(&mut self, policy: &str, asked: LabServer, provenance: &mut Provenance) {
+        let by = Source::Policy(policy.to_owned());
+        let mut merge = Merge { by: &by, provenance };
+        merge.option("port", &mut self.server.port, asked.port);
+        merge.option("probe", &mut self.server.probe, asked.probe);
     }
 }
 

@@ -5,17 +5,20 @@ mod env;
 mod expand;
 mod foreign_parts;
 mod inputs;
+mod lab_server;
 mod limits;
 mod merge;
 mod provenance;
 mod rejected;
 mod secrets;
+mod service_url;
 mod validated;
 mod verdict;
 
 pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
-pub use inputs::{ChainAnswer, SpawnInputs};
+pub use inputs::SpawnInputs;
+pub use lab_server::CheckedProbe;
 pub use provenance::{Conflict, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
 pub use validated::ValidatedSpawn;
@@ -23,7 +26,10 @@ pub use verdict::all_allow;
 
 use merge::Merged;
 
-use super::{AffinityPreset, FieldError, Image, InitRun, check_customization, grants, pod_patch};
+use super::{
+    AffinityPreset, ChainAnswer, FieldError, Image, InitRun, check_customization, check_lab_server, grants,
+    pod_patch,
+};
 use crate::config::lab::{LabConfig, SecurityLifts};
 use crate::identity::Identity;
 use crate::names::LabelValue;
@@ -43,7 +49,9 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let quota = limits::quota(&inputs, &mut provenance);
     limits::check_quota(&merged, &quota)?;
     let image = image(&mut merged, &inputs, &mut provenance)?;
-    let env = env::lab_env(&inputs, &merged, &mut provenance)?;
+    let port = lab_server::port(&merged.server, &inputs.lab.section, &mut provenance);
+    let env = env::lab_env(&inputs, &merged, port, &mut provenance)?;
+    let probe = lab_server::probe(merged.server, &inputs.lab.section, &env, &mut provenance);
     record_security_source(inputs.lab.section.security, &mut provenance);
     let (site_secrets, pull_secret) = secrets::site_secrets(&inputs)?;
     let site_labels = site_labels(&inputs)?;
@@ -54,6 +62,8 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     Ok(ValidatedSpawn {
         image,
         env,
+        port,
+        probe,
         site_labels,
         site_annotations: site_annotations.into_iter().map(|(key, value)| (key.into(), value)).collect(),
         labels: merged.labels,
@@ -116,17 +126,16 @@ fn check_answer(
     lab: &LabConfig,
     provenance: &mut Provenance,
 ) -> Result<(), SpawnRejected> {
-    let errors = check_customization(&answer.customization);
+    let mut errors = check_customization(&answer.customization);
+    errors.extend(check_lab_server(&answer.server));
     if !errors.is_empty() {
         return Err(SpawnRejected::policy(&answer.policy, errors));
     }
     let reserved = |name: &str| lab.reserves(name);
-    let used = grants::check(&answer.policy, &answer.customization, reserved, &answer.grants).map_err(
-        |violations| {
-            let details = violations.iter().map(|one| FieldError::new(one.field.clone(), one.to_string()));
-            SpawnRejected::policy(&answer.policy, details.collect())
-        },
-    )?;
+    let used = grants::check(answer, reserved).map_err(|violations| {
+        let details = violations.iter().map(|one| FieldError::new(one.field.clone(), one.to_string()));
+        SpawnRejected::policy(&answer.policy, details.collect())
+    })?;
     provenance.grants.extend(used.into_iter().map(|need| GrantUse {
         policy: answer.policy.clone(),
         field: need.field,
@@ -144,6 +153,7 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
             .pod_patches
             .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
         merged.add(&answer.policy, answer.customization, provenance);
+        merged.add_server(&answer.policy, answer.server, provenance);
     }
     merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
     merged

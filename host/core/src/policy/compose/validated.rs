@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{LabEnv, Provenance, env};
+use super::{CheckedProbe, LabEnv, Provenance, env};
 use crate::config::NamespaceReclaim;
 use crate::config::lab::LabSection;
 use crate::identity::Identity;
@@ -35,6 +35,10 @@ pub struct ValidatedSpawn {
     pub image: Image,
     /// The lab's environment.
     pub env: LabEnv,
+    /// The port on which the lab's program listens.
+    pub port: u16,
+    /// How the kubelet checks that the lab answers; absent if it is ready as soon as it runs.
+    pub probe: Option<CheckedProbe>,
     /// Labels of every object, from the site.
     pub site_labels: BTreeMap<String, String>,
     /// Annotations of every object, from the site.

@@ -54,7 +54,7 @@ impl Worker {
         // Nothing is awaited from here on: a run that has begun must not get lost.
         let (name, uid, now) = (&container.name, self.uid(), Timestamp::now());
         let report = |draft: EventDraft| self.report(draft.of_container(name, init));
-        report(EventDraft::normal("Created", format!("Created container: {name}")));
+        report(EventDraft::normal("Created", "Container created".to_owned()));
         let mark = format!("{uid}/{name}/{restarts}/");
         let begun = self.runtime.start(container, init, launch.as_ref(), &mark, restarts, now);
         self.change_container(name, |known| {
@@ -66,7 +66,7 @@ impl Worker {
             }
         });
         match &begun {
-            Ok(_) => report(EventDraft::normal("Started", format!("Started container {name}"))),
+            Ok(_) => report(EventDraft::normal("Started", "Container started".to_owned())),
             Err(exit) => report(EventDraft::warning("Failed", format!("Error: {}", exit.message))),
         }
         Some(begun)
@@ -102,7 +102,12 @@ impl Worker {
         loop {
             match self.runtime.image(container) {
                 ImageState::Present => {
-                    return normal("Pulled", format!("Container image {image:?} already present on machine"));
+                    return normal(
+                        "Pulled",
+                        format!(
+                            "Container image {image:?} already present on machine and can be accessed by the pod"
+                        ),
+                    );
                 }
                 ImageState::Pulls { after } => {
                     normal("Pulling", format!("Pulling image {image:?}"));

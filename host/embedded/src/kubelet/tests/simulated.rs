@@ -31,7 +31,7 @@ async fn a_lab_waits_for_its_claim_becomes_ready_and_goes() {
     for kind in ["PodScheduled", "Initialized", "ContainersReady"] {
         assert_eq!(condition(&pod, kind).0, "True", "{kind}");
     }
-    cluster.until_event("Started", "Started container notebook").await;
+    cluster.until_event("Started", "Container started").await;
     let pulled = cluster.until_event("Pulled", "already present").await;
     assert_eq!(pulled.involved_object.field_path.as_deref(), Some("spec.containers{notebook}"));
     for (reason, count) in [("Scheduled", 1), ("Pulled", 1), ("Created", 1), ("Started", 1)] {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::progress::{Entry, ProgressLog};
-use wasmspawner_core::stage::Finding;
+use wasmspawner_core::stage::{Finding, Stage};
 
 use super::Driver;
 use crate::spawner::live_log::LiveLog;
@@ -103,8 +103,10 @@ impl Driver {
             status,
             pod: self.lab.pod_presence(),
             about: Arc::clone(&self.about),
-            url: pod.and_then(|pod| url(&pod, &self.context.config.current().lab.section)),
-            stage: stage.map(|(stage, _, _)| stage),
+            url: pod
+                .filter(|_| failure.is_none())
+                .and_then(|pod| url(&pod, &self.context.config.current().lab.section)),
+            stage: failure.map(|_| Stage::Failed).or(stage.map(|(stage, _, _)| stage)),
             reason: failure
                 .map(|failure| failure.reason.clone())
                 .or(stage.map(|(_, reason, _)| reason.to_owned())),

@@ -143,6 +143,11 @@ impl Metrics {
         self.spans.get_or_create(&OutcomeLabel { outcome }).inc_by(count.try_into().unwrap_or(u64::MAX));
     }
 
+    /// Counts a span that is not sent because too many wait.
+    pub fn span_dropped(&self) {
+        self.spans.get_or_create(&OutcomeLabel { outcome: "dropped" }).inc();
+    }
+
     /// Counts a reader of an event stream until the returned value is dropped.
     pub fn sse_reader(&self) -> SseReader {
         self.sse_readers.inc();

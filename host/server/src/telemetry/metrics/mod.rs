@@ -165,8 +165,10 @@ impl Metrics {
             http: register.plain("http_requests", "Requests answered, by route and status"),
             http_seconds: register.seconds("http_request", "Time until requests were answered", http_seconds),
             sse_readers: register.plain("sse_readers", "Open event streams"),
-            spans: register
-                .plain("exported_spans", "Spans of traces, by whether the collector accepted them"),
+            spans: register.plain(
+                "exported_spans",
+                "Spans of traces, by whether the collector accepted them, or too many waited",
+            ),
             tasks: register.plain("tasks", "Tasks of the service; each lab has at least one"),
             event_loop_delay: register.seconds(
                 "event_loop_delay",
@@ -196,7 +198,7 @@ impl Metrics {
         for outcome in Reload::ALL {
             drop(self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
-        for outcome in ["sent", "failed"] {
+        for outcome in ["sent", "failed", "dropped"] {
             drop(self.spans.get_or_create(&OutcomeLabel { outcome }));
         }
         for verb in ["watch", "read", "create", "update", "patch", "delete"] {

@@ -14,10 +14,10 @@ use opentelemetry_sdk::trace::{
 use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
-use super::collector::Collector;
-use super::error::TraceError;
+use super::bounded::{Bounded, Waiting};
 use super::sampler::Sampler;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::otlp::{Collector, OtlpError};
 
 /// How many spans may wait to be sent; further ones are dropped. A span has about a kilobyte.
 const MOST_WAITING: usize = 4096;
@@ -35,7 +35,7 @@ pub struct Traces(SdkTracerProvider);
 
 impl Traces {
     /// Starts the thread that sends. Its requests run on `runtime`.
-    pub fn start(config: &OtlpConfig, runtime: Handle, metrics: Metrics) -> Result<Self, TraceError> {
+    pub fn start(config: &OtlpConfig, runtime: Handle, metrics: Metrics) -> Result<Self, OtlpError> {
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_protocol(Protocol::HttpBinary)
@@ -48,8 +48,15 @@ impl Traces {
             .with_max_export_batch_size(BATCH)
             .with_scheduled_delay(PAUSE)
             .build();
-        let exporter = Counted { exporter, metrics, fails: AtomicBool::new(false) };
-        let processor = BatchSpanProcessor::builder(exporter).with_batch_config(queue).build();
+        let waiting = Waiting::default();
+        let counted = Counted {
+            exporter,
+            metrics: metrics.clone(),
+            waiting: waiting.clone(),
+            fails: AtomicBool::new(false),
+        };
+        let processor = BatchSpanProcessor::builder(counted).with_batch_config(queue).build();
+        let processor = Bounded::new(processor, MOST_WAITING, waiting, metrics);
         let resource = Resource::builder_empty()
             .with_service_name("wasmspawner")
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
@@ -85,6 +92,7 @@ impl fmt::Debug for Traces {
 struct Counted<E> {
     exporter: E,
     metrics: Metrics,
+    waiting: Waiting,
     fails: AtomicBool,
 }
 
@@ -92,6 +100,7 @@ impl<E: SpanExporter> SpanExporter for Counted<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len();
         let result = self.exporter.export(batch).await;
+        self.waiting.leave(count);
         self.metrics.spans_exported(count, result.is_ok());
         match (&result, self.fails.swap(result.is_err(), Ordering::Relaxed)) {
             (Err(error), false) => {

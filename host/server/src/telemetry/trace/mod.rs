@@ -4,16 +4,14 @@
 //! log does, but never headers, bodies, options, variables or texts of errors. Without the section `telemetry.otlp` no
 //! span is made.
 
+mod bounded;
 mod cause;
-mod collector;
-mod error;
 mod exporter;
 mod sampler;
 mod spans;
 mod tracing_layer;
 
 pub(crate) use cause::{Cause, current_trace, inject, note_caller};
-pub use error::TraceError;
 pub use exporter::Traces;
 pub(crate) use spans::{
     answered, hub_request, kubernetes_request, operation, operation_ended, policy_answered, policy_call,

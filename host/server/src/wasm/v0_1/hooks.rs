@@ -1,7 +1,9 @@
 //! The hooks of a component, called with the core's types.
 
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{AuthorizeRequest, Customization, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{
+    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
@@ -11,8 +13,8 @@ use super::convert;
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
-    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, Interface, Metadata, PolicyInfo,
-    QuotaHook, WrongType,
+    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, Interface, LabServerHook, Metadata,
+    PolicyInfo, QuotaHook, WrongType,
 };
 
 /// Looks up the hooks of a component that exports the metadata of this version.
@@ -25,6 +27,8 @@ pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadError
         authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
         build_pod: export(pre, "build-pod", hooks::build_pod::GuestIndices::new)?
+            .map(|hook| Box::new(hook) as _),
+        lab_server: export(pre, "lab-server", hooks::lab_server::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
     })
 }
@@ -58,7 +62,7 @@ macro_rules! interface {
     )*};
 }
 
-interface!(metadata, config, form, quota, authorize, build_pod);
+interface!(metadata, config, form, quota, authorize, build_pod, lab_server);
 
 /// Calls one function of an interface, and converts the answer with `$convert`.
 macro_rules! call {
@@ -136,6 +140,15 @@ impl BuildPod for hooks::build_pod::GuestIndices {
         let request = convert::lab_request(request);
         call!(self, guest, |exports, store| exports.call_customize(&mut store, &request), |answer| {
             answer.map(convert::customization).map_err(refusal)
+        })
+    }
+}
+
+impl LabServerHook for hooks::lab_server::GuestIndices {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, LabServer> {
+        let request = convert::lab_server_request(request);
+        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+            answer.map(convert::lab_server).map_err(refusal)
         })
     }
 }

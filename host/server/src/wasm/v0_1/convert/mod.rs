@@ -3,12 +3,14 @@
 
 mod authorize;
 mod form;
+mod lab_server;
 mod pod;
 mod quota;
 mod user;
 
 pub(super) use authorize::{authorize_request, verdict};
 pub(super) use form::{form, form_context};
+pub(super) use lab_server::{lab_server, lab_server_request};
 pub(super) use pod::{customization, lab_request};
 pub(super) use quota::{quota, usage};
 pub(super) use user::{field_errors, hook_error, option_entries, options, user};

@@ -1,10 +1,10 @@
-//! Why no traces can be sent.
+//! Why nothing can be sent to the collector.
 
 use std::path::PathBuf;
 
-/// Why no traces can be sent.
+/// Why nothing can be sent to the collector.
 #[derive(Debug, thiserror::Error)]
-pub enum TraceError {
+pub enum OtlpError {
     /// The file cannot be read.
     #[error("telemetry.otlp.headers_file: cannot read {}", path.display())]
     Unreadable {

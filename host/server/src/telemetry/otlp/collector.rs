@@ -1,4 +1,4 @@
-//! The HTTP client that sends traces to the collector.
+//! The HTTP client that sends traces and metrics to the collector.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use tokio::runtime::Handle;
 use wasmspawner_core::config::OtlpConfig;
 
-use super::error::TraceError;
+use super::error::OtlpError;
 use crate::outgoing;
 use crate::secret_file::exposed_mode;
 
@@ -19,14 +19,14 @@ const ANSWER: usize = 64 << 10;
 
 /// Sends requests on the threads of the service; the thread that waits for them is the exporter's own.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(in crate::telemetry) struct Collector {
     http: reqwest::Client,
     headers_file: Option<PathBuf>,
     runtime: Handle,
 }
 
 impl Collector {
-    pub(super) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, TraceError> {
+    pub(in crate::telemetry) fn new(config: &OtlpConfig, runtime: Handle) -> Result<Self, OtlpError> {
         let plain = config.endpoint.as_str().starts_with("http://");
         // A redirect could lead the credential elsewhere.
         let builder = outgoing::builder(plain, config.timeout.unsigned_abs()).redirect(Policy::none());
@@ -70,17 +70,17 @@ impl HttpClient for Collector {
 }
 
 /// The headers in the file, one `Name: value` per line.
-fn read(file: &Path) -> Result<HeaderMap, TraceError> {
-    let unreadable = |source| TraceError::Unreadable { path: file.to_owned(), source };
+fn read(file: &Path) -> Result<HeaderMap, OtlpError> {
+    let unreadable = |source| OtlpError::Unreadable { path: file.to_owned(), source };
     if let Some(mode) = exposed_mode(&std::fs::metadata(file).map_err(unreadable)?) {
-        return Err(TraceError::Exposed { path: file.to_owned(), mode });
+        return Err(OtlpError::Exposed { path: file.to_owned(), mode });
     }
     let text = std::fs::read_to_string(file).map_err(unreadable)?;
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|(index, line)| {
-            header(line).ok_or_else(|| TraceError::Header { path: file.to_owned(), line: index + 1 })
+            header(line).ok_or_else(|| OtlpError::Header { path: file.to_owned(), line: index + 1 })
         })
         .collect()
 }

@@ -1,9 +1,11 @@
+//! SHA-256 digests, as registries and configurations write them.
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// SHA-256 of a component: `sha256:` and 64 hexadecimal digits.
+/// A SHA-256: `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -14,7 +16,7 @@ pub struct DigestError(String);
 
 impl Digest {
     /// The digest of `bytes`.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }

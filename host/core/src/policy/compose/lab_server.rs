@@ -1,0 +1,57 @@
+//! Decides how the program in a lab's container is reached: by the policies, or else by the site's configuration.
+
+use super::{LabEnv, LabValue, Provenance, Source};
+use crate::config::lab::{LabSection, ReadinessProbe};
+use crate::policy::{LabProbe, LabServer};
+
+/// How the kubelet checks that a lab answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedProbe {
+    /// The complete path of an HTTP GET request. `None`: the port accepts connections.
+    pub path: Option<String>,
+    /// How often, and for how long. Its own path is not used.
+    pub timing: ReadinessProbe,
+}
+
+/// The port of the lab: that of the policies, or else the site's.
+pub(super) fn port(asked: &LabServer, site: &LabSection, provenance: &mut Provenance) -> u16 {
+    asked.port.unwrap_or_else(|| {
+        provenance.set("port", &Source::Configuration);
+        site.port
+    })
+}
+
+/// The probe of the lab: that of the policies, or else the site's. `None` if the lab is ready as soon as it runs.
+pub(super) fn probe(
+    asked: LabServer,
+    site: &LabSection,
+    env: &LabEnv,
+    provenance: &mut Provenance,
+) -> Option<CheckedProbe> {
+    let timing = site.readiness_probe.clone();
+    let Some(probe) = asked.probe else {
+        provenance.set("probe", &Source::Configuration);
+        let timing = timing?;
+        let path = timing.path.as_deref().map(|path| below(base_url(env), path));
+        return Some(CheckedProbe { path, timing });
+    };
+    let path = match probe {
+        LabProbe::None => return None,
+        LabProbe::Tcp => None,
+        LabProbe::Http(path) if path.starts_with('/') => Some(path),
+        LabProbe::Http(path) => Some(below(base_url(env), &path)),
+    };
+    Some(CheckedProbe { path, timing: timing.unwrap_or_default() })
+}
+
+fn below(base: &str, path: &str) -> String {
+    format!("{}/{}", base.trim_end_matches('/'), path.trim_start_matches('/'))
+}
+
+/// The URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
+fn base_url(env: &LabEnv) -> &str {
+    match env.get("JUPYTERHUB_SERVICE_PREFIX") {
+        Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,
+        _ => "/",
+    }
+}

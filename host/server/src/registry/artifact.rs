@@ -1,0 +1,90 @@
+//! Artifacts that consist of one file, such as a WebAssembly component.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use oci_client::Reference;
+use oci_client::manifest::{OciDescriptor, OciManifest};
+use wasmspawner_core::config::RegistriesConfig;
+
+use super::RegistryError;
+use super::connection::Connection;
+use crate::digest::Digest;
+
+/// The artifacts of registries. Clones share the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Artifacts {
+    config: Arc<RegistriesConfig>,
+}
+
+/// An artifact in a registry: its manifest is read, and its file is not.
+pub struct Artifact {
+    connection: Connection,
+    file: OciDescriptor,
+    /// The digest of the manifest, `sha256:...`.
+    pub digest: String,
+}
+
+impl Artifacts {
+    /// The artifacts that can be read with this configuration.
+    pub fn new(config: RegistriesConfig) -> Self {
+        Self { config: Arc::new(config) }
+    }
+
+    /// How long a download may take.
+    pub fn time_limit(&self) -> Duration {
+        self.config.timeout.unsigned_abs()
+    }
+
+    /// Finds the artifact, whose file has one of the media types.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError`], also if the artifact has no such file, or more than one.
+    pub async fn find(&self, reference: &Reference, media_types: &[&str]) -> Result<Artifact, RegistryError> {
+        let mut connection = Connection::new(reference, &self.config)?;
+        let name = reference.digest().or(reference.tag()).unwrap_or("latest");
+        let manifest = connection.manifest(name).await?;
+        let digest = Digest::of(&manifest).to_string();
+        if reference.digest().is_some_and(|pinned| pinned != digest) {
+            return Err(RegistryError::unusable("the registry has sent something else than was asked for"));
+        }
+        let manifest = serde_json::from_slice(&manifest)
+            .map_err(|_| RegistryError::unusable("the registry has sent something that is no manifest"))?;
+        let OciManifest::Image(manifest) = manifest else {
+            let message = "it is an index of several images; give the tag or the digest of one artifact";
+            return Err(RegistryError::unusable(message));
+        };
+        let mut files =
+            manifest.layers.into_iter().filter(|layer| media_types.contains(&layer.media_type.as_str()));
+        match (files.next(), files.next()) {
+            (Some(file), None) => Ok(Artifact { connection, file, digest }),
+            _ => Err(RegistryError::unusable(format!(
+                "it must have one file of the type {}",
+                media_types.join(" or ")
+            ))),
+        }
+    }
+}
+
+impl Artifact {
+    /// Downloads the file. Its digest is that of the manifest.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError`], also if the file has more than `limit` bytes.
+    pub async fn download(mut self, limit: u64) -> Result<Bytes, RegistryError> {
+        let announced = u64::try_from(self.file.size).unwrap_or(u64::MAX);
+        if announced > limit {
+            return Err(RegistryError::TooLarge { size: announced, limit });
+        }
+        let expected = &self.file.digest;
+        let file = self.connection.file(expected, limit).await?;
+        if Digest::of(&file).to_string() == *expected {
+            Ok(file)
+        } else {
+            Err(RegistryError::unusable("the registry has sent something else than was asked for"))
+        }
+    }
+}

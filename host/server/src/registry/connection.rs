@@ -1,0 +1,178 @@
+//! Requests to one repository of a registry. All answers are read up to a limit, because nobody has checked the registry.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_auth::ChallengeParser;
+use oci_client::Reference;
+use reqwest::{Certificate, Client, Response};
+use serde::Deserialize;
+use wasmspawner_core::config::RegistriesConfig;
+
+use super::RegistryError;
+use super::credentials::{Credentials, Login};
+use crate::outgoing;
+
+/// The most that is read of a manifest, as other clients do it, in bytes.
+const MANIFEST: u64 = 4 << 20;
+/// The most that is read of an answer with a token, in bytes.
+const TOKEN: u64 = 64 << 10;
+
+/// The media types of manifests that are understood.
+const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
+                              application/vnd.oci.image.index.v1+json, \
+                              application/vnd.docker.distribution.manifest.v2+json, \
+                              application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// A connection to one repository.
+#[derive(Debug)]
+pub(super) struct Connection {
+    http: Client,
+    /// The URL of the repository, up to its name.
+    url: String,
+    repository: String,
+    login: Option<Login>,
+    authorization: Option<HeaderValue>,
+}
+
+impl Connection {
+    /// A connection to the repository of the reference. A registry with TLS is asked over nothing else, also where it
+    /// redirects to, or names a service for tokens.
+    pub(super) fn new(reference: &Reference, config: &RegistriesConfig) -> Result<Self, RegistryError> {
+        let registry = reference.resolve_registry();
+        let plain = config.plain_http.iter().any(|listed| listed == registry);
+        let mut builder = outgoing::builder(plain, config.timeout.unsigned_abs()).https_only(!plain);
+        if let Some(path) = config.ca_file.as_ref().filter(|_| !plain) {
+            let wrong = |problem: String| RegistryError::File {
+                key: "registries.ca_file",
+                path: path.clone(),
+                problem,
+            };
+            let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+            let certificates =
+                Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        let login = match &config.credentials_file {
+            Some(path) => Credentials::read(path)?.of(registry, reference.repository()),
+            None => None,
+        };
+        let scheme = if plain { "http" } else { "https" };
+        Ok(Self {
+            http: builder.build()?,
+            url: format!("{scheme}://{registry}/v2/{}", reference.repository()),
+            repository: reference.repository().to_owned(),
+            login,
+            authorization: None,
+        })
+    }
+
+    /// The manifest with this tag or digest.
+    pub(super) async fn manifest(&mut self, name: &str) -> Result<Bytes, RegistryError> {
+        let answer = self.get(&format!("manifests/{name}")).await?;
+        limited(answer, MANIFEST).await
+    }
+
+    /// The file with this digest, of at most `limit` bytes.
+    pub(super) async fn file(&mut self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
+        let answer = self.get(&format!("blobs/{digest}")).await?;
+        limited(answer, limit).await
+    }
+
+    async fn get(&mut self, path: &str) -> Result<Response, RegistryError> {
+        let url = format!("{}/{path}", self.url);
+        let mut answer = self.ask(&url).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
+            self.authorization = Some(self.authorize(answer.headers()).await?);
+            answer = self.ask(&url).await?;
+        }
+        good(answer)
+    }
+
+    async fn ask(&self, url: &str) -> Result<Response, RegistryError> {
+        let mut request = self.http.get(url).header(ACCEPT, MANIFEST_TYPES);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        Ok(request.send().await?)
+    }
+
+    /// What the registry asks for in its refusal: a token of its service for tokens, or the login itself.
+    async fn authorize(&self, headers: &HeaderMap) -> Result<HeaderValue, RegistryError> {
+        let refused = || RegistryError::Refused { login: self.login.is_some() };
+        let challenges =
+            headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()).ok_or_else(refused)?;
+        let challenges: Vec<_> = ChallengeParser::new(challenges).filter_map(Result::ok).collect();
+        let offered = |scheme: &str| challenges.iter().find(|one| one.scheme.eq_ignore_ascii_case(scheme));
+        if let Some(bearer) = offered("Bearer") {
+            let parameter = |name: &str| {
+                let found = bearer.params.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+                found.map(|(_, value)| value.to_unescaped())
+            };
+            let realm = parameter("realm").ok_or_else(refused)?;
+            return self.token(&realm, parameter("service")).await;
+        }
+        let login = self.login.as_ref().filter(|_| offered("Basic").is_some()).ok_or_else(refused)?;
+        sensitive(&login.basic())
+    }
+
+    async fn token(&self, realm: &str, service: Option<String>) -> Result<HeaderValue, RegistryError> {
+        /// The answer of a service for tokens; which of the names it uses differs.
+        #[derive(Deserialize)]
+        struct Token {
+            token: Option<String>,
+            access_token: Option<String>,
+        }
+        let scope = format!("repository:{}:pull", self.repository);
+        let query: Vec<(&str, String)> =
+            service.map(|service| ("service", service)).into_iter().chain([("scope", scope)]).collect();
+        let mut request = self.http.get(realm).query(&query);
+        if let Some(login) = &self.login {
+            request = request.header(AUTHORIZATION, sensitive(&login.basic())?);
+        }
+        let answer = good(request.send().await?)?;
+        let answer: Token = serde_json::from_slice(&limited(answer, TOKEN).await?)
+            .map_err(|_| RegistryError::unusable("the service for tokens has sent none"))?;
+        match answer.token.or(answer.access_token) {
+            Some(token) => sensitive(&format!("Bearer {token}")),
+            None => Err(RegistryError::unusable("the service for tokens has sent none")),
+        }
+    }
+}
+
+/// A header that is not logged.
+fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| RegistryError::unusable("a credential has characters that no header can have"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The answer, if it is what was asked for.
+fn good(answer: Response) -> Result<Response, RegistryError> {
+    match answer.status() {
+        StatusCode::OK => Ok(answer),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(RegistryError::Refused { login: true }),
+        StatusCode::NOT_FOUND => Err(RegistryError::NotFound),
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            Err(RegistryError::Away(format!("its answer has the status {status}")))
+        }
+        status => Err(RegistryError::unusable(format!("its answer has the status {status}"))),
+    }
+}
+
+async fn limited(mut answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
+    let too_large = |size: u64| RegistryError::TooLarge { size, limit };
+    if let Some(size) = answer.content_length().filter(|size| *size > limit) {
+        return Err(too_large(size));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        body.extend_from_slice(&chunk);
+        let received = body.len() as u64;
+        if received > limit {
+            return Err(too_large(received));
+        }
+    }
+    Ok(body.into())
+}

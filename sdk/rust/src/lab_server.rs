@@ -1,0 +1,10 @@
+//! How the program in a lab's container is reached.
+
+pub use crate::bindings::lab_server::{Probe, Settings};
+
+impl Default for Settings {
+    /// Port and probe of the service's configuration.
+    fn default() -> Self {
+        Self { port: None, probe: None }
+    }
+}

@@ -1,0 +1,16 @@
+"""The commands of the pages, which the tests run as they are written."""
+
+import re
+
+import toolchain
+
+INSTALLING = toolchain.ROOT / "deploy/README.md", "On a Kubernetes"
+
+
+def commands(page_and_heading: tuple) -> list[str]:
+    """The commands in the first block of shell commands below a heading, without comments."""
+    page, heading = page_and_heading
+    below = page.read_text().split(f"\n## {heading}\n", 1)[1]
+    block = re.search(r"(?ms)^```sh\n(.*?)^```$", below)[1]
+    lines = (line.split("  #")[0].strip() for line in block.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
