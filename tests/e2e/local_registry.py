@@ -1,17 +1,22 @@
 """A container registry on this machine: Debian's docker-registry, with or without TLS and a password."""
 
 import datetime
+import hashlib
 import ipaddress
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import requests
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from world import ROOT, eventually, free_port
+
+import toolchain
 
 sys.path.insert(0, str(ROOT / "tests/node"))
 
@@ -20,6 +25,24 @@ import debian
 USER, PASSWORD = "puller", "right-password"
 # `htpasswd -Bbn` of the two.
 LOGIN = "puller:$2y$05$3GGjVD16xqO.2E/XyZ8H0uxK104q1SisFjeGxKk5EATJzg6SRqZz2"
+
+
+def registry_or_skip(folder: Path, **options) -> "LocalRegistry":
+    """A registry; the test is skipped where none can be had."""
+    try:
+        return LocalRegistry(folder, **options)
+    except toolchain.Missing as missing:
+        pytest.skip(f"skipped: a registry is needed; {missing}")
+
+
+@contextmanager
+def away(registry: "LocalRegistry"):
+    """The time in which the registry does not run."""
+    registry.stop()
+    try:
+        yield
+    finally:
+        registry.start()
 
 
 class LocalRegistry:
@@ -81,6 +104,24 @@ class LocalRegistry:
         """Push a manifest alone."""
         headers = {"Content-Type": media_type}
         self._ask("PUT", f"/v2/{repository}/manifests/{tag}", data=manifest, headers=headers)
+
+    def push_image(self, repository: str, tag: str, content: str) -> str:
+        """Push an image whose only content is this text. Returns its digest."""
+        config = json.dumps(
+            {"architecture": "amd64", "os": "linux", "config": {"Labels": {"content": content}}}
+        ).encode()
+        described = {
+            "mediaType": "application/vnd.oci.image.config.v1+json",
+            "digest": f"sha256:{hashlib.sha256(config).hexdigest()}",
+            "size": len(config),
+        }
+        place = self._ask("POST", f"/v2/{repository}/blobs/uploads/").headers["Location"]
+        self._ask("PUT", place, params={"digest": described["digest"]}, data=config)
+        media_type = "application/vnd.oci.image.manifest.v1+json"
+        manifest = {"schemaVersion": 2, "mediaType": media_type, "config": described, "layers": []}
+        encoded = json.dumps(manifest).encode()
+        self.push_manifest(repository, tag, encoded, media_type)
+        return f"sha256:{hashlib.sha256(encoded).hexdigest()}"
 
     @staticmethod
     def blob(layout: Path, digest: str) -> bytes:

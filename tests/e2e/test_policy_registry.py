@@ -7,16 +7,15 @@ import json
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 import requests
-from local_registry import PASSWORD, USER, LocalRegistry
-from world import ROOT, free_port
+from local_registry import PASSWORD, USER, away, registry_or_skip
+from lone_service import LoneService
+from world import ROOT
 
-import stack
 import toolchain
 
 sys.path.insert(0, str(ROOT / "deploy/image"))
@@ -34,23 +33,15 @@ def layout(tmp_path_factory):
     return folder
 
 
-def local_registry(folder, **options):
-    """A registry; the test is skipped where none can be had."""
-    try:
-        return LocalRegistry(folder, **options)
-    except toolchain.Missing as missing:
-        pytest.skip(f"skipped: policies from a registry; {missing}")
-
-
 @pytest.fixture
 def registry(tmp_path):
-    with local_registry(tmp_path / "registry") as registry:
+    with registry_or_skip(tmp_path / "registry") as registry:
         yield registry
 
 
 @pytest.fixture
 def guarded_registry(tmp_path):
-    with local_registry(tmp_path / "guarded", guarded=True) as registry:
+    with registry_or_skip(tmp_path / "guarded", guarded=True) as registry:
         yield registry
 
 
@@ -162,46 +153,14 @@ def service(tmp_path, registry):
         config["policies"][1]["oci"] = f"{registry.address}/{REPOSITORY}:1.0"
         config["registries"] = {"plain_http": [registry.address]}
 
-    state = tmp_path / "state"
-    state.mkdir(mode=0o700)
-    return stack.Settings(
-        state=state,
-        program=toolchain.target_dir() / "debug/wasmspawner",
-        venv=Path(sys.executable).parent,
-        spawner_port=free_port(),
-        runtime="simulated",
-        hub=False,
-        adapt=adapt,
-    )
+    return LoneService(tmp_path, adapt)
 
 
-def loaded(settings, *, reload=False):
+def loaded(service, *, reload=False):
     """The digest of the policy from the registry, after a reload of all policies if that is asked for."""
-    headers = {"Authorization": f"Bearer {stack.token(settings, '--admin')}"}
     if reload:
-        requests.post(f"{settings.api_url}/policies/reload", headers=headers, timeout=60).raise_for_status()
-    answer = requests.get(f"{settings.api_url}/policies", headers=headers, timeout=10)
-    return next(policy["digest"] for policy in answer.json() if policy["name"] == "suspended")
-
-
-@contextmanager
-def running(settings):
-    """The service while it runs."""
-    process = stack.start_service(settings)
-    try:
-        yield process
-    finally:
-        process.stop(30)
-
-
-@contextmanager
-def away(registry):
-    """The time in which the registry does not run."""
-    registry.stop()
-    try:
-        yield
-    finally:
-        registry.start()
+        service.ask("POST", "/policies/reload").raise_for_status()
+    return next(policy["digest"] for policy in service.get("/policies") if policy["name"] == "suspended")
 
 
 def push_other(registry, folder, content):
@@ -214,43 +173,43 @@ def push_other(registry, folder, content):
 
 def test_a_tag_is_looked_up_at_start_and_reload_and_outlives_the_registry(registry, layout, service, tmp_path):
     registry.push(layout, REPOSITORY, "1.0")
-    with running(service):
+    with service.running():
         first = loaded(service)
         # A component with a custom section more is another one, and does the same.
         push_other(registry, tmp_path, toolchain.policy("policy-deny-group").read_bytes() + b"\x00\x04\x01n" + b"ew")
         assert loaded(service) == first
         second = loaded(service, reload=True)
         assert second != first
-    with away(registry), running(service) as process:
+    with away(registry), service.running() as process:
         assert loaded(service) == second
         assert "the registry cannot be asked; the policy of the last time is used" in process.log.read_text()
 
 
 def test_a_policy_with_a_digest_needs_its_registry_only_once(registry, layout, service):
     pinned = registry.push(layout, REPOSITORY, "1.0")
-    adapt = service.adapt
+    adapt = service.settings.adapt
 
     def pin(config):
         adapt(config)
         config["policies"][1]["oci"] = pinned
 
-    service.adapt = pin
-    with running(service):
+    service.settings.adapt = pin
+    with service.running():
         pass
-    with away(registry), running(service) as process:
+    with away(registry), service.running() as process:
         assert loaded(service)
         assert "cannot be asked" not in process.log.read_text()
 
 
 def test_what_a_restart_falls_back_on_is_the_last_good_policy(registry, layout, service, tmp_path):
     registry.push(layout, REPOSITORY, "1.0")
-    with running(service):
+    with service.running():
         good = loaded(service)
         push_other(registry, tmp_path, b"no component")
         with pytest.raises(requests.HTTPError):
             loaded(service, reload=True)
         assert loaded(service) == good
-    with away(registry), running(service):
+    with away(registry), service.running():
         assert loaded(service) == good
 
 

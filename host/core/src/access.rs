@@ -102,6 +102,8 @@ impl FromStr for Scope {
 pub enum Access<'a> {
     /// List everyone's labs.
     ListLabs,
+    /// Read which images registries and nodes have.
+    ReadImages,
     /// Read about this lab, or stop it.
     ReadOrStop(&'a LabKey),
     /// See the form with which this lab is started.
@@ -146,7 +148,7 @@ const OWNER_OR_ADMIN: &[Scope] = &[Scope::ExecNotebook, Scope::AdminNotebook];
 /// Decides whether `caller`, holding a credential with these rights, may perform `action`, and why.
 pub fn permit(caller: &Username, rights: &Rights, action: Access<'_>) -> Result<Permit, Forbidden> {
     let (lab, admins) = match action {
-        Access::ListLabs | Access::ReleaseVolumes => (None, ADMINS),
+        Access::ListLabs | Access::ReadImages | Access::ReleaseVolumes => (None, ADMINS),
         Access::ManagePolicies | Access::ManageOrphans => (None, ADMIN),
         Access::ReadOrStop(lab) | Access::ReadForm(lab) => (Some(lab), ADMINS),
         Access::Spawn(lab) => (Some(lab), ADMIN),
@@ -184,6 +186,7 @@ mod tests {
         let lab = lab("rra", "gpu");
         let table = [
             (Access::ListLabs, [false, false, true, true], [false, false, true, true]),
+            (Access::ReadImages, [false, false, true, true], [false, false, true, true]),
             (Access::ReleaseVolumes, [false, false, true, true], [false, false, true, true]),
             (Access::ReadOrStop(&lab), [false, true, true, true], [false, false, true, true]),
             (Access::ReadForm(&lab), [false, true, true, true], [false, false, true, true]),

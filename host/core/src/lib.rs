@@ -6,11 +6,14 @@
 pub mod access;
 pub mod claims;
 pub mod config;
+pub mod digest;
 pub mod field_error;
 pub mod forgotten;
 pub mod form;
+pub mod glob;
 pub mod grants;
 pub mod identity;
+pub mod images;
 pub mod lab;
 pub mod labels;
 pub mod lifecycle;

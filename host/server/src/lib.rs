@@ -1,10 +1,11 @@
 //! The service: all IO around the decisions of `wasmspawner-core`.
 
 pub mod cli;
-mod digest;
 pub mod history;
 pub mod http;
 pub mod hub;
+pub mod images;
+pub mod inventory;
 pub mod k8s;
 mod one_machine;
 mod outgoing;

@@ -18,6 +18,7 @@ pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
+use crate::images::keep_fresh;
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
@@ -94,6 +95,9 @@ pub async fn run(
         Box::pin(running).await;
         drop(end);
     });
+    let images = labs.clone();
+    let inventory = labs.context().policies.inventory().clone();
+    background.spawn(keep_fresh(move || images.context().config.current(), inventory, stop.clone()));
     let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
         fair_use: FairUse::new(used.limits.per_user),

@@ -78,6 +78,12 @@ hook_world!(
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
+    images,
+    "package wasmspawner:sdk; world images { export wasmspawner:policy/images@0.1.0; }",
+    "export_images",
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
+);
+hook_world!(
     lab_server,
     "package wasmspawner:sdk; world lab-server { export wasmspawner:policy/lab-server@0.1.0; }",
     "export_lab_server",

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use crate::bindings::{authorize, build_pod, config, form, lab_server, metadata, quota, types};
+use crate::bindings::{authorize, build_pod, config, form, images, lab_server, metadata, quota, types};
 use crate::hooks;
 use crate::options::Options;
 
@@ -73,10 +73,20 @@ impl<P: hooks::LabServer> lab_server::Guest for Component<P> {
     }
 }
 
+impl<P: hooks::Images> images::Guest for Component<P> {
+    fn menu(request: images::Request) -> Result<Option<images::ImageMenu>, types::Error> {
+        policy::<P>()?.menu(&request.user, &request.server)
+    }
+
+    fn prepull() -> Result<Vec<images::WantedImage>, types::Error> {
+        policy::<P>()?.prepull()
+    }
+}
+
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `build_pod` and `lab_server`. The interfaces `metadata` and `config` are always
-/// exported.
+/// The hooks are `form`, `quota`, `authorize`, `build_pod`, `lab_server` and `images`. The interfaces `metadata` and
+/// `config` are always exported.
 #[macro_export]
 macro_rules! export {
     ($policy:ident $(: $($hook:ident),+ $(,)?)?) => {
@@ -111,6 +121,9 @@ macro_rules! export_hook {
     };
     (build_pod, $of:ident) => {
         $crate::bindings::build_pod::export_build_pod!($of with_types_in $crate::bindings::build_pod);
+    };
+    (images, $of:ident) => {
+        $crate::bindings::images::export_images!($of with_types_in $crate::bindings::images);
     };
     (lab_server, $of:ident) => {
         $crate::bindings::lab_server::export_lab_server!($of with_types_in $crate::bindings::lab_server);

@@ -4,7 +4,7 @@ use crate::bindings::types::{Error, FieldError, User};
 use crate::config::Section;
 use crate::form::{self, Field, FormContext};
 use crate::options::Options;
-use crate::{AuthorizeRequest, Info, Verdict, lab_server, pod, quota, submission};
+use crate::{AuthorizeRequest, Info, Verdict, images, lab_server, pod, quota, submission};
 
 /// A policy: its description, and how it is created from its configuration.
 pub trait Policy: Sized {
@@ -81,4 +81,21 @@ pub trait LabServer: Policy {
     /// The reason why there is no answer.
     fn lab_server(&self, user: &User, server: &str, options: &Options)
     -> Result<lab_server::Settings, Error>;
+}
+
+/// Decides from which images users choose, and which are pulled to the nodes in advance.
+pub trait Images: Policy {
+    /// The menu of this user; `None` if this policy has none. [`crate::host::images`] tells what a repository has.
+    ///
+    /// # Errors
+    /// The reason why there is no menu.
+    fn menu(&self, user: &User, server: &str) -> Result<Option<images::ImageMenu>, Error>;
+
+    /// The images that nodes are to have before somebody asks for them, the most important first.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    fn prepull(&self) -> Result<Vec<images::WantedImage>, Error> {
+        Ok(Vec::new())
+    }
 }

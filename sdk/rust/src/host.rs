@@ -3,6 +3,7 @@
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
+pub use crate::bindings::host::KnownImage;
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +87,22 @@ pub fn expand(template: &str) -> Result<String, String> {
     return host::expand(template);
     #[cfg(not(target_arch = "wasm32"))]
     return crate::lab_stand_in::expand(template);
+}
+
+/// What the service knows about the images of a repository, such as `registry.example.org/site/lab`; newest first.
+pub fn images(repository: &str) -> Vec<KnownImage> {
+    #[cfg(target_arch = "wasm32")]
+    return host::images(repository);
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::images_stand_in::images(repository);
+}
+
+/// The number of nodes on which labs can run; 0 if the service does not watch nodes.
+pub fn lab_nodes() -> u32 {
+    #[cfg(target_arch = "wasm32")]
+    return host::lab_nodes();
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::images_stand_in::lab_nodes();
 }
 
 pub(crate) fn config() -> String {

@@ -38,6 +38,9 @@ pub mod config;
 pub mod form;
 pub mod hooks;
 pub mod host;
+pub mod images;
+#[cfg(not(target_arch = "wasm32"))]
+mod images_stand_in;
 pub mod lab_server;
 #[cfg(not(target_arch = "wasm32"))]
 mod lab_stand_in;

@@ -3,9 +3,11 @@
 use crate::bindings::types::{Error, FieldError, User, Value};
 use crate::form::{Field, FormContext};
 use crate::hooks;
-use crate::lab_stand_in;
+use crate::images::{ImageMenu, WantedImage};
+pub use crate::images_stand_in::KnownImages;
 use crate::options::Options;
 use crate::{Action, AuthorizeRequest, Verdict, lab_server, pod, quota};
+use crate::{images_stand_in, lab_stand_in};
 
 /// A policy with a configuration.
 pub struct TestKit<P> {
@@ -97,6 +99,28 @@ impl<P: hooks::Policy> TestKit<P> {
         P: hooks::BuildPod,
     {
         lab_stand_in::of(user, || self.policy.customize(user, "", with))
+    }
+
+    /// The menu of `user` while the service knows these images.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn menu(&self, user: &User, known: &KnownImages) -> Result<Option<ImageMenu>, Error>
+    where
+        P: hooks::Images,
+    {
+        images_stand_in::with(known, || self.policy.menu(user, ""))
+    }
+
+    /// The images that are to be pulled in advance while the service knows these images.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn prepull(&self, known: &KnownImages) -> Result<Vec<WantedImage>, Error>
+    where
+        P: hooks::Images,
+    {
+        images_stand_in::with(known, || self.policy.prepull())
     }
 
     /// How the program of `user`'s lab with these options is reached.

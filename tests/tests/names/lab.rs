@@ -7,7 +7,7 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::compose::compose;
-use wasmspawner_core::policy::{ChainAnswer, Grants, LabServer, Options, SpawnInputs};
+use wasmspawner_core::policy::{ChainAnswer, Grants, ImageInputs, LabServer, Options, SpawnInputs};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
 
@@ -47,6 +47,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         lab: &lab,
         site_secrets: SiteSecretData::new(),
         provisioned: false,
+        images: ImageInputs::default(),
     });
     build(&spawn.unwrap())
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    EmbeddedConfig, HttpConfig, Hub, HubConfig, InvalidSetting, KubernetesConfig, LabNamespaces,
-    LimitsConfig, PolicyConfig, RegistriesConfig, TelemetryConfig,
+    EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
+    LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -44,6 +44,9 @@ pub struct ConfigFile {
     /// How the service reads from container registries.
     #[serde(default)]
     pub registries: RegistriesConfig,
+    /// What the service knows about the images of labs.
+    #[serde(default)]
+    pub images: ImagesConfig,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -80,6 +83,8 @@ pub struct Config {
     pub policies: Vec<PolicyConfig>,
     /// How the service reads from container registries.
     pub registries: RegistriesConfig,
+    /// What the service knows about the images of labs.
+    pub images: ImagesConfig,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -98,6 +103,7 @@ impl ConfigFile {
         problems.extend(self.limits.check().err());
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
+        problems.extend(self.images.check());
         problems.extend(duplicate_policy(&self.policies));
         problems.extend(self.policies.iter().enumerate().filter_map(source_of_policy));
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
@@ -145,6 +151,7 @@ impl ConfigFile {
             lab,
             policies: self.policies,
             registries: self.registries,
+            images: self.images,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,
@@ -252,6 +259,19 @@ mod tests {
         let found = problems("registries: {plain_http: ['http://localhost:5000'], timeout: 1m}\n");
         assert!(found[0].starts_with("registries.plain_http: \"http://localhost:5000\""), "{found:?}");
         assert_eq!(problems("registries: {timeout: 0s}\n").len(), 1);
+    }
+
+    #[test]
+    fn repositories_of_images_are_named_once_and_refreshed_in_time() {
+        assert_eq!(problems("images: {repositories: [{name: quay.io/site/lab, tags: ['w_*']}]}\n"), [""; 0]);
+        let found = problems(
+            "images: {repositories: [{name: python}, {name: docker.io/library/python}], refresh_every: 1s}\n",
+        );
+        assert!(
+            found[0].starts_with("images.repositories[1].name: docker.io/library/python is listed twice"),
+            "{found:?}"
+        );
+        assert!(found[1].starts_with("images.refresh_every: 1s is too often"), "{found:?}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn check(form: &Form) -> Result<(), Vec<FieldError>> {
         if field.label.is_empty() {
             refuse("label", "is empty; screen readers need a label".to_owned());
         }
-        if let FieldKind::Select(input) | FieldKind::Radio(input) = &field.kind
+        if let FieldKind::Select(input) | FieldKind::Radio(input) | FieldKind::Search(input) = &field.kind
             && let Some(problem) = choices(input)
         {
             refuse("kind", problem);

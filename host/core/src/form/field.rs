@@ -77,6 +77,8 @@ pub struct NumberInput {
 pub enum FieldKind {
     /// A drop-down list.
     Select(ChoiceInput),
+    /// A line of text with suggestions, which can be searched. What is typed may be none of them.
+    Search(ChoiceInput),
     /// Cards that are all visible, each with a radio button.
     Radio(ChoiceInput),
     /// A switch. The boolean is its initial value.

@@ -30,6 +30,7 @@ fn write_field(input: &Input<'_>, html: &mut String) -> fmt::Result {
     match &input.field.kind {
         FieldKind::Select(choices) => input.select(choices, html)?,
         FieldKind::Radio(choices) => input.radio(choices, html)?,
+        FieldKind::Search(choices) => input.search(choices, html)?,
         FieldKind::Checkbox(on) if input.field.required => input.consent(*on, html)?,
         FieldKind::Checkbox(on) => input.yes_or_no(*on, html)?,
         FieldKind::Text(text) => input.text(text, html)?,
@@ -56,6 +57,28 @@ impl Input<'_> {
             writeln!(html, "</option>")?;
         }
         writeln!(html, "</select>")?;
+        self.help(html)
+    }
+
+    /// The browser offers the values whose name or text contains what is typed, without a script.
+    fn search(&self, input: &ChoiceInput, html: &mut String) -> fmt::Result {
+        self.label(html)?;
+        let (id, value) = (&self.id, Escaped(input.default.as_deref().unwrap_or_default()));
+        let attributes = self.attributes();
+        writeln!(
+            html,
+            "<input class=\"form-control\" type=\"search\" list=\"{id}-list\" autocomplete=\"off\" value=\"{value}\"{attributes}>"
+        )?;
+        writeln!(html, "<datalist id=\"{id}-list\">")?;
+        for choice in &input.choices {
+            let (value, label) = (Escaped(&choice.value), Escaped(&choice.label));
+            write!(html, "<option value=\"{value}\">{label}")?;
+            if let Some(description) = &choice.description {
+                write!(html, " – {}", Escaped(description))?;
+            }
+            writeln!(html, "</option>")?;
+        }
+        writeln!(html, "</datalist>")?;
         self.help(html)
     }
 

@@ -3,6 +3,7 @@
 mod check;
 mod escape;
 mod field;
+mod image_fields;
 mod input;
 mod layout;
 mod render;
@@ -13,6 +14,7 @@ pub use check::{check, check_grant};
 pub use field::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
+pub use image_fields::image_fields;
 pub use render::render;
 pub use submission::options;
 

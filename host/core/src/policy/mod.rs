@@ -30,7 +30,9 @@ pub use crate::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
 pub use chain_answer::ChainAnswer;
 pub use check::{check_customization, check_lab_server};
-pub use compose::{Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose};
+pub use compose::{
+    ImageInputs, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
+};
 pub use credential::is_credential;
 pub use customization::Customization;
 pub use env::{EnvValue, EnvVar, KeyRef};

@@ -10,8 +10,8 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
 use wasmspawner_core::policy::{
-    ChainAnswer, Customization, Grants, LabServer, Options, SpawnInputs, SpawnRejected, ValidatedSpawn,
-    compose::Source, compose::compose,
+    ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
+    ValidatedSpawn, compose::Source, compose::compose,
 };
 use wasmspawner_core::quota::Quota;
 use wasmspawner_core::secret::{SecretBytes, SecretString};
@@ -101,6 +101,7 @@ impl Case {
             lab: &lab,
             site_secrets,
             provisioned: self.provisioned,
+            images: ImageInputs::default(),
         })
     }
 

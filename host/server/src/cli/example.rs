@@ -10,6 +10,7 @@ const EXAMPLE: &str = include_str!("../../../../deploy/wasmspawner.example.yaml"
 fn everything() -> String {
     EXAMPLE
         .replace("\npolicies: []\n", "\npolicies:\n")
+        .replace("\n  repositories: []\n", "\n  repositories:\n")
         .replace("\n  modes: [jupyterhub]\n", "\n  modes: [static, oidc, jupyterhub, headers]\n")
         .lines()
         .map(|line| line.strip_prefix("#:").unwrap_or(line))

@@ -10,6 +10,7 @@ mod events;
 mod fair_use;
 mod forgotten;
 mod history;
+mod images;
 mod lab;
 mod lab_status;
 mod labs;

@@ -12,6 +12,7 @@ use super::config::reload_config;
 use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
+use super::images::{get_image_menu, list_images};
 use super::lab::{get_lab, stop_lab};
 use super::lab_status::get_lab_status;
 use super::labs::list_labs;
@@ -39,6 +40,7 @@ fn lab_routes() -> Vec<Route> {
         route("GET", "/forgotten", get(list_forgotten)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
+        route("GET", "/images", get(list_images)),
         route("GET", "/policies", get(list_policies)),
         route("POST", "/policies/reload", post(reload_policies)),
         route("POST", "/config/reload", post(reload_config)),
@@ -52,6 +54,7 @@ fn lab_routes() -> Vec<Route> {
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
+        of_server("GET", "/images/{username}", "", get(get_image_menu)),
     ];
     single.into_iter().chain(of_servers.into_iter().flatten()).collect()
 }

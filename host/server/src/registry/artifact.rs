@@ -10,7 +10,7 @@ use wasmspawner_core::config::RegistriesConfig;
 
 use super::RegistryError;
 use super::connection::Connection;
-use crate::digest::Digest;
+use wasmspawner_core::digest::Digest;
 
 /// The artifacts of registries. Clones share the configuration.
 #[derive(Clone, Debug, Default)]

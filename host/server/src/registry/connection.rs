@@ -1,8 +1,8 @@
 //! Requests to one repository of a registry. All answers are read up to a limit, because nobody has checked the registry.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::{ACCEPT, AUTHORIZATION, LINK, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_auth::ChallengeParser;
 use oci_client::Reference;
 use reqwest::{Certificate, Client, Response};
@@ -15,6 +15,8 @@ use crate::outgoing;
 
 /// The most that is read of a manifest, as other clients do it, in bytes.
 const MANIFEST: u64 = 4 << 20;
+/// The most that is read of a page of tags, in bytes: a page of a thousand of the longest.
+const PAGE: u64 = 256 << 10;
 /// The most that is read of an answer with a token, in bytes.
 const TOKEN: u64 = 64 << 10;
 
@@ -25,7 +27,7 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
                               application/vnd.docker.distribution.manifest.list.v2+json";
 
 /// A connection to one repository.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connection {
     http: Client,
     /// The URL of the repository, up to its name.
@@ -73,6 +75,20 @@ impl Connection {
         limited(answer, MANIFEST).await
     }
 
+    /// The digest of the manifest with this tag, as the registry says it; `None` if the registry does not say it.
+    pub(super) async fn announced_digest(&mut self, tag: &str) -> Result<Option<String>, RegistryError> {
+        let answer = self.request(Method::HEAD, &format!("manifests/{tag}")).await?;
+        let digest = answer.headers().get("docker-content-digest");
+        Ok(digest.and_then(|digest| digest.to_str().ok()).map(str::to_owned))
+    }
+
+    /// A page of the list of tags, and the query of the next one.
+    pub(super) async fn tags(&mut self, query: &str) -> Result<(Bytes, Option<String>), RegistryError> {
+        let answer = self.get(&format!("tags/list?{query}")).await?;
+        let next = next_page(answer.headers());
+        Ok((limited(answer, PAGE).await?, next))
+    }
+
     /// The file with this digest, of at most `limit` bytes.
     pub(super) async fn file(&mut self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("blobs/{digest}")).await?;
@@ -80,17 +96,22 @@ impl Connection {
     }
 
     async fn get(&mut self, path: &str) -> Result<Response, RegistryError> {
+        self.request(Method::GET, path).await
+    }
+
+    /// Asks, and asks again with what the registry wants if it refuses: tokens expire after some minutes.
+    async fn request(&mut self, method: Method, path: &str) -> Result<Response, RegistryError> {
         let url = format!("{}/{path}", self.url);
-        let mut answer = self.ask(&url).await?;
-        if answer.status() == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
+        let mut answer = self.ask(method.clone(), &url).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED {
             self.authorization = Some(self.authorize(answer.headers()).await?);
-            answer = self.ask(&url).await?;
+            answer = self.ask(method, &url).await?;
         }
         good(answer)
     }
 
-    async fn ask(&self, url: &str) -> Result<Response, RegistryError> {
-        let mut request = self.http.get(url).header(ACCEPT, MANIFEST_TYPES);
+    async fn ask(&self, method: Method, url: &str) -> Result<Response, RegistryError> {
+        let mut request = self.http.request(method, url).header(ACCEPT, MANIFEST_TYPES);
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
@@ -138,6 +159,15 @@ impl Connection {
             None => Err(RegistryError::unusable("the service for tokens has sent none")),
         }
     }
+}
+
+/// The query of the URL in a header such as `Link: </v2/lab/tags/list?last=b&n=100>; rel="next"`. The rest of the URL is
+/// not used: the next page is one of the same list, wherever the registry points.
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let links = headers.get_all(LINK).iter().filter_map(|link| link.to_str().ok());
+    let mut next = links.filter(|link| link.contains("rel=\"next\"") || link.contains("rel=next"));
+    let (url, _) = next.next()?.split_once('<')?.1.split_once('>')?;
+    url.split_once('?').map(|(_, query)| query.to_owned())
 }
 
 /// A header that is not logged.

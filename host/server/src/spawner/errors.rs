@@ -145,6 +145,7 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::OutputTooLarge(_) => "PolicyOutputTooLarge",
         CallErrorKind::NotGranted(_) => "PolicyNotGranted",
         CallErrorKind::UnusableForm(_) => "PolicyUnusableForm",
+        CallErrorKind::UnusableMenu(_) => "PolicyUnusableMenu",
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
         CallErrorKind::Overloaded(_) => "PolicyOverloaded",
         CallErrorKind::Engine(_) => "PolicyEngine",

@@ -12,9 +12,10 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, Time
 use wasmspawner_core::manifest::{self, LabObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
-    self, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow, compose,
+    self, ImageInputs, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow,
+    compose,
 };
-use wasmspawner_core::policy::{Action, AuthorizeRequest, ChainAnswer, LabRequest, Options, User, Verdict};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, ChainAnswer, LabRequest, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 use wasmspawner_core::secret::SecretBytes;
@@ -24,6 +25,7 @@ use wasmspawner_core::volumes::VolumeRecord;
 
 use super::context::Context;
 use super::errors::{SpawnError, failure};
+use super::image_menu::{self, ChosenImage};
 use super::pod_note::PodNote;
 use super::rules::SiteRules;
 use super::snapshot::LabDetails;
@@ -36,6 +38,7 @@ pub(super) struct Approved {
     pub(super) names: LabNames,
     user: User,
     quotas: Vec<(Source, Quota)>,
+    image: Option<ChosenImage>,
 }
 
 /// A lab whose objects are decided.
@@ -60,7 +63,9 @@ pub(super) async fn approve(
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
     let user = User::from(&request.identity);
-    request.options = parse(rules, &request, &user).await?;
+    let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
+    let (options, image) = image_menu::parse(rules, &request.options, &context).await?;
+    request.options = options;
     let question = AuthorizeRequest {
         action: Action::Spawn,
         user: user.clone(),
@@ -69,15 +74,7 @@ pub(super) async fn approve(
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas })
-}
-
-async fn parse(rules: &SiteRules<'_>, request: &SpawnRequest, user: &User) -> Result<Options, SpawnError> {
-    let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
-    match rules.policies.parse_submission(&request.options, &context).await? {
-        Some(answer) => Ok(answer.value),
-        None => Ok(request.options.clone()),
-    }
+    Ok(Approved { request, names, user, quotas, image })
 }
 
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
@@ -157,6 +154,11 @@ pub(super) async fn decide_with(
         lab: &rules.config.lab,
         site_secrets: cluster.site_secrets,
         provisioned: cluster.provisioned,
+        images: ImageInputs {
+            chosen: approved.image.as_ref().map(ChosenImage::image),
+            inventory: rules.policies.inventory().registries(),
+            unpinned: rules.config.images.unpinned,
+        },
     };
     let spawn = compose(inputs).map_err(rejected)?;
     let volumes = VolumeRecord::of(&spawn);

@@ -8,11 +8,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::form::{Form, FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
-use wasmspawner_core::names::ServerName;
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, ProgressLog};
@@ -258,16 +256,6 @@ impl Labs {
         let (reply, answer) = oneshot::channel();
         self.send(key, Message::Release(reply));
         answer.await.unwrap_or(Err(Refusal::VolumesInUse.into()))
-    }
-
-    /// The spawn form, as a fragment of HTML.
-    pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
-        let context = FormContext { user: User::from(identity), server: server.to_string() };
-        let form = match self.context.policies.render_form(&context).await? {
-            Some(answer) => answer.value,
-            None => Form::Fields(Vec::new()),
-        };
-        Ok(render(&form))
     }
 
     /// The loaded policies, in the order in which they are asked.

@@ -7,7 +7,7 @@ use wasmtime::component::Component;
 
 use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
-use crate::digest::Digest;
+use wasmspawner_core::digest::Digest;
 
 /// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
 /// executed as machine code.

@@ -9,6 +9,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::limits::{Limits, MemoryBudget};
 use super::policy_name::PolicyName;
+use crate::inventory::LiveInventory;
 
 /// The most bytes that one call of `random` returns.
 const RANDOM_BYTES: u32 = 1024;
@@ -23,6 +24,7 @@ pub(super) struct CallState {
     pub(super) memory: MemoryBudget,
     /// The fields of the lab that the call is about, for `expand`.
     lab: Option<Arc<Fields>>,
+    inventory: LiveInventory,
     log: LogBudget,
     now_ms: u64,
     /// Made when a guest first uses WASI, which a successful call never does.
@@ -51,6 +53,7 @@ impl CallState {
         policy: PolicyName,
         config: Arc<str>,
         lab: Option<Arc<Fields>>,
+        inventory: LiveInventory,
         limits: &Limits,
     ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -58,6 +61,7 @@ impl CallState {
             policy,
             config,
             lab,
+            inventory,
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
             now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -68,6 +72,11 @@ impl CallState {
     /// The policy's configuration, as JSON.
     pub(super) fn policy_config(&self) -> &str {
         &self.config
+    }
+
+    /// What the service knows about images.
+    pub(super) fn inventory(&self) -> &LiveInventory {
+        &self.inventory
     }
 
     /// Writes a line to the service's log, unless the policy has logged enough in this call.

@@ -6,6 +6,7 @@ use futures::future::try_join_all;
 use tokio::sync::Mutex;
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
     self, AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
 };
@@ -18,6 +19,7 @@ use super::loader;
 use super::policy::{LoadedPolicy, Policy};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
+use crate::inventory::LiveInventory;
 
 /// The answer of one policy of the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +107,11 @@ impl Policies {
         self.live.load().iter().map(|policy| policy.loaded()).collect()
     }
 
+    /// What policies can learn about images.
+    pub fn inventory(&self) -> &LiveInventory {
+        &self.engine.options.inventory
+    }
+
     /// The configuration of the policy of this name.
     pub fn spec(&self, policy: &PolicyName) -> Option<PolicySpec> {
         self.live.load().iter().find(|live| live.name() == policy).map(|live| live.spec.clone())
@@ -135,6 +142,39 @@ impl Policies {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.parse_form(&self.engine, submission, context).await;
         deciding_answer(&policy, answer)
+    }
+
+    /// The user's menu of images: that of the last policy that has one; `None` if no policy has one.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy. A policy is never skipped: its menu may be what keeps users from an image.
+    pub async fn image_menu(
+        &self,
+        context: &FormContext,
+    ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
+        for policy in self.live.load_full().iter().rev() {
+            let answer = policy.image_menu(&self.engine, context).await;
+            let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
+                continue;
+            };
+            return Ok(Some(PolicyAnswer { policy, value: menu }));
+        }
+        Ok(None)
+    }
+
+    /// The images that the policies want nodes to have, in the order of the chain.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn prepull(&self) -> Result<Vec<WantedImage>, CallError> {
+        let mut wanted = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = skippable_answer(policy, policy.prepull(&self.engine).await)?;
+            wanted.extend(answer.into_iter().flat_map(|answer| answer.value));
+        }
+        Ok(wanted)
     }
 
     /// The limits of all policies that set limits. Of each limit, the smallest holds.

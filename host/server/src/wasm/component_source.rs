@@ -6,7 +6,7 @@ use oci_client::Reference;
 use super::engine::EngineOptions;
 use super::errors::LoadErrorKind;
 use super::pulled::{self, Pulled};
-use crate::digest::Digest;
+use wasmspawner_core::digest::Digest;
 
 /// Where a policy's component comes from.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use super::hook_table::{Calling, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
 use super::package_versions;
 use super::policy_name::PolicyName;
+use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
 
 /// How often the engine's clock ticks, and so the precision of deadlines.
@@ -54,6 +55,8 @@ pub struct EngineOptions {
     pub cache: Option<PathBuf>,
     /// The registries from which components are downloaded.
     pub artifacts: Artifacts,
+    /// What policies can learn about images.
+    pub inventory: LiveInventory,
     /// Called after every call of a policy.
     pub on_call: OnCall,
 }
@@ -67,6 +70,7 @@ impl Default for EngineOptions {
             compiler: Compiler::default(),
             cache: None,
             artifacts: Artifacts::default(),
+            inventory: LiveInventory::default(),
             on_call: Arc::new(|_| {}),
         }
     }

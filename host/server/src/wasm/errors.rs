@@ -6,8 +6,8 @@ use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
 use super::hook::Hook;
 use super::policy_name::PolicyName;
-use crate::digest::DigestError;
 use crate::registry::RegistryError;
+use wasmspawner_core::digest::DigestError;
 
 /// A call of a policy that gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,9 @@ pub enum CallErrorKind {
     /// The policy's form cannot be filled in, field by field.
     #[error("its form cannot be filled in: {}", Listed(.0))]
     UnusableForm(Vec<FieldError>),
+    /// The policy's menu of images, or its list of images to pull, cannot be used, field by field.
+    #[error("its images cannot be offered: {}", Listed(.0))]
+    UnusableMenu(Vec<FieldError>),
     /// The hook exists, but its type differs from that in the WIT package.
     #[error("its types are not those of the WIT package it was built for: {0}")]
     Incompatible(String),
@@ -94,6 +97,7 @@ impl CallErrorKind {
             | Self::OutputTooLarge(_)
             | Self::NotGranted(_)
             | Self::UnusableForm(_)
+            | Self::UnusableMenu(_)
             | Self::Incompatible(_) => CallBlame::Policy,
             Self::Overloaded(_) | Self::Engine(_) => CallBlame::Host,
         }
@@ -112,6 +116,7 @@ impl CallErrorKind {
             Self::OutputTooLarge(_) => "output_too_large",
             Self::NotGranted(_) => "not_granted",
             Self::UnusableForm(_) => "unusable_form",
+            Self::UnusableMenu(_) => "unusable_menu",
             Self::Overloaded(_) => "overloaded",
             Self::Incompatible(_) => "incompatible",
             Self::Engine(_) => "engine",

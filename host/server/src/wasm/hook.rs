@@ -22,6 +22,10 @@ pub enum Hook {
     BuildPod,
     /// Decides how the program in the lab's container is reached.
     LabServer,
+    /// Offers images.
+    ImageMenu,
+    /// Names the images that nodes are to have.
+    Prepull,
 }
 
 impl Hook {
@@ -36,6 +40,8 @@ impl Hook {
             Self::Authorize => "authorize.decide",
             Self::BuildPod => "build-pod.customize",
             Self::LabServer => "lab-server.decide",
+            Self::ImageMenu => "images.menu",
+            Self::Prepull => "images.prepull",
         }
     }
 }

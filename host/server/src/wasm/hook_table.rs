@@ -2,6 +2,7 @@ use std::iter;
 
 use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
 };
@@ -34,6 +35,7 @@ pub(super) struct HookTable {
     pub(super) authorize: Option<Box<dyn Authorize>>,
     pub(super) build_pod: Option<Box<dyn BuildPod>>,
     pub(super) lab_server: Option<Box<dyn LabServerHook>>,
+    pub(super) images: Option<Box<dyn ImagesHook>>,
 }
 
 /// A fresh instance of the component.
@@ -90,6 +92,12 @@ pub(super) trait LabServerHook: Interface {
     fn decide<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, LabServer>;
 }
 
+pub(super) trait ImagesHook: Interface {
+    fn menu<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Option<ImageMenu>>;
+
+    fn prepull(&self, guest: Guest) -> Calling<'_, Vec<WantedImage>>;
+}
+
 /// How a policy describes itself.
 #[derive(Clone, Default)]
 pub(super) struct PolicyInfo {
@@ -116,8 +124,8 @@ impl HookTable {
         })
     }
 
-    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 6] {
-        let Self { metadata: _, config, form, quota, authorize, build_pod, lab_server } = self;
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 7] {
+        let Self { metadata: _, config, form, quota, authorize, build_pod, lab_server, images } = self;
         [
             ("config", config.as_deref().map(|hook| hook as &dyn Interface)),
             ("form", form.as_deref().map(|hook| hook as &dyn Interface)),
@@ -125,6 +133,7 @@ impl HookTable {
             ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),
             ("build-pod", build_pod.as_deref().map(|hook| hook as &dyn Interface)),
             ("lab-server", lab_server.as_deref().map(|hook| hook as &dyn Interface)),
+            ("images", images.as_deref().map(|hook| hook as &dyn Interface)),
         ]
     }
 }

@@ -11,7 +11,7 @@ use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKin
 use super::package_versions;
 use super::policy::Policy;
 use super::spec::PolicySpec;
-use crate::digest::Digest;
+use wasmspawner_core::digest::Digest;
 
 /// Reads the component of a policy.
 pub(super) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<Component, LoadError> {
@@ -75,7 +75,8 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };
     let form = policy.render_form(engine, &context).await.map(|answer| answer.map(drop));
     let quota = policy.limits(engine, &nobody, Usage::default()).await.map(|answer| answer.map(drop));
-    match form.into_iter().chain(quota).find_map(Result::err) {
+    let menu = policy.image_menu(engine, &context).await.map(|answer| answer.map(drop));
+    match form.into_iter().chain(quota).chain(menu).find_map(Result::err) {
         Some(error) if error.kind.blame() != CallBlame::Request => Err(error),
         _ => Ok(()),
     }

@@ -26,7 +26,6 @@ mod pulled;
 mod spec;
 mod v0_1;
 
-pub use crate::digest::{Digest, DigestError};
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
 pub use component_source::ComponentSource;

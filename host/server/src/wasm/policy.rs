@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Serialize;
 use tracing::Instrument;
 use wasmspawner_core::form::{self, Form, FormContext};
+use wasmspawner_core::images::{self, ImageMenu, WantedImage};
 use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
@@ -17,8 +18,8 @@ use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
-use crate::digest::Digest;
 use crate::telemetry::trace;
+use wasmspawner_core::digest::Digest;
 
 /// A policy of the chain, for the log and `GET /policies`.
 #[derive(Clone, Debug, Serialize)]
@@ -219,6 +220,34 @@ impl Policy {
         Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
     }
 
+    /// `Some(Ok(None))` if the policy has the hook, and no menu.
+    pub(super) async fn image_menu(
+        &self,
+        engine: &Engine,
+        context: &FormContext,
+    ) -> Option<Result<Option<ImageMenu>, CallError>> {
+        let hook = self.hooks.images.as_ref()?;
+        // The check is a part of the call, as it is for a form.
+        let call = |guest| -> Calling<'_, Option<ImageMenu>> {
+            Box::pin(async move {
+                let (store, answer) = hook.menu(guest, context).await;
+                (store, answer.map(|menu| menu.and_then(checked_menu)))
+            })
+        };
+        Some(self.on_fresh_instance(engine, Hook::ImageMenu, call).await)
+    }
+
+    pub(super) async fn prepull(&self, engine: &Engine) -> Option<Result<Vec<WantedImage>, CallError>> {
+        let hook = self.hooks.images.as_ref()?;
+        let call = |guest| -> Calling<'_, Vec<WantedImage>> {
+            Box::pin(async move {
+                let (store, answer) = hook.prepull(guest).await;
+                (store, answer.map(|wanted| wanted.and_then(checked_wanted)))
+            })
+        };
+        Some(self.on_fresh_instance(engine, Hook::Prepull, call).await)
+    }
+
     async fn on_fresh_instance<'a, T>(
         &self,
         engine: &Engine,
@@ -228,7 +257,8 @@ impl Policy {
         let stopwatch = Stopwatch::start();
         let Call { hook, lab } = call.into();
         let limits = &self.spec.limits;
-        let state = CallState::new(self.name().clone(), self.config.clone(), lab, limits);
+        let inventory = engine.options.inventory.clone();
+        let state = CallState::new(self.name().clone(), self.config.clone(), lab, inventory, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
         let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
@@ -243,4 +273,14 @@ impl Policy {
         }
         error
     }
+}
+
+fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {
+    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::UnusableMenu)?;
+    Ok(menu)
+}
+
+fn checked_wanted(wanted: Vec<WantedImage>) -> Result<Vec<WantedImage>, CallErrorKind> {
+    images::check_wanted(&wanted).map_err(CallErrorKind::UnusableMenu)?;
+    Ok(wanted)
 }

@@ -9,8 +9,8 @@ use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
 use super::engine::EngineOptions;
-use crate::digest::Digest;
 use crate::registry::RegistryError;
+use wasmspawner_core::digest::Digest;
 
 /// The types of a component's file in a registry: that of the CNCF's guidance for Wasm as OCI artifacts, and the one
 /// that tools wrote before it.

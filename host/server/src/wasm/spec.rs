@@ -7,7 +7,7 @@ use super::component_source::ComponentSource;
 use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 use super::policy_name::PolicyName;
-use crate::digest::Digest;
+use wasmspawner_core::digest::Digest;
 
 /// The configuration of one policy of the chain.
 #[derive(Clone, Debug)]

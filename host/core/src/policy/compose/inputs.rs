@@ -1,8 +1,12 @@
+use std::sync::Arc;
+
 use super::Source;
+use crate::config::UnpinnedImages;
 use crate::config::lab::{LabConfig, SiteSecretData};
+use crate::images::Inventory;
 use crate::lab::JobId;
 use crate::names::{LabNames, LabelValue};
-use crate::policy::ChainAnswer;
+use crate::policy::{ChainAnswer, Image};
 use crate::quota::Quota;
 use crate::spawn::SpawnRequest;
 
@@ -27,4 +31,17 @@ pub struct SpawnInputs<'a> {
     pub site_secrets: SiteSecretData,
     /// True if a lab of this user has become ready before.
     pub provisioned: bool,
+    /// The image that the user chose, and what is known about images.
+    pub images: ImageInputs,
+}
+
+/// The image that the user chose, and what is known about images.
+#[derive(Clone, Debug, Default)]
+pub struct ImageInputs {
+    /// The image that the user chose from the menu, and whose menu it is. A policy's answer to `build-pod` overrides it.
+    pub chosen: Option<(Source, Image)>,
+    /// What registries have.
+    pub inventory: Arc<Inventory>,
+    /// What happens to a lab whose image has no digest that is known.
+    pub unpinned: UnpinnedImages,
 }

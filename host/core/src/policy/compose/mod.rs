@@ -4,10 +4,12 @@
 mod env;
 mod expand;
 mod foreign_parts;
+mod image;
 mod inputs;
 mod lab_server;
 mod limits;
 mod merge;
+mod pin;
 mod provenance;
 mod rejected;
 mod secrets;
@@ -17,7 +19,7 @@ mod verdict;
 
 pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
-pub use inputs::SpawnInputs;
+pub use inputs::{ImageInputs, SpawnInputs};
 pub use lab_server::CheckedProbe;
 pub use provenance::{Conflict, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
@@ -27,7 +29,7 @@ pub use verdict::all_allow;
 use merge::Merged;
 
 use super::{
-    AffinityPreset, ChainAnswer, FieldError, Image, InitRun, check_customization, check_lab_server, grants,
+    AffinityPreset, ChainAnswer, FieldError, InitRun, check_customization, check_lab_server, grants,
     pod_patch,
 };
 use crate::config::lab::{LabConfig, SecurityLifts};
@@ -48,7 +50,8 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     check_storage(&merged, &inputs, &provenance)?;
     let quota = limits::quota(&inputs, &mut provenance);
     limits::check_quota(&merged, &quota)?;
-    let image = image(&mut merged, &inputs, &mut provenance)?;
+    let image = image::image(&merged, &inputs, &mut provenance)?;
+    merged.image = Some(image.clone());
     let port = lab_server::port(&merged.server, &inputs.lab.section, &mut provenance);
     let env = env::lab_env(&inputs, &merged, port, &mut provenance)?;
     let probe = lab_server::probe(merged.server, &inputs.lab.section, &env, &mut provenance);
@@ -147,6 +150,9 @@ fn check_answer(
 /// Merges all answers. Leaves out init containers for provisioning if the user is provisioned already.
 fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut Provenance) -> Merged {
     let mut merged = Merged::default();
+    if let Some((source, image)) = &inputs.images.chosen {
+        provenance.put("image", source, &mut merged.image, image.clone());
+    }
     for answer in answers {
         // Invalid patches were refused before.
         merged
@@ -191,27 +197,6 @@ fn check_storage(
         }
     }
     Ok(())
-}
-
-/// Chooses the image of the policies, or else the site's. It becomes part of `merged`, because the lab's environment
-/// contains it.
-fn image(
-    merged: &mut Merged,
-    inputs: &SpawnInputs<'_>,
-    provenance: &mut Provenance,
-) -> Result<Image, SpawnRejected> {
-    if let Some(image) = &merged.image {
-        return Ok(image.clone());
-    }
-    let Some(reference) = inputs.lab.section.image.clone() else {
-        let message =
-            "no policy chooses an image for this lab, and the configuration has none to fall back on";
-        return Err(SpawnRejected::operator("lab.image", message));
-    };
-    provenance.set("image", &Source::Configuration);
-    let image = Image { reference, ..Image::default() };
-    merged.image = Some(image.clone());
-    Ok(image)
 }
 
 /// Records who decided the security settings of the lab.

@@ -29,12 +29,13 @@ use super::wire;
         super::labs::list_labs, super::lab_status::get_lab_status, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
+        super::images::list_images, super::images::get_image_menu,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::ForgottenLabs, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::ForgottenLabs, wire::ImageMenu, wire::KnownImages, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
-    tags((name = "labs", description = "Labs of users"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
+    tags((name = "labs", description = "Labs of users"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]
 struct Document;
 
@@ -127,6 +128,7 @@ mod tests {
             ("Blame", vec!["user", "policy", "cluster", "service"]),
             ("Severity", vec!["info", "warning", "critical"]),
             ("KeptBecause", vec!["retained", "shared"]),
+            ("ShownAt", vec!["first", "rest", "hidden"]),
             ("OnServerDeletion", vec!["retain", "delete"]),
         ] {
             let described = &json["components"]["schemas"][schema];

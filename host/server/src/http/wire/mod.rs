@@ -3,6 +3,7 @@
 
 mod event;
 mod forgotten;
+mod images;
 mod lab;
 mod lab_status;
 mod operation;
@@ -16,6 +17,7 @@ mod volumes;
 
 pub(super) use event::StreamEvent;
 pub(super) use forgotten::ForgottenLabs;
+pub(super) use images::{ImageMenu, KnownImages};
 pub(super) use lab::Lab;
 pub(super) use lab_status::LabStatusReport;
 pub(super) use operation::Operation;

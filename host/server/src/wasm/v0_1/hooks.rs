@@ -1,6 +1,7 @@
 //! The hooks of a component, called with the core's types.
 
 use wasmspawner_core::form::{Form, FormContext};
+use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
 };
@@ -13,8 +14,8 @@ use super::convert;
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
-    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, Interface, LabServerHook, Metadata,
-    PolicyInfo, QuotaHook, WrongType,
+    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, ImagesHook, Interface, LabServerHook,
+    Metadata, PolicyInfo, QuotaHook, WrongType,
 };
 
 /// Looks up the hooks of a component that exports the metadata of this version.
@@ -30,6 +31,7 @@ pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadError
             .map(|hook| Box::new(hook) as _),
         lab_server: export(pre, "lab-server", hooks::lab_server::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
+        images: export(pre, "images", hooks::images::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
     })
 }
 
@@ -62,7 +64,7 @@ macro_rules! interface {
     )*};
 }
 
-interface!(metadata, config, form, quota, authorize, build_pod, lab_server);
+interface!(metadata, config, form, quota, authorize, build_pod, lab_server, images);
 
 /// Calls one function of an interface, and converts the answer with `$convert`.
 macro_rules! call {
@@ -149,6 +151,21 @@ impl LabServerHook for hooks::lab_server::GuestIndices {
         let request = convert::lab_server_request(request);
         call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::lab_server).map_err(refusal)
+        })
+    }
+}
+
+impl ImagesHook for hooks::images::GuestIndices {
+    fn menu<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Option<ImageMenu>> {
+        let request = convert::image_menu_request(context);
+        call!(self, guest, |exports, store| exports.call_menu(&mut store, &request), |answer| {
+            answer.map(|menu| menu.map(convert::image_menu)).map_err(refusal)
+        })
+    }
+
+    fn prepull(&self, guest: Guest) -> Calling<'_, Vec<WantedImage>> {
+        call!(self, guest, |exports, store| exports.call_prepull(&mut store), |answer| {
+            answer.map(convert::wanted_images).map_err(refusal)
         })
     }
 }

@@ -1,6 +1,9 @@
 //! The functions that a policy can import.
 
+use wasmspawner_core::images::{Repository, RepositoryImages};
+
 use super::bindings::{host, types};
+use super::convert;
 use crate::wasm::call_state::CallState;
 
 impl types::Host for CallState {}
@@ -26,6 +29,18 @@ impl host::Host for CallState {
 
     fn random(&mut self, length: u32) -> Vec<u8> {
         self.random_bytes(length)
+    }
+
+    fn images(&mut self, repository: String) -> Vec<host::KnownImage> {
+        // A name that is no repository's has no images, as one that is not listed.
+        let Ok(repository) = repository.parse::<Repository>() else { return Vec::new() };
+        let (registries, nodes) = (self.inventory().registries(), self.inventory().nodes());
+        let tags = registries.repository(&repository).map(RepositoryImages::tags).unwrap_or_default();
+        tags.iter().map(|known| convert::known_image(&repository, known, &nodes)).collect()
+    }
+
+    fn lab_nodes(&mut self) -> u32 {
+        u32::try_from(self.inventory().nodes().count()).unwrap_or(u32::MAX)
     }
 
     fn expand(&mut self, template: String) -> Result<String, String> {

@@ -3,6 +3,7 @@
 
 mod authorize;
 mod form;
+mod images;
 mod lab_server;
 mod pod;
 mod quota;
@@ -10,6 +11,7 @@ mod user;
 
 pub(super) use authorize::{authorize_request, verdict};
 pub(super) use form::{form, form_context};
+pub(super) use images::{image_menu, image_menu_request, known_image, wanted_images};
 pub(super) use lab_server::{lab_server, lab_server_request};
 pub(super) use pod::{customization, lab_request};
 pub(super) use quota::{quota, usage};

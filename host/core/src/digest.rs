@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A SHA-256: `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
 
 /// Text that is not a digest.
@@ -16,7 +17,7 @@ pub struct DigestError(String);
 
 impl Digest {
     /// The digest of `bytes`.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
@@ -45,6 +46,14 @@ impl FromStr for Digest {
             *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).map_err(|_| refuse())?;
         }
         Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, DigestError> {
+        text.parse()
     }
 }
 

@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::tag_order::newest_first;
+use super::{ImageReference, Repository, Tag};
+use crate::digest::Digest;
+
+/// What the service knows about the images in registries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    repositories: BTreeMap<Repository, RepositoryImages>,
+}
+
+/// The images of one repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepositoryImages {
+    tags: Vec<KnownTag>,
+    /// When the registry last answered all questions; absent if it never has.
+    pub refreshed_at: Option<Timestamp>,
+    /// Why the images are not up to date.
+    pub problem: Option<RefreshProblem>,
+}
+
+/// A tag, and the image that it meant when the registry was last asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownTag {
+    /// The tag.
+    pub tag: Tag,
+    /// The digest of the image's manifest, or of the index of its platforms.
+    pub digest: Option<Digest>,
+    /// When the registry was last asked about this tag.
+    pub checked_at: Timestamp,
+    /// True if the tag has meant another image before.
+    pub has_moved: bool,
+}
+
+/// Why the registry has not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefreshProblem {
+    /// What is wrong.
+    pub message: String,
+    /// Since when, without an answer in between.
+    pub since: Timestamp,
+}
+
+impl Inventory {
+    /// An inventory of these repositories. What is known about them already is kept, and all else is forgotten.
+    #[must_use]
+    pub fn of<'a>(&self, repositories: impl IntoIterator<Item = &'a Repository>) -> Self {
+        let images = |repository: &Repository| self.repositories.get(repository).cloned().unwrap_or_default();
+        Self { repositories: repositories.into_iter().map(|name| (name.clone(), images(name))).collect() }
+    }
+
+    /// The same inventory with other knowledge about one repository.
+    #[must_use]
+    pub fn with(mut self, repository: Repository, images: RepositoryImages) -> Self {
+        self.repositories.insert(repository, images);
+        self
+    }
+
+    /// The repositories with their images.
+    pub fn repositories(&self) -> impl Iterator<Item = (&Repository, &RepositoryImages)> {
+        self.repositories.iter()
+    }
+
+    /// What is known about a repository.
+    pub fn repository(&self, name: &Repository) -> Option<&RepositoryImages> {
+        self.repositories.get(name)
+    }
+
+    /// The digest that the image has, or had when the registry was last asked.
+    pub fn digest(&self, image: &ImageReference) -> Option<Digest> {
+        image.digest.or_else(|| self.repository(&image.repository)?.find(image.tag())?.digest)
+    }
+}
+
+impl RepositoryImages {
+    /// The images with these tags, in any order.
+    pub(super) fn new(
+        mut tags: Vec<KnownTag>,
+        refreshed_at: Option<Timestamp>,
+        problem: Option<RefreshProblem>,
+    ) -> Self {
+        tags.sort_by(|a, b| newest_first(&a.tag, &b.tag));
+        Self { tags, refreshed_at, problem }
+    }
+
+    /// The tags, newest first as far as they tell.
+    pub fn tags(&self) -> &[KnownTag] {
+        &self.tags
+    }
+
+    /// What is known about a tag.
+    pub fn find(&self, tag: &str) -> Option<&KnownTag> {
+        self.tags.iter().find(|known| known.tag.as_str() == tag)
+    }
+
+    /// The same images after the registry could not be asked.
+    #[must_use]
+    pub fn after_failure(mut self, message: String, now: Timestamp) -> Self {
+        let since = self.problem.map_or(now, |problem| problem.since);
+        self.problem = Some(RefreshProblem { message, since });
+        self
+    }
+}

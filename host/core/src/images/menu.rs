@@ -1,0 +1,192 @@
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ImageReference, Inventory};
+use crate::digest::Digest;
+use crate::field_error::FieldError;
+
+/// The largest number of entries of a menu.
+const LARGEST: usize = 10_000;
+/// The images from which a user chooses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageMenu {
+    /// The images, in the order in which they are shown.
+    pub entries: Vec<MenuEntry>,
+    /// Other names of entries, such as `latest-weekly`.
+    #[serde(default)]
+    pub classes: Vec<ImageClass>,
+}
+
+/// An image of the menu.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MenuEntry {
+    /// The value of the option `image`.
+    pub name: String,
+    /// The image with its tag.
+    pub reference: String,
+    /// Pins the image; the digest that the service knows is used if it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The text that is shown.
+    pub label: String,
+    /// A second line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Title of the group in the list of all other images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// True for the images that the site recommends.
+    #[serde(default)]
+    pub recommended: bool,
+    /// Where the form shows it.
+    #[serde(default)]
+    pub place: Place,
+}
+
+/// Where the form shows an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// First if it is recommended, or if every node has it; else with the rest.
+    #[default]
+    Automatic,
+    /// With the first ones.
+    First,
+    /// In the list of all other images.
+    Rest,
+    /// Nowhere, for this reason.
+    Hidden(String),
+}
+
+/// Another name of an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageClass {
+    /// The name that can be asked for.
+    pub name: String,
+    /// The name of the entry.
+    pub entry: String,
+}
+
+impl ImageMenu {
+    /// Checks the menu of a policy. Names must be unique and without spaces, and every class must have an entry.
+    pub fn check(&self) -> Result<(), Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if self.entries.len() > LARGEST {
+            let problem = format!("has {} entries; a menu may have {LARGEST}", self.entries.len());
+            return Err(vec![FieldError::new("entries", problem)]);
+        }
+        let mut names = BTreeSet::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let mut refuse = |key: &str, problem: String| {
+                errors.push(FieldError::new(format!("entries[{at}].{key}"), problem));
+            };
+            if let Some(problem) = wrong_name(&entry.name, &mut names) {
+                refuse("name", problem);
+            }
+            if let Err(error) = entry.reference.parse::<ImageReference>() {
+                refuse("reference", error.to_string());
+            }
+            if let Some(Err(error)) = entry.digest.as_deref().map(str::parse::<Digest>) {
+                refuse("digest", error.to_string());
+            }
+            if entry.label.is_empty() {
+                refuse("label", "is empty".to_owned());
+            }
+        }
+        for (at, class) in self.classes.iter().enumerate() {
+            let mut refuse = |key: &str, problem: String| {
+                errors.push(FieldError::new(format!("classes[{at}].{key}"), problem));
+            };
+            if let Some(problem) = wrong_name(&class.name, &mut names) {
+                refuse("name", problem);
+            }
+            if self.entry(&class.entry).is_none() {
+                refuse("entry", format!("there is no entry {:?}", class.entry));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The entry of this name.
+    pub(super) fn entry(&self, name: &str) -> Option<&MenuEntry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The entry that a name, a class or an image's own name means.
+    pub(super) fn find(&self, asked: &str) -> Option<&MenuEntry> {
+        let of_class = || self.entry(&self.classes.iter().find(|class| class.name == asked)?.entry);
+        let by_reference = || self.entries.iter().find(|entry| entry.reference == asked);
+        self.entry(asked).or_else(of_class).or_else(by_reference)
+    }
+
+    /// The entry for users who choose none: the first that is recommended, or else the first that is shown.
+    pub(super) fn default_entry(&self) -> Option<&MenuEntry> {
+        let mut shown = self.entries.iter().filter(|entry| !entry.is_hidden());
+        let first = shown.clone().next();
+        shown.find(|entry| entry.recommended).or(first)
+    }
+}
+
+impl MenuEntry {
+    /// The image with its digest, as far as that is known.
+    pub fn reference_in(&self, inventory: &Inventory) -> Option<ImageReference> {
+        let reference: ImageReference = self.reference.parse().ok()?;
+        let pinned = self.digest.as_deref().and_then(|digest| digest.parse().ok());
+        let digest = pinned.or_else(|| inventory.digest(&reference));
+        Some(ImageReference { digest, ..reference })
+    }
+
+    /// True if the form does not show it.
+    pub(super) fn is_hidden(&self) -> bool {
+        matches!(self.place, Place::Hidden(_))
+    }
+}
+
+fn wrong_name<'a>(name: &'a str, names: &mut BTreeSet<&'a str>) -> Option<String> {
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return Some(format!("{name:?} is empty or has a space"));
+    }
+    (!names.insert(name)).then(|| format!("{name:?} is the name of another entry or class too"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn menu(yaml: &str) -> ImageMenu {
+        serde_saphyr::from_str(yaml).unwrap()
+    }
+
+    #[test]
+    fn a_menu_that_cannot_be_used_is_refused_by_field() {
+        let menu = menu(
+            "
+entries:
+  - {name: '', reference: lab, label: A}
+  - {name: a, reference: 'Lab:1', label: A}
+  - {name: a, reference: 'lab:1', label: ''}
+  - {name: 'b c', reference: 'lab:1', digest: 'sha256:1', label: B}
+classes: [{name: a, entry: a}, {name: newest, entry: nothing}]",
+        );
+        let errors = menu.check().unwrap_err();
+        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(
+            fields,
+            [
+                "entries[0].name",
+                "entries[1].reference",
+                "entries[2].name",
+                "entries[2].label",
+                "entries[3].name",
+                "entries[3].digest",
+                "classes[0].name",
+                "classes[1].entry"
+            ]
+        );
+        assert_eq!(ImageMenu::default().check(), Ok(()));
+    }
+}

@@ -1,0 +1,24 @@
+//! Container images: what registries have, from what users choose, and which digest a lab is pinned to.
+
+mod choice;
+mod inventory;
+mod menu;
+mod node_images;
+mod offer;
+mod plain_menu;
+mod refresh;
+mod repository;
+mod tag;
+mod tag_order;
+mod wanted;
+
+pub use choice::{ANOTHER_IMAGE, ChoiceError, IMAGE, IMAGE_SEARCH, ImageChoice};
+pub use inventory::{Inventory, KnownTag, RefreshProblem, RepositoryImages};
+pub use menu::{ImageClass, ImageMenu, MenuEntry, Place};
+pub use node_images::{LabNode, NodeImages, NodeRules};
+pub use offer::{OfferedImage, offer};
+pub use plain_menu::plain_menu;
+pub use refresh::{Refresh, resolved};
+pub use repository::{ImageReference, InvalidReference, Repository};
+pub use tag::{InvalidTag, Tag};
+pub use wanted::{WantedImage, check_wanted};

@@ -1,0 +1,83 @@
+//! The tags of one repository, and the images that they mean.
+
+use std::collections::BTreeSet;
+
+use oci_client::Reference;
+use serde::Deserialize;
+use wasmspawner_core::config::RegistriesConfig;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::images::{Repository, Tag};
+
+use super::RegistryError;
+use super::connection::Connection;
+
+/// How many tags are asked for at once.
+const PAGE: usize = 1000;
+/// The largest number of tags of one repository.
+const LARGEST: usize = 20_000;
+
+/// Reads one repository. Clones share the connection and the login.
+#[derive(Clone, Debug)]
+pub struct RepositoryReader(Connection);
+
+/// A page of the list of tags. A repository without tags may have `null`.
+#[derive(Deserialize)]
+struct Page {
+    tags: Option<Vec<String>>,
+}
+
+impl RepositoryReader {
+    /// A reader of this repository. Nothing is asked yet.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::File`] if the configuration names a file that cannot be used.
+    pub fn new(repository: &Repository, config: &RegistriesConfig) -> Result<Self, RegistryError> {
+        let (registry, path) = (repository.registry().to_owned(), repository.path().to_owned());
+        Connection::new(&Reference::with_tag(registry, path, "latest".to_owned()), config).map(Self)
+    }
+
+    /// All tags. A name that is no tag is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError`], also if there are more than 20,000 tags, or if the pages do not end.
+    pub async fn tags(&mut self) -> Result<Vec<Tag>, RegistryError> {
+        let mut tags = BTreeSet::new();
+        let mut query = format!("n={PAGE}");
+        loop {
+            let (page, next) = self.0.tags(&query).await?;
+            let page: Page = serde_json::from_slice(&page).map_err(|_| {
+                RegistryError::unusable("the registry has sent something that is no list of tags")
+            })?;
+            let known = tags.len();
+            tags.extend(page.tags.unwrap_or_default().into_iter().filter_map(|tag| Tag::parse(tag).ok()));
+            let Some(next) = next else { break };
+            if tags.len() == known {
+                return Err(RegistryError::unusable("the registry's list of tags does not end"));
+            }
+            if tags.len() > LARGEST {
+                return Err(RegistryError::unusable(format!(
+                    "the repository has more than {LARGEST} tags; give images a repository of their own"
+                )));
+            }
+            query = next;
+        }
+        Ok(tags.into_iter().collect())
+    }
+
+    /// The digest of the image that a tag means. What the registry says is not checked here: whoever pulls the image by
+    /// its digest checks it.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError`]
+    pub async fn digest(&mut self, tag: &Tag) -> Result<Digest, RegistryError> {
+        match self.0.announced_digest(tag.as_str()).await? {
+            Some(digest) => {
+                digest.parse().map_err(|_| RegistryError::unusable("the registry has sent a wrong digest"))
+            }
+            None => Ok(Digest::of(&self.0.manifest(tag.as_str()).await?)),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The images from which a user chooses.
+
+use wasmspawner_core::form::{Form, FormContext, image_fields};
+use wasmspawner_core::images::{IMAGE, ImageChoice, ImageMenu, MenuEntry, offer, plain_menu};
+use wasmspawner_core::policy::compose::Source;
+use wasmspawner_core::policy::{FieldError, Image, Options, Value};
+
+use super::errors::SpawnError;
+use super::rules::SiteRules;
+
+/// The images from which a user chooses, and who decided that.
+#[derive(Clone, Debug)]
+pub struct UserMenu {
+    /// The policy whose menu it is, or the configuration.
+    pub source: Source,
+    /// The images.
+    pub menu: ImageMenu,
+}
+
+/// The image that was chosen from a menu.
+#[derive(Clone, Debug)]
+pub(super) struct ChosenImage {
+    source: Source,
+    entry: MenuEntry,
+}
+
+/// The user's menu: that of the last policy that has one, or all images of the configured repositories; `None` if the
+/// site has neither.
+pub(super) async fn menu(
+    rules: &SiteRules<'_>,
+    context: &FormContext,
+) -> Result<Option<UserMenu>, SpawnError> {
+    if let Some(answer) = rules.policies.image_menu(context).await? {
+        return Ok(Some(UserMenu { source: Source::Policy(answer.policy.to_string()), menu: answer.value }));
+    }
+    let known = rules.policies.inventory().registries();
+    let has_images = !rules.config.images.repositories.is_empty();
+    Ok(has_images.then(|| UserMenu { source: Source::Configuration, menu: plain_menu(&known) }))
+}
+
+/// The spawn form: that of a policy, with the menu before its fields. A policy that has a field `image` itself, or
+/// makes its own HTML, offers the images itself.
+pub(super) async fn form(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
+    let form = form_of_policies(rules, context).await?;
+    let menu = if offers_images(&form) { None } else { menu(rules, context).await? };
+    let (Form::Fields(fields), Some(UserMenu { menu, .. })) = (&form, menu) else { return Ok(form) };
+    let known = rules.policies.inventory();
+    let images = image_fields(&offer(&menu, &known.registries(), &known.nodes()));
+    Ok(Form::Fields(images.into_iter().chain(fields.iter().cloned()).collect()))
+}
+
+async fn form_of_policies(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
+    let answer = rules.policies.render_form(context).await?;
+    Ok(answer.map_or(Form::Fields(Vec::new()), |answer| answer.value))
+}
+
+fn offers_images(form: &Form) -> bool {
+    match form {
+        Form::Html(_) => true,
+        Form::Fields(fields) => fields.iter().any(|field| field.name == IMAGE),
+    }
+}
+
+/// Parses what the form submitted. The image is taken out of it and looked up in the menu; a policy parses the rest.
+pub(super) async fn parse(
+    rules: &SiteRules<'_>,
+    submission: &Options,
+    context: &FormContext,
+) -> Result<(Options, Option<ChosenImage>), SpawnError> {
+    let mut rest = submission.clone();
+    let chosen = match menu(rules, context).await? {
+        Some(menu) if !offers_images(&form_of_policies(rules, context).await?) => chosen(menu, &mut rest)?,
+        _ => None,
+    };
+    let mut options = match rules.policies.parse_submission(&rest, context).await? {
+        Some(answer) => answer.value,
+        None => rest,
+    };
+    if let Some(ChosenImage { entry, .. }) = &chosen {
+        options.insert(IMAGE.to_owned(), Value::Text(entry.name.clone()));
+    }
+    Ok((options, chosen))
+}
+
+fn chosen(
+    UserMenu { source, menu }: UserMenu,
+    options: &mut Options,
+) -> Result<Option<ChosenImage>, SpawnError> {
+    let entry = ImageChoice::take(options)
+        .of(&menu)
+        .map_err(|error| SpawnError::Invalid(vec![FieldError::new(IMAGE, error.to_string())]))?;
+    Ok(entry.map(|entry| ChosenImage { source, entry: entry.clone() }))
+}
+
+impl ChosenImage {
+    /// The image, and who put it into the menu.
+    pub(super) fn image(&self) -> (Source, Image) {
+        let MenuEntry { reference, digest, label, .. } = self.entry.clone();
+        (self.source.clone(), Image { reference, digest, description: Some(label) })
+    }
+}

@@ -1,0 +1,37 @@
+//! What users are offered before they start a lab: the form, and the images.
+
+use std::sync::Arc;
+
+use wasmspawner_core::form::{FormContext, render};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::images::{Inventory, NodeImages};
+use wasmspawner_core::names::ServerName;
+use wasmspawner_core::policy::User;
+
+use super::errors::SpawnError;
+use super::image_menu::{self, UserMenu};
+use super::labs::Labs;
+
+impl Labs {
+    /// The spawn form, as a fragment of HTML.
+    pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
+        let context = FormContext { user: User::from(identity), server: server.to_string() };
+        Ok(render(&image_menu::form(&self.context().rules(), &context).await?))
+    }
+
+    /// The images from which the user chooses; `None` if the site has no menu.
+    pub async fn image_menu(
+        &self,
+        identity: &Identity,
+        server: &ServerName,
+    ) -> Result<Option<UserMenu>, SpawnError> {
+        let context = FormContext { user: User::from(identity), server: server.to_string() };
+        image_menu::menu(&self.context().rules(), &context).await
+    }
+
+    /// The images that registries and nodes have.
+    pub fn known_images(&self) -> (Arc<Inventory>, Arc<NodeImages>) {
+        let known = self.context().policies.inventory();
+        (known.registries(), known.nodes())
+    }
+}

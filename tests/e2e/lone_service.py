@@ -1,0 +1,66 @@
+"""A service without a Hub, on a simulated cluster of one machine."""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from world import eventually, free_port
+
+import stack
+import toolchain
+
+
+class LoneService:
+    """The service. It runs in a `with service.running()`; its state stays from one run to the next."""
+
+    def __init__(self, folder: Path, adapt) -> None:
+        state = folder / "state"
+        state.mkdir(mode=0o700)
+        self.settings = stack.Settings(
+            state=state,
+            program=toolchain.target_dir() / "debug/wasmspawner",
+            venv=Path(sys.executable).parent,
+            spawner_port=free_port(),
+            runtime="simulated",
+            hub=False,
+            adapt=adapt,
+        )
+
+    @contextmanager
+    def running(self):
+        """The time in which it runs; yields its process."""
+        process = stack.start_service(self.settings)
+        try:
+            yield process
+        finally:
+            process.stop(30)
+
+    def ask(self, method: str, path: str, body=None) -> requests.Response:
+        """A request by an administrator."""
+        headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
+        url = f"{self.settings.api_url}{path}"
+        return requests.request(method, url, headers=headers, json=body, timeout=60, allow_redirects=False)
+
+    def get(self, path: str):
+        """The JSON of a good answer."""
+        answer = self.ask("GET", path)
+        answer.raise_for_status()
+        return answer.json()
+
+    def start_lab(self, user: str, **options) -> dict:
+        """Start a lab; returns what the service says about it once it runs."""
+        answer = self.ask("POST", f"/labs/{user}/spawn", {"options": options})
+        assert answer.status_code == 303, answer.text
+        return eventually(lambda: self._lab_if(user, "running"), what=f"the lab of {user} runs")
+
+    def failed_lab(self, user: str, **options) -> dict:
+        """Start a lab that fails; returns what the service says about it then."""
+        answer = self.ask("POST", f"/labs/{user}/spawn", {"options": options})
+        assert answer.status_code == 303, answer.text
+        return eventually(lambda: self._lab_if(user, "failed"), what=f"the lab of {user} fails")
+
+    def _lab_if(self, user: str, status: str):
+        lab = self.get(f"/labs/{user}")
+        assert lab["status"] in ("starting", status), lab
+        return lab if lab["status"] == status else None

@@ -1,0 +1,237 @@
+"""Images of labs that come from a container registry: Debian's docker-registry, and one that has been taken over."""
+
+import json
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from local_registry import PASSWORD, USER, away, registry_or_skip
+from lone_service import LoneService
+from world import eventually
+
+REPOSITORY = "site/lab"
+TAGS = ["1.9", "1.10", "2.0-rc1"]
+
+
+@pytest.fixture
+def registry(tmp_path):
+    with registry_or_skip(tmp_path / "registry") as registry:
+        for tag in TAGS:
+            registry.push_image(REPOSITORY, tag, tag)
+        yield registry
+
+
+def service(folder, repositories, registries, **images):
+    """A service without policies whose images are those of the repositories."""
+
+    def adapt(config):
+        config["policies"] = []
+        config["registries"] = registries
+        config["images"] = {"repositories": repositories, "refresh_every": "10s"} | images
+
+    return LoneService(folder, adapt)
+
+
+def of_registry(folder, registry, **images):
+    repositories = [{"name": f"{registry.address}/{REPOSITORY}"}]
+    return service(folder, repositories, {"plain_http": [registry.address]}, **images)
+
+
+def tags(service):
+    """The tags of the only repository, once it has been read."""
+    (repository,) = eventually(lambda: read(service), what="the registry is read")
+    return [image["tag"] for image in repository["images"]]
+
+
+def read(service):
+    repositories = service.get("/images")["repositories"]
+    return repositories if all(repository["refreshed_at"] for repository in repositories) else None
+
+
+def test_users_choose_from_what_the_registry_has_and_labs_are_pinned(registry, tmp_path):
+    lone = of_registry(tmp_path, registry)
+    with lone.running():
+        assert tags(lone) == ["2.0-rc1", "1.10", "1.9"], "newest first"
+        menu = lone.get("/images/ada")
+        assert [(image["name"], image["default"]) for image in menu["images"]] == [
+            ("2.0-rc1", True),
+            ("1.10", False),
+            ("1.9", False),
+        ]
+        form = lone.ask("GET", "/spawn-form/ada").text
+        assert 'value="1.10"' in form
+        image = lone.start_lab("ada", image="1.9")["image"]
+        expected = next(image["digest"] for image in menu["images"] if image["name"] == "1.9")
+        assert image["digest"] == expected
+        assert image["reference"] == f"{registry.address}/{REPOSITORY}:1.9"
+        lab = lone.get("/labs/ada")
+        assert lab["env"]["IMAGE_DIGEST"] == expected
+        assert lab["env"]["IMAGE_DESCRIPTION"] == "lab 1.9"
+        refused = lone.ask("POST", "/labs/eve/spawn", {"options": {"image": "3.0"}})
+        assert refused.status_code == 422
+        assert "there is no image" in refused.text
+        assert "2.0-rc1, 1.10, 1.9" in refused.text
+
+
+def test_a_tag_that_moves_changes_later_labs_only(registry, tmp_path):
+    lone = of_registry(tmp_path, registry)
+    with lone.running():
+        tags(lone)
+        before = lone.start_lab("ada", image="1.9")["image"]["digest"]
+        moved = registry.push_image(REPOSITORY, "1.9", "another")
+        registry.push_image(REPOSITORY, "2.0", "new")
+
+        def digest():
+            images = lone.get("/images")["repositories"][0]["images"]
+            return next(image["digest"] for image in images if image["tag"] == "1.9")
+
+        eventually(lambda: digest() == moved, what="the service notices that the tag has moved")
+        assert tags(lone)[0] == "2.0"
+        assert lone.start_lab("eve", image="1.9")["image"]["digest"] == moved
+        assert lone.get("/labs/ada")["image"]["digest"] == before
+
+
+def test_a_registry_that_is_away_changes_nothing_and_is_reported(registry, tmp_path):
+    lone = of_registry(tmp_path, registry)
+    with lone.running() as process:
+        known = tags(lone)
+        with away(registry):
+            problem = eventually(lambda: lone.get("/images")["repositories"][0]["problem"], what="a problem")
+            assert "the registry does not answer: it cannot be reached" in problem["message"]
+            assert problem["since"]
+            assert tags(lone) == known
+            assert lone.start_lab("ada", image="1.10")["image"]["digest"].startswith("sha256:")
+        eventually(lambda: not lone.get("/images")["repositories"][0]["problem"], what="the registry is back")
+        log = process.log.read_text()
+        assert log.count("the images cannot be read; what was known stays") == 1
+        assert log.count("the images can be read again") == 1
+
+
+def test_what_cannot_be_pinned_follows_the_choice_of_the_site(registry, tmp_path):
+    lone = of_registry(tmp_path, registry, unpinned="refuse")
+    with away(registry), lone.running():
+        eventually(lambda: lone.get("/images")["repositories"][0]["problem"], what="a problem")
+        failed = lone.failed_lab("ada")
+        assert "local/lab:latest: its digest is not known" in failed["message"], failed
+
+
+def test_only_tags_that_the_site_names_are_read(registry, tmp_path):
+    repositories = [{"name": f"{registry.address}/{REPOSITORY}", "tags": ["1.*"]}]
+    lone = service(tmp_path, repositories, {"plain_http": [registry.address]})
+    with lone.running():
+        assert tags(lone) == ["1.10", "1.9"]
+
+
+def test_a_private_registry_is_read_with_a_login(tmp_path):
+    with registry_or_skip(tmp_path / "guarded", guarded=True) as registry:
+        for tag in TAGS:
+            registry.push_image(REPOSITORY, tag, tag)
+        logins = tmp_path / "logins.json"
+        logins.write_text(json.dumps({"auths": {registry.address: {"username": USER, "password": PASSWORD}}}))
+        logins.chmod(0o600)
+        registries = {"credentials_file": str(logins), "ca_file": str(registry.authority)}
+        lone = service(tmp_path, [{"name": f"{registry.address}/{REPOSITORY}"}], registries)
+        with lone.running():
+            assert tags(lone) == ["2.0-rc1", "1.10", "1.9"]
+
+
+class HostileRegistry(BaseHTTPRequestHandler):
+    """A registry that has been taken over. What it does depends on the repository."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        what = self.path.removeprefix("/v2/").split("/", 1)[0]
+        if what == "silent":
+            self.server.ended.wait(60)
+        elif what == "html":
+            self.answer(b"<html>Please log in</html>")
+        elif what == "huge":
+            self.answer(b'{"tags": ["' + b"a" * (1 << 20) + b'"]}')
+        elif what == "looping":
+            self.answer(b'{"tags": ["a"]}', Link='</v2/looping/tags/list?last=a&n=1>; rel="next"')
+        elif what == "endless":
+            number = int(self.path.rpartition("=")[2]) if "last" in self.path else 0
+            page = json.dumps({"tags": [f"t{number + at}" for at in range(1000)]})
+            self.answer(page.encode(), Link=f'</v2/endless/tags/list?last={number + 1000}>; rel="next"')
+        elif what == "elsewhere":
+            self.answer(b'{"tags": []}' if "page=2" in self.path else b'{"tags": ["1.0"]}', Link=self.elsewhere())
+        else:
+            self.answer(json.dumps({"tags": ["1.0", "not a tag", "../../etc", "2.0"]}).encode())
+
+    def do_HEAD(self):
+        self.answer(b"", **{"Docker-Content-Digest": "sha256:nonsense"})
+
+    def elsewhere(self):
+        """The next page is on another host, which must not be asked."""
+        return '<http://192.0.2.1/v2/elsewhere/tags/list?page=2>; rel="next"' if "page=2" not in self.path else ""
+
+    def answer(self, body, **headers):
+        self.server.asked += 1
+        with suppress(OSError):
+            self.send_response(200)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def hostile():
+    with ThreadingHTTPServer(("127.0.0.1", 0), HostileRegistry) as server:
+        server.ended, server.asked, server.daemon_threads = threading.Event(), 0, True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.ended.set()
+        server.shutdown()
+
+
+def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
+    address = f"127.0.0.1:{hostile.server_port}"
+    expected = {
+        "html": "the registry has sent something that is no list of tags",
+        "huge": "262144 are allowed",
+        "looping": "the registry's list of tags does not end",
+        "endless": "the repository has more than 20000 tags",
+        "elsewhere": "tag 1.0: the registry has sent a wrong digest",
+        "liar": "the registry has sent a wrong digest",
+        "silent": "the registry does not answer: it takes too long",
+    }
+    repositories = [{"name": f"{address}/{name}/lab"} for name in expected]
+    lone = service(tmp_path, repositories, {"plain_http": [address], "timeout": "3s"})
+    with lone.running():
+
+        def problems():
+            found = lone.get("/images")["repositories"]
+            return found if all(repository["problem"] for repository in found) else None
+
+        found = eventually(problems, what="all problems are reported")
+        for repository in found:
+            name = repository["name"].split("/")[1]
+            assert expected[name] in repository["problem"]["message"], repository["problem"]
+            assert all(image["digest"] is None for image in repository["images"])
+        liar = next(repository for repository in found if "/liar/" in repository["name"])
+        assert [image["tag"] for image in liar["images"]] == ["2.0", "1.0"], "what is no tag is left out"
+
+
+def test_a_silent_registry_delays_no_lab(hostile, tmp_path):
+    name = f"127.0.0.1:{hostile.server_port}/silent/lab"
+    lone = service(tmp_path, [{"name": name}], {"plain_http": [name.split("/")[0]], "timeout": "30s"})
+    adapt = lone.settings.adapt
+
+    def with_image(config):
+        adapt(config)
+        config["lab"]["image"] = "example.org/lab:1"
+
+    lone.settings.adapt = with_image
+    with lone.running():
+        before = time.monotonic()
+        assert "digest" not in lone.start_lab("ada")["image"] or lone.get("/labs/ada")["image"]["digest"] is None
+        assert time.monotonic() - before < 25, "less than the registry takes"
+        assert lone.get("/images")["repositories"][0]["refreshed_at"] is None
