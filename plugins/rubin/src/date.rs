@@ -10,8 +10,9 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 impl Date {
     /// The day, if the calendar has it. Years are 1 to 9999.
     pub(crate) fn from_ymd(year: u32, month: u32, day: u32) -> Option<Self> {
-        let exists =
-            (1..=9999).contains(&year) && (1..=12).contains(&month) && (1..=length(year, month)).contains(&day);
+        let exists = (1..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=length(year, month)).contains(&day);
         exists.then(|| Self { days: days(year, month, day) })
     }
 
@@ -78,18 +79,29 @@ mod tests {
 
     #[test]
     fn days_are_counted_from_1970() {
-        for (year, month, day, days) in
-            [(1970, 1, 1, 0), (1969, 12, 31, -1), (2000, 3, 1, 11_017), (2024, 2, 29, 19_782), (1, 1, 1, -719_162)]
-        {
+        for (year, month, day, days) in [
+            (1970, 1, 1, 0),
+            (1969, 12, 31, -1),
+            (2000, 3, 1, 11_017),
+            (2024, 2, 29, 19_782),
+            (1, 1, 1, -719_162),
+        ] {
             assert_eq!(Date::from_ymd(year, month, day).unwrap().days, days, "{year}-{month}-{day}");
         }
     }
 
     #[test]
     fn days_that_do_not_exist_are_refused() {
-        for (year, month, day) in
-            [(2023, 2, 29), (2100, 2, 29), (2024, 4, 31), (2024, 13, 1), (2024, 0, 1), (2024, 1, 0), (0, 1, 1), (10_000, 1, 1)]
-        {
+        for (year, month, day) in [
+            (2023, 2, 29),
+            (2100, 2, 29),
+            (2024, 4, 31),
+            (2024, 13, 1),
+            (2024, 0, 1),
+            (2024, 1, 0),
+            (0, 1, 1),
+            (10_000, 1, 1),
+        ] {
             assert_eq!(Date::from_ymd(year, month, day), None, "{year}-{month}-{day}");
         }
     }
@@ -114,7 +126,8 @@ mod tests {
     #[test]
     fn a_day_is_read_with_and_without_midnight() {
         let day = Date::from_ymd(2025, 1, 31);
-        for text in ["2025-01-31", "2025-01-31T00:00:00", "2025-01-31T00:00:00Z", "2025-01-31T00:00:00+00:00"] {
+        for text in ["2025-01-31", "2025-01-31T00:00:00", "2025-01-31T00:00:00Z", "2025-01-31T00:00:00+00:00"]
+        {
             assert_eq!(Date::parse(text).ok(), day, "{text}");
         }
         for text in ["", "2025-1-31", "2025-02-30", "2025-01-31T12:00:00Z", "2025-01-3é", "-025-01-31"] {

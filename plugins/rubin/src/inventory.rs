@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn an_unknown_tag_with_the_digest_of_a_known_one_is_an_alias() {
-        let all = inventory(&[("w_2025_07", "a"), ("stable", "a"), ("other", "b"), ("another", "b"), ("lost", "")]);
+        let all =
+            inventory(&[("w_2025_07", "a"), ("stable", "a"), ("other", "b"), ("another", "b"), ("lost", "")]);
         assert_eq!(names(&all), ["Stable (Weekly 2025_07)", "Weekly 2025_07", "other", "lost", "another"]);
         assert_eq!(all.tagged("stable").unwrap().target.as_deref(), Some("w_2025_07"));
     }

@@ -129,13 +129,7 @@ fn version(major: &str, minor: &str, patch: &str, candidate: Option<&str>) -> Op
 }
 
 /// A tag with a version, and with the suffixes that `rest` must consist of.
-fn with_suffixes(
-    kind: Kind,
-    shown: &str,
-    version: Version,
-    date: Option<Date>,
-    rest: &str,
-) -> Option<Tag> {
+fn with_suffixes(kind: Kind, shown: &str, version: Version, date: Option<Date>, rest: &str) -> Option<Tag> {
     let mut name = format!("{} {shown}", kind.as_str());
     let Suffixes { cycle, cycle_build, rsp_build, extra, architecture } = Suffixes::parse(rest)?;
     if let (Some(cycle), Some(build)) = (cycle, cycle_build) {

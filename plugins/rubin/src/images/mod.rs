@@ -1,0 +1,9 @@
+//! The images of the site: where they are, which are offered, and which are pulled in advance.
+
+mod dropdown;
+mod menu;
+mod offer;
+mod source;
+
+pub(crate) use dropdown::Dropdown;
+pub(crate) use offer::Offer;

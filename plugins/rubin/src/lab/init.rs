@@ -1,0 +1,51 @@
+use wasmspawner_sdk::pod::{EnvVar, InitContainer, Resources, SecurityProfile};
+use wasmspawner_sdk::{Section, User};
+
+use super::storage::Storage;
+
+/// A container that ends before the lab starts, such as the one that makes homes.
+pub(crate) struct Init(InitContainer);
+
+impl Init {
+    pub(super) fn read(init: &mut Section<'_>, storage: &Storage) -> Self {
+        let name: String = init.required("name");
+        if !init.has("image") {
+            init.problem("image", "is missing");
+        }
+        let image = init.section("image", image).unwrap_or_default();
+        let privileged: bool = init.or_default("privileged");
+        Self(InitContainer {
+            command: init.or_default("command"),
+            mounts: init.list("volumeMounts", |mount| storage.mount(mount)),
+            profile: if privileged { SecurityProfile::Privileged } else { SecurityProfile::Restricted },
+            ..InitContainer::new(name, image)
+        })
+    }
+
+    /// The container for one lab. It has the variables of the lab, and is told whose home it makes.
+    pub(crate) fn of(&self, user: &User, home: &str, env: &[EnvVar], resources: &Resources) -> InitContainer {
+        let number = |name: &str, number: Option<u32>| Some(EnvVar::literal(name, number?.to_string()));
+        let own = [
+            Some(EnvVar::literal("NUBLADO_HOME", home)),
+            number("NUBLADO_UID", user.uid),
+            number("NUBLADO_GID", user.gid),
+        ];
+        InitContainer {
+            env: env.iter().cloned().chain(own.into_iter().flatten()).collect(),
+            resources: Some(resources.clone()),
+            ..self.0.clone()
+        }
+    }
+}
+
+fn image(image: &mut Section<'_>) -> String {
+    let policy: Option<String> = image.optional("pullPolicy");
+    if policy.is_some_and(|policy| policy != "IfNotPresent") {
+        image.warning(
+            "pullPolicy",
+            "has no effect; `lab.image_pull_policy` of the service's configuration has",
+        );
+    }
+    let (repository, tag): (String, String) = (image.required("repository"), image.required("tag"));
+    format!("{repository}:{tag}")
+}

@@ -1,0 +1,87 @@
+//! The labs of the site (`lab` of the configuration): sizes, environment, storage, init containers, placement.
+
+pub(crate) mod env;
+mod home;
+mod init;
+mod limits;
+mod placement;
+mod secrets;
+mod sizes;
+mod storage;
+
+use wasmspawner_sdk::Section;
+use wasmspawner_sdk::pod::{EnvVar, TimeLimits};
+
+pub(crate) use home::Home;
+pub(crate) use init::Init;
+pub(crate) use placement::Placement;
+pub(crate) use secrets::Secrets;
+pub(crate) use sizes::{SIZE, Sizes};
+pub(crate) use storage::Storage;
+
+use crate::owned;
+
+/// Keys of Nublado that the service itself decides about.
+const OWNED: [(&str, &str); 7] = [
+    (
+        "files",
+        "the service makes no files; put them into the image or on a volume, or into a Secret that `lab.secrets` of the \
+         service's configuration lists, and mount its keys with `secrets` here",
+    ),
+    ("namespaceAnnotations", "set `lab.annotations` in the service's configuration instead"),
+    (
+        "namespacePrefix",
+        "set `names.namespace` in the service's configuration instead, such as `nublado-{user_server}`",
+    ),
+    ("nss", "set `lab.user_files.passwd` and `lab.user_files.group` in the service's configuration instead"),
+    (
+        "pullSecret",
+        "list it in `lab.secrets` of the service's configuration instead: {name: NAME, key: .dockerconfigjson, \
+         pull_secret: true}",
+    ),
+    ("standardInitcontainers", STANDARD_INIT),
+    ("standardInithome", STANDARD_INIT),
+];
+
+const STANDARD_INIT: &str =
+    "there are no built-in init containers; list the container that makes homes in `initContainers`";
+
+/// Keys of Nublado that change nothing for users.
+const IGNORED: [(&str, &str); 2] = [
+    ("application", "set `lab.argo_cd.instance` in the service's configuration"),
+    ("reconcileInterval", "set `limits.reconcile_every` in the service's configuration"),
+];
+
+/// What every lab of the site has, and the sizes from which users choose.
+#[derive(Default)]
+pub(crate) struct Lab {
+    pub(crate) sizes: Sizes,
+    pub(crate) env: Vec<EnvVar>,
+    pub(crate) home: Home,
+    pub(crate) storage: Storage,
+    pub(crate) secrets: Secrets,
+    pub(crate) init_containers: Vec<Init>,
+    pub(crate) placement: Placement,
+    pub(crate) start_command: Vec<String>,
+    pub(crate) time_limits: Option<TimeLimits>,
+}
+
+impl Lab {
+    pub(crate) fn read(lab: &mut Section<'_>) -> Self {
+        owned::refuse(lab, &OWNED);
+        owned::ignore(lab, &IGNORED);
+        let home = Home::read(lab);
+        let storage = Storage::read(lab, &home);
+        Self {
+            sizes: Sizes::read(lab),
+            env: env::read(lab),
+            init_containers: lab.list("initContainers", |init| Init::read(init, &storage)),
+            secrets: Secrets::read(lab),
+            placement: Placement::read(lab),
+            start_command: env::start_command(lab),
+            time_limits: limits::read(lab),
+            home,
+            storage,
+        }
+    }
+}

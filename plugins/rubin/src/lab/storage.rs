@@ -1,0 +1,203 @@
+use std::collections::BTreeMap;
+
+use wasmspawner_sdk::pod::{
+    AccessMode, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, Volume, VolumeSource,
+};
+use wasmspawner_sdk::{Section, quantity};
+
+use super::home::Home;
+use super::{secrets, sizes};
+
+/// The name of the volume for temporary files.
+const TMP: &str = "tmp";
+
+/// A lab may fill a quarter of its memory with temporary files. On disk the same number of bytes is the limit.
+const TMP_SHARE: u64 = 4;
+
+/// Paths that every lab has of its own.
+const RESERVED_PATHS: [&str; 3] = ["/etc/group", "/etc/passwd", "/tmp"];
+
+/// The volumes of the site, and where labs have them.
+#[derive(Default)]
+pub(crate) struct Storage {
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) mounts: Vec<Mount>,
+    tmp_in_memory: bool,
+}
+
+impl Storage {
+    pub(super) fn read(lab: &mut Section<'_>, home: &Home) -> Self {
+        let mut mounts = Vec::new();
+        let volumes = lab.list("volumes", |entry| {
+            let volume = volume(entry);
+            // Nublado before version 6 had the mount of a volume beside its source.
+            if entry.has("containerPath") {
+                mounts.push(mount_of(entry, volume.name.clone()));
+            }
+            volume
+        });
+        let mut storage = Self { volumes, mounts, tmp_in_memory: tmp_in_memory(lab) };
+        let further = lab.list("volumeMounts", |mount| storage.mount(mount));
+        storage.mounts.extend(further);
+        if let Some(name) = lab.optional::<String>("homeVolumeName") {
+            storage.mount_homes(lab, name, home.prefix());
+        }
+        storage
+    }
+
+    /// Mounts the volume with the homes, unless it is mounted already.
+    fn mount_homes(&mut self, lab: &Section<'_>, name: String, prefix: &str) {
+        if !self.has(&name) {
+            lab.problem("homeVolumeName", format!("there is no volume `{name}`"));
+        } else if self.mounts.iter().all(|mount| mount.volume != name) {
+            self.mounts.push(Mount::new(name, prefix));
+        }
+    }
+
+    fn has(&self, volume: &str) -> bool {
+        self.volumes.iter().any(|known| known.name == volume)
+    }
+
+    /// Reads a mount of one of these volumes.
+    pub(super) fn mount(&self, entry: &mut Section<'_>) -> Mount {
+        let volume: String = entry.required("volumeName");
+        if entry.has("volumeName") && !self.has(&volume) {
+            entry.problem("volumeName", format!("there is no volume `{volume}`"));
+        }
+        mount_of(entry, volume)
+    }
+
+    /// The volume for temporary files of a lab with this memory, and its mount.
+    pub(crate) fn tmp(&self, memory_bytes: u64) -> (Volume, Mount) {
+        let size_limit_bytes = Some(memory_bytes / TMP_SHARE);
+        let source = EmptyDirSource { size_limit_bytes, memory: self.tmp_in_memory };
+        (Volume::new(TMP, VolumeSource::EmptyDir(source)), Mount::new(TMP, "/tmp"))
+    }
+}
+
+/// Reads where temporary files are: `emptyDirSource`, which Nublado called `tmpSource` before.
+fn tmp_in_memory(lab: &mut Section<'_>) -> bool {
+    lab.parsed("emptyDirSource", in_memory).or(lab.parsed("tmpSource", in_memory)).unwrap_or(true)
+}
+
+fn in_memory(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "memory" => Ok(true),
+        "disk" => Ok(false),
+        _ => Err("must be memory or disk"),
+    }
+}
+
+fn mount_of(entry: &mut Section<'_>, volume: String) -> Mount {
+    let path: String = entry.required("containerPath");
+    if entry.has("containerPath") && !path.starts_with('/') {
+        entry.problem("containerPath", "must be an absolute path");
+    }
+    if RESERVED_PATHS.contains(&path.trim_end_matches('/')) {
+        entry.problem("containerPath", "is the lab's own; mount the volume elsewhere");
+    }
+    Mount {
+        sub_path: entry.template("subPath"),
+        read_only: entry.or_default("readOnly"),
+        ..Mount::new(volume, path)
+    }
+}
+
+fn volume(entry: &mut Section<'_>) -> Volume {
+    let name = match entry.optional::<String>("name") {
+        Some(name) => name,
+        None if entry.has("containerPath") => name_of_path(&entry.required::<String>("containerPath")),
+        None => entry.required("name"),
+    };
+    if [TMP, secrets::VOLUME].contains(&name.as_str()) {
+        entry.problem("name", "is the name of a volume that every lab has; choose another");
+    }
+    if !entry.has("source") {
+        entry.problem("source", "is missing");
+    }
+    let source = entry.section("source", |source| read_source(source, &name)).flatten();
+    source.map_or_else(|| Volume::empty_dir(&name), |source| Volume::new(&name, source))
+}
+
+/// A volume's name from the path at which it is mounted: `project-data` from `/project/data`.
+fn name_of_path(path: &str) -> String {
+    let allowed = |char: char| if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '-' };
+    path.chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
+}
+
+fn read_source(source: &mut Section<'_>, name: &str) -> Option<VolumeSource> {
+    let kind: String = source.required("type");
+    match kind.as_str() {
+        "nfs" => Some(VolumeSource::Nfs(NfsSource {
+            server: source.required("server"),
+            path: path(source, "serverPath"),
+            read_only: source.or_default("readOnly"),
+        })),
+        "hostPath" => Some(VolumeSource::HostPath(path(source, "path"))),
+        "persistentVolumeClaim" => Some(VolumeSource::Claim(claim(source, name))),
+        "emptyDir" => Some(VolumeSource::EmptyDir(EmptyDirSource {
+            memory: source.parsed("medium", in_memory).unwrap_or(true),
+            size_limit_bytes: source.parsed("size", sizes::memory),
+        })),
+        "" => None,
+        _ => {
+            source.problem("type", "must be nfs, hostPath, persistentVolumeClaim or emptyDir; the service makes no volumes for nfsPvc");
+            None
+        }
+    }
+}
+
+fn path(source: &mut Section<'_>, key: &'static str) -> String {
+    let path: String = source.required(key);
+    source.check_template(key, &path);
+    if source.has(key) && !path.starts_with('/') {
+        source.problem(key, "must be an absolute path");
+    }
+    path
+}
+
+/// A claim of the lab. It is deleted with the lab, as in Nublado, unless the lab's namespace stays.
+fn claim(source: &mut Section<'_>, name: &str) -> ClaimSource {
+    if !source.has("resources") {
+        source.problem("resources", "is missing");
+    }
+    let storage = source.section("resources", |resources| {
+        let requests: BTreeMap<String, String> = resources.required("requests");
+        let storage = requests.get("storage").map(|text| quantity::bytes(text));
+        match storage {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) => {
+                resources.problem("requests", error.to_string());
+                0
+            }
+            None => {
+                resources.problem("requests", "needs `storage`");
+                0
+            }
+        }
+    });
+    ClaimSource {
+        claim_name: format!("{{pvc_name}}-{name}"),
+        read_only: source.or_default("readOnly"),
+        create: Some(ClaimTemplate {
+            storage_class: source.optional("storageClassName"),
+            access_modes: access_modes(source),
+            ..ClaimTemplate::of_bytes(storage.unwrap_or_default())
+        }),
+    }
+}
+
+fn access_modes(source: &mut Section<'_>) -> Vec<AccessMode> {
+    let names: Vec<String> = source.or_default("accessModes");
+    let mode = |name: &String| match name.as_str() {
+        "ReadWriteOnce" => Some(AccessMode::ReadWriteOnce),
+        "ReadOnlyMany" => Some(AccessMode::ReadOnlyMany),
+        "ReadWriteMany" => Some(AccessMode::ReadWriteMany),
+        _ => None,
+    };
+    let modes: Vec<_> = names.iter().filter_map(mode).collect();
+    if modes.len() != names.len() {
+        source.problem("accessModes", "must be ReadWriteOnce, ReadOnlyMany or ReadWriteMany");
+    }
+    modes
+}

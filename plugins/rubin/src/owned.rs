@@ -1,0 +1,37 @@
+//! Keys of Nublado that the service decides about, and not its policies.
+
+use serde_json::Value;
+use wasmspawner_sdk::Section;
+
+/// What to do with the path of a file with logins of registries.
+pub(crate) const REGISTRY_LOGINS: &str =
+    "set `registries.credentials_file` in the service's configuration instead";
+
+/// Reports keys that have an effect in Nublado and none here, each with what to do instead. A key without a content
+/// (`null`, `false`, `{}`, `[]`, an empty text) has no effect in Nublado either.
+pub(crate) fn refuse(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
+    for (key, instead) in keys {
+        if has_content(section, key) {
+            section.problem(key, *instead);
+        }
+    }
+}
+
+/// Warns of keys without which labs run just the same.
+pub(crate) fn ignore(section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
+    for (key, instead) in keys {
+        if has_content(section, key) {
+            section.warning(key, &format!("has no effect; {instead}"));
+        }
+    }
+}
+
+fn has_content(section: &mut Section<'_>, key: &'static str) -> bool {
+    match section.optional::<Value>(key) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Object(entries)) => !entries.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(_) => true,
+    }
+}

@@ -1,0 +1,17 @@
+use wasmspawner_sdk::quota::{Quota, Usage};
+use wasmspawner_sdk::{Error, User, hooks};
+
+use crate::RubinPolicy;
+
+impl hooks::Quota for RubinPolicy {
+    /// What the identity provider allows, and one lab at a time, as everywhere on the Rubin Science Platform.
+    fn limits(&self, user: &User, _: &Usage) -> Result<Quota, Error> {
+        let quota = user.quota;
+        Ok(Quota {
+            cpu_millis: quota.and_then(|quota| quota.cpu_millis),
+            memory_bytes: quota.and_then(|quota| quota.memory_bytes),
+            labs: Some(1),
+            ..Quota::default()
+        })
+    }
+}
