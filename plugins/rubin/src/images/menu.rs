@@ -66,7 +66,7 @@ pub(crate) fn menu(offer: &Offer, dropdown: &Dropdown, inventory: &Inventory, no
 }
 
 /// The tags that aliases among these images stand for.
-pub(crate) fn targets<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeSet<&'a str> {
+fn targets<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeSet<&'a str> {
     images.filter_map(|image| image.target.as_deref()).collect()
 }
 

@@ -7,3 +7,6 @@ mod source;
 
 pub(crate) use dropdown::Dropdown;
 pub(crate) use offer::Offer;
+
+#[cfg(test)]
+pub(crate) use menu::menu;

@@ -1,9 +1,8 @@
 //! The grammar of tags. The first form that fits the whole tag decides.
 
 use super::Tag;
-use super::digits::digits;
 use super::kind::Kind;
-use super::suffixes::{Suffixes, split_architecture};
+use super::suffixes::{Suffixes, digits, split_architecture};
 use super::version::Version;
 use crate::date::Date;
 
@@ -97,12 +96,8 @@ fn unknown(text: &str, kind: Kind) -> Tag {
         _ => (before, None),
     };
     let mut name = if kind == Kind::Alias { title_case(base) } else { base.to_owned() };
-    if let Some(cycle) = cycle {
-        name.push_str(&format!(" (SAL Cycle {cycle})"));
-    }
-    if let Some(architecture) = architecture {
-        name.push_str(&in_brackets(architecture));
-    }
+    let cycle_shown = cycle.map(|cycle| format!(" (SAL Cycle {cycle})"));
+    name.extend([cycle_shown, architecture.map(in_brackets)].into_iter().flatten());
     Tag {
         base: Some(base.to_owned()),
         cycle: cycle.and_then(|cycle| cycle.parse().ok()),
@@ -132,15 +127,13 @@ fn version(major: &str, minor: &str, patch: &str, candidate: Option<&str>) -> Op
 fn with_suffixes(kind: Kind, shown: &str, version: Version, date: Option<Date>, rest: &str) -> Option<Tag> {
     let mut name = format!("{} {shown}", kind.as_str());
     let Suffixes { cycle, cycle_build, rsp_build, extra, architecture } = Suffixes::parse(rest)?;
-    if let (Some(cycle), Some(build)) = (cycle, cycle_build) {
-        name.push_str(&format!(" (SAL Cycle {cycle}, Build {build})"));
-    }
-    if let Some(build) = rsp_build {
-        name.push_str(&format!(" (RSP Build {build})"));
-    }
-    for text in [extra, architecture].into_iter().flatten() {
-        name.push_str(&in_brackets(text));
-    }
+    let additions = [
+        cycle.zip(cycle_build).map(|(cycle, build)| format!(" (SAL Cycle {cycle}, Build {build})")),
+        rsp_build.map(|build| format!(" (RSP Build {build})")),
+        extra.map(in_brackets),
+        architecture.map(in_brackets),
+    ];
+    name.extend(additions.into_iter().flatten());
     let number = |text: Option<&str>| text.map(|text| text.parse().ok());
     Some(Tag {
         version: Some(version),

@@ -2,7 +2,6 @@
 //!
 //! The scheme is that of the Rubin Science Platform (SQR-059), as Nublado 15.1 reads it.
 
-mod digits;
 mod grammar;
 mod kind;
 mod order;

@@ -1,5 +1,3 @@
-use super::digits::digits;
-
 /// What may follow the version in a tag: `_c<cycle>.<build>`, `_rsp<n>`, `_<anything>`, `-<architecture>`, each of them
 /// optional, in this order. Numbers are as they are written, with leading zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +64,12 @@ pub(super) fn split_architecture(text: &str) -> (&str, Option<&str>) {
         Some((before, architecture)) if is_architecture(architecture) => (before, Some(architecture)),
         _ => (text, None),
     }
+}
+
+/// Splits the digits off the beginning of a text, if there are any.
+pub(super) fn digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
 }
 
 #[cfg(test)]

@@ -3,9 +3,12 @@
 //! There is one deliberate difference: Nublado compares `rc10` and `rc2` as texts. Here the number counts, and `rc10` is
 //! the newer one ([`with_newer_rc10`]).
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use wasmspawner_sdk::config;
 use wasmspawner_sdk::host::KnownImage;
+use wasmspawner_sdk::images::Place;
 
+use crate::images::{Dropdown, Offer, menu};
 use crate::inventory::{Image, Inventory};
 use crate::tag::Tag;
 
@@ -26,14 +29,18 @@ fn with_newer_rc10(mut tags: Vec<&str>) -> Vec<&str> {
     tags
 }
 
-fn inventory(tags: &[&str], aliases: &[&str], digest: impl Fn(&str) -> Option<String>) -> Inventory {
-    let known = tags.iter().map(|tag| KnownImage {
+fn known(tags: &[&str], digest: impl Fn(&str) -> Option<String>) -> Vec<KnownImage> {
+    let image = |tag: &&str| KnownImage {
         tag: (*tag).to_owned(),
         digest: digest(tag),
         size_bytes: None,
         nodes_with: 0,
-    });
-    Inventory::new(known.collect(), |tag| aliases.contains(&tag.as_str()))
+    };
+    tags.iter().map(image).collect()
+}
+
+fn inventory(tags: &[&str], aliases: &[&str], digest: impl Fn(&str) -> Option<String>) -> Inventory {
+    Inventory::new(known(tags, digest), |tag| aliases.contains(&tag.as_str()))
 }
 
 fn tags<'a>(images: impl IntoIterator<Item = &'a Image>) -> Vec<&'a str> {
@@ -103,4 +110,49 @@ fn a_collection_resolves_aliases_as_nublado_does() {
         let aliases = all.iter().filter(|other| other.target.as_deref() == Some(text));
         assert_eq!(tags(aliases), texts(&image["aliases"]), "{text}");
     }
+}
+
+/// What the site offers with these settings, besides the source.
+fn offer(images: &Value) -> Offer {
+    let mut images = images.clone();
+    images["source"] = json!({"type": "docker", "repository": "lsstsqre/sciplat-lab"});
+    config::check(&images.to_string(), Offer::read).unwrap().0
+}
+
+#[test]
+fn the_menu_hides_what_nublado_hides() {
+    let vectors = vectors();
+    let collection = &vectors["collections"][0];
+    let known = known(&texts(&vectors["order"]["input"]), |tag| {
+        Some(collection["tags"][tag].as_str().unwrap().to_owned())
+    });
+    let images = json!({
+        "recommendedTag": collection["recommended"], "aliasTags": collection["aliases"],
+        "numReleases": 0, "numWeeklies": 0, "numDailies": 0
+    });
+    let offer = offer(&images);
+    let menu = menu(&offer, &Dropdown::default(), &offer.inventory(known), 0);
+    let shown = menu.entries.iter().filter(|entry| !matches!(entry.place, Place::Hidden(_)));
+    let shown: Vec<_> = shown.map(|entry| entry.name.as_str()).collect();
+    assert_eq!(shown, with_newer_rc10(texts(&collection["menu_hiding_aliased"])));
+}
+
+#[test]
+fn the_images_of_a_cycle_are_those_of_nublado() {
+    let vectors = vectors();
+    let offer = offer(&json!({"cycle": 20}));
+    let all = offer.inventory(known(&texts(&vectors["order"]["input"]), |_| None));
+    let of_cycle = all.iter().filter(|image| offer.has_cycle(&image.tag) && image.tag.architecture.is_none());
+    assert_eq!(tags(of_cycle), texts(&vectors["order"]["cycle_20"]));
+}
+
+#[test]
+fn the_newest_images_are_wanted_as_in_nublado() {
+    let vectors = vectors();
+    let offer =
+        offer(&json!({"numReleases": 1, "numWeeklies": 2, "numDailies": 3, "recommendedTag": "none"}));
+    let all = offer.inventory(known(&texts(&vectors["order"]["input"]), |_| None));
+    let mut wanted = tags(offer.prepulled(&all));
+    wanted.sort_unstable();
+    assert_eq!(wanted, texts(&vectors["order"]["prepull_1_release_2_weeklies_3_dailies"]));
 }

@@ -1,0 +1,208 @@
+//! The configuration: the example, the schema, and what is reported about a configuration of Nublado.
+
+use serde_json::{Value, json};
+use wasmspawner_sdk::Policy;
+use wasmspawner_sdk::testing::TestKit;
+
+use super::{example, site};
+use crate::RubinPolicy;
+
+/// The errors in a configuration: where, and what.
+fn problems(config: &Value) -> Vec<(String, String)> {
+    let found = TestKit::<RubinPolicy>::new(config).err().unwrap_or_default();
+    found.into_iter().map(|problem| (problem.field, problem.message)).collect()
+}
+
+fn fields(config: &Value) -> Vec<String> {
+    problems(config).into_iter().map(|(field, _)| field).collect()
+}
+
+/// The JSON pointers of all values below `value`.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    let mut below = |key: &str, value: &Value| {
+        let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+        found.push(pointer.clone());
+        pointers(value, &pointer, found);
+    };
+    match value {
+        Value::Object(entries) => entries.iter().for_each(|(key, value)| below(key, value)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, value)| below(&at.to_string(), value)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_example_is_valid() {
+    assert_eq!(site(&example()).warnings, Vec::<String>::new());
+}
+
+/// Every value of the example has an effect: one of a wrong type is an error there, or in the map that it belongs to.
+#[test]
+fn every_key_of_the_example_is_read() {
+    let mut all = Vec::new();
+    pointers(&example(), "", &mut all);
+    assert!(all.len() > 100, "{}", all.len());
+    // The affinity is Kubernetes', and handed on as it is.
+    for pointer in all.iter().filter(|pointer| !pointer.starts_with("/lab/affinity/")) {
+        let mut config = example();
+        *config.pointer_mut(pointer).unwrap() = json!([[{"a": []}]]);
+        let found = fields(&config);
+        let (parent, _) = pointer.rsplit_once('/').unwrap();
+        let (grandparent, _) = parent.rsplit_once('/').unwrap_or_default();
+        let reported =
+            |field: &String| field.starts_with(pointer.as_str()) || field == parent || field == grandparent;
+        assert!(found.iter().any(reported), "{pointer}: {found:?}");
+    }
+}
+
+#[test]
+fn the_smallest_configuration() {
+    let config = json!({
+        "images": {"source": {"type": "docker", "repository": "lsstsqre/sciplat-lab"}},
+        "lab": {"sizes": [{"size": "small", "cpu": 1, "memory": "4Gi"}]}
+    });
+    assert_eq!(site(&config).warnings, Vec::<String>::new());
+    assert_eq!(fields(&json!({})), ["/images", "/lab"]);
+    assert_eq!(fields(&json!({"images": {}, "lab": {}})), ["/images/source", "/lab/sizes"]);
+}
+
+#[test]
+fn keys_that_the_service_owns_are_errors_that_name_its_keys() {
+    let mut config = example();
+    config["fileserver"] = json!({"enabled": true});
+    config["pathPrefix"] = json!("/nublado");
+    config["images"]["refreshInterval"] = json!("5m");
+    config["images"]["dockerCredentialsPath"] = json!("/etc/secrets/.dockerconfigjson");
+    config["images"]["source"]["credentialsPath"] = json!("/etc/secrets/.dockerconfigjson");
+    let lab = &mut config["lab"];
+    lab["files"] = json!({"/opt/x": "y"});
+    lab["namespaceAnnotations"] = json!({"a": "b"});
+    lab["namespacePrefix"] = json!("nublado");
+    lab["nss"] = json!({"basePasswd": "root:x:0:0:root:/root:/bin/bash\n"});
+    lab["pullSecret"] = json!("pull-secret");
+    lab["standardInithome"] = json!(true);
+    lab["secrets"] = json!([{"secretName": "nublado-lab-secret", "secretKey": "aws.ini"}]);
+    let found = problems(&config);
+    for (field, named) in [
+        ("/fileserver", "remove it"),
+        ("/pathPrefix", "`http.prefix`"),
+        ("/images/refreshInterval", "`images`"),
+        ("/images/dockerCredentialsPath", "`registries.credentials_file`"),
+        ("/images/source/credentialsPath", "`registries.credentials_file`"),
+        ("/lab/files", "`lab.secrets`"),
+        ("/lab/namespaceAnnotations", "`lab.annotations`"),
+        ("/lab/namespacePrefix", "`names.namespace`"),
+        ("/lab/nss", "`lab.user_files.passwd`"),
+        ("/lab/pullSecret", "`lab.secrets`"),
+        ("/lab/standardInithome", "`initContainers`"),
+        (
+            "/lab/secrets/0",
+            "`lab.secrets` of the service's configuration, as {name: nublado-lab-secret, key: aws.ini}",
+        ),
+    ] {
+        let message = found.iter().find(|(at, _)| at == field).map(|(_, message)| message);
+        assert!(message.is_some_and(|message| message.contains(named)), "{field}: {message:?}");
+    }
+    assert_eq!(found.len(), 12, "{found:?}");
+}
+
+#[test]
+fn keys_without_a_content_are_no_errors() {
+    let mut config = example();
+    config["fileserver"] = json!({});
+    let lab = &mut config["lab"];
+    for (key, value) in
+        [("files", json!({})), ("pullSecret", Value::Null), ("standardInithome", json!(false))]
+    {
+        lab[key] = value;
+    }
+    assert_eq!(problems(&config), []);
+}
+
+#[test]
+fn keys_that_change_nothing_for_users_are_warnings() {
+    let mut config = example();
+    config["logLevel"] = json!("INFO");
+    config["lab"]["application"] = json!("nublado-users");
+    config["lab"]["initContainers"][0]["image"]["pullPolicy"] = json!("Always");
+    let warnings = site(&config).warnings;
+    let starts = ["/logLevel: ", "/lab/application: ", "/lab/initContainers/0/image/pullPolicy: "];
+    assert_eq!(warnings.len(), starts.len(), "{warnings:?}");
+    assert!(warnings.iter().zip(starts).all(|(warning, start)| warning.starts_with(start)), "{warnings:?}");
+}
+
+#[test]
+fn contradictions_are_errors() {
+    let mut config = example();
+    config["images"]["source"]["type"] = json!("quay");
+    let lab = &mut config["lab"];
+    lab["defaultSize"] = json!("huge");
+    lab["env"]["CPU_LIMIT"] = json!("4");
+    lab["homeVolumeName"] = json!("homes");
+    lab["volumes"][4]["name"] = json!("tmp");
+    lab["volumes"][0]["source"]["type"] = json!("nfsPvc");
+    lab["volumes"][1]["source"]["serverPath"] = json!("/share/{usrname}");
+    lab["volumeMounts"][0]["containerPath"] = json!("/tmp/");
+    lab["secrets"][1]["secretKey"] = json!("token");
+    lab["tolerations"][0]["effect"] = json!("Never");
+    lab["spawnTimeout"] = json!("soon");
+    let found = fields(&config);
+    for field in [
+        "/images/source/type",
+        "/lab/defaultSize",
+        "/lab/env",
+        "/lab/homeVolumeName",
+        "/lab/volumes/4/name",
+        "/lab/volumes/0/source/type",
+        "/lab/volumes/1/source/serverPath",
+        "/lab/volumeMounts/0/containerPath",
+        "/lab/volumeMounts/4/volumeName",
+        "/lab/secrets/1/secretKey",
+        "/lab/tolerations/0/effect",
+        "/lab/spawnTimeout",
+    ] {
+        assert!(found.iter().any(|at| at == field), "{field}: {found:?}");
+    }
+}
+
+/// The schema has the keys that have an effect. The error about an unknown key lists all that are known.
+#[test]
+fn the_schema_has_the_keys_that_are_read() {
+    let schema: Value = serde_json::from_str(RubinPolicy::config_schema()).unwrap();
+    for (at, in_schema, owned) in [
+        ("", "/properties", 7),
+        ("/images", "/properties/images/properties", 2),
+        ("/images/source", "/properties/images/properties/source/properties", 1),
+        ("/dropdownMenu", "/properties/dropdownMenu/properties", 0),
+        ("/dropdownMenu/weekly", "/$defs/filter/properties", 0),
+        ("/lab", "/properties/lab/properties", 9),
+        ("/lab/sizes/0", "/$defs/size/properties", 0),
+        ("/lab/volumes/0", "/$defs/volume/properties", 0),
+        ("/lab/volumeMounts/0", "/$defs/mount/properties", 0),
+        ("/lab/initContainers/0", "/$defs/initContainer/properties", 0),
+        ("/lab/secrets/0", "/$defs/secret/properties", 0),
+        ("/lab/tolerations/0", "/$defs/toleration/properties", 0),
+    ] {
+        let mut config = example();
+        // Without a path of its own a volume has no keys of a mount.
+        config["lab"]["volumes"][0]["containerPath"] = json!("/homes");
+        config.pointer_mut(at).unwrap()["?"] = json!(1);
+        let problem = problems(&config).into_iter().find(|(field, _)| *field == format!("{at}/?"));
+        let (_, message) = problem.unwrap();
+        let (_, known) = message.split_once("there are ").unwrap();
+        let mut known: Vec<_> = known.split(", ").collect();
+        known.sort_unstable();
+        known.dedup();
+        let listed: Vec<_> = schema.pointer(in_schema).unwrap().as_object().unwrap().keys().collect();
+        for key in &known {
+            let is_listed = listed.iter().any(|other| other == key);
+            assert!(is_listed || owned > 0, "{at}/{key} is not in the schema");
+        }
+        for key in &listed {
+            // A source has the keys of its type only.
+            assert!(known.contains(&key.as_str()) || at == "/images/source", "{at}/{key} is not read");
+        }
+        let unlisted = known.iter().filter(|key| !listed.iter().any(|other| other == *key)).count();
+        assert_eq!(unlisted, owned, "{at}: {known:?}");
+    }
+}
