@@ -9,13 +9,14 @@ use super::assert_rule;
 use super::tree::{Text, rust_in};
 
 /// The source folders of the crates to which the rule applies.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "host/core/src/",
     "host/server/src/",
     "host/embedded/src/",
     "sdk/rust/src/",
     "plugins/default/src/",
     "plugins/deny-group/src/",
+    "plugins/rubin/src/",
 ];
 
 /// A module's path in its crate: `["names", "slug"]`. The crate's root has the empty path.

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use wasmspawner_sdk::images::{Class, Entry, ImageMenu, Place, WantedImage};
 use wasmspawner_sdk::{Error, Pair, User, hooks, host};
 
-use super::{Dropdown, Offer};
+use super::Offer;
+use super::dropdown::{Check, Dropdown};
 use crate::RubinPolicy;
 use crate::inventory::{Image, Inventory};
 use crate::tag::Kind;
@@ -27,57 +28,77 @@ impl hooks::Images for RubinPolicy {
 
 /// The menu: the recommended image, those that are pulled in advance, the rest by type, and hidden ones.
 pub(crate) fn menu(offer: &Offer, dropdown: &Dropdown, inventory: &Inventory, now_millis: u64) -> ImageMenu {
-    let wanted = offer.wanted(inventory);
-    let wanted_tags: BTreeSet<_> = wanted.iter().map(|image| image.tag.as_str()).collect();
-    let hidden_among_wanted = targets(wanted.iter().copied());
-    let hidden_among_all = targets(inventory.iter().filter(|image| offer.has_cycle(&image.tag)));
-    let mut listed = dropdown.at(now_millis);
-
-    let (mut recommended, mut first, mut rest, mut hidden) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for image in inventory.iter() {
-        let tag = &image.tag;
-        let mut entry = entry(offer, image);
-        if offer.is_recommended(tag) {
-            entry.recommended = true;
-            entry.place = Place::First;
-            recommended.push(entry);
-            continue;
+    let mut places = Places::new(offer, dropdown, inventory, now_millis);
+    let entry = |image: &Image| {
+        let place = places.of(image);
+        let in_group = matches!(place, Place::Automatic | Place::Rest);
+        Entry {
+            recommended: offer.is_recommended(&image.tag),
+            group: in_group.then(|| image.tag.kind.title().into()),
+            place,
+            // The service pins the digest.
+            ..Entry::new(image.tag.as_str(), offer.reference(image.tag.as_str()), &image.tag.name)
         }
-        let is_wanted = wanted_tags.contains(tag.as_str());
-        let targets = if is_wanted { &hidden_among_wanted } else { &hidden_among_all };
-        let not_offered = not_offered(offer, image);
-        // An image that an alias stands for counts as listed.
-        let filtered = if not_offered.is_none() { listed.refuses(tag) } else { None };
-        let aliased = || targets.contains(tag.as_str()).then(|| "It is listed by another name.".to_owned());
-        match not_offered.or_else(aliased).or_else(|| filtered.filter(|_| !is_wanted)) {
-            Some(reason) => {
-                entry.place = Place::Hidden(reason);
-                hidden.push(entry);
-            }
-            None if is_wanted => first.push(entry),
-            None => {
-                entry.place = Place::Rest;
-                rest.push(entry);
-            }
+    };
+    let mut entries: Vec<Entry> = inventory.iter().map(entry).collect();
+    entries.sort_by_key(|entry| match entry.place {
+        Place::First => 0,
+        Place::Automatic => 1,
+        Place::Rest => 2,
+        Place::Hidden(_) => 3,
+    });
+    ImageMenu { classes: classes(offer, inventory, &entries), entries }
+}
+
+/// Decides where an image is in the menu. It must be asked in the order of the menu.
+struct Places<'a> {
+    offer: &'a Offer,
+    wanted: BTreeSet<&'a str>,
+    /// Tags of wanted images that another wanted image is an alias of.
+    aliased_among_wanted: BTreeSet<&'a str>,
+    aliased: BTreeSet<&'a str>,
+    dropdown: Check<'a>,
+}
+
+impl<'a> Places<'a> {
+    fn new(offer: &'a Offer, dropdown: &'a Dropdown, inventory: &'a Inventory, now_millis: u64) -> Self {
+        let wanted = offer.wanted(inventory);
+        Self {
+            offer,
+            wanted: wanted.iter().map(|image| image.tag.as_str()).collect(),
+            aliased_among_wanted: targets(wanted.into_iter()),
+            aliased: targets(inventory.iter().filter(|image| offer.has_cycle(&image.tag))),
+            dropdown: dropdown.at(now_millis),
         }
     }
-    let entries: Vec<Entry> = recommended.into_iter().chain(first).chain(rest).chain(hidden).collect();
-    ImageMenu { classes: classes(offer, inventory, &entries), entries }
+
+    fn of(&mut self, image: &Image) -> Place {
+        let tag = &image.tag;
+        if self.offer.is_recommended(tag) {
+            return Place::First;
+        }
+        if let Some(reason) = not_offered(self.offer, image) {
+            return Place::Hidden(reason);
+        }
+        // An image that is shown elsewhere counts as one of the list.
+        let filtered = self.dropdown.refuses(tag);
+        let is_wanted = self.wanted.contains(tag.as_str());
+        let aliased = if is_wanted { &self.aliased_among_wanted } else { &self.aliased };
+        if aliased.contains(tag.as_str()) {
+            return Place::Hidden("It is listed by another name.".into());
+        }
+        match filtered {
+            // The service puts it among the first ones when all nodes have it.
+            _ if is_wanted => Place::Automatic,
+            Some(reason) => Place::Hidden(reason),
+            None => Place::Rest,
+        }
+    }
 }
 
 /// The tags that aliases among these images stand for.
 fn targets<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeSet<&'a str> {
     images.filter_map(|image| image.target.as_deref()).collect()
-}
-
-/// The entry of a wanted image: it is among the first once all nodes have it.
-fn entry(offer: &Offer, image: &Image) -> Entry {
-    let tag = &image.tag;
-    Entry {
-        digest: image.digest.clone(),
-        group: Some(tag.kind.title().into()),
-        ..Entry::new(tag.as_str(), offer.reference(tag.as_str()), &tag.name)
-    }
 }
 
 /// The reason why an image is in no menu of this site. Pinned images are, whatever their architecture.

@@ -1,5 +1,8 @@
 //! The hook `images`: the menu, and what is pulled in advance.
 
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use wasmspawner_sdk::images::{Entry, ImageMenu, Place};
 use wasmspawner_sdk::testing::KnownImages;
@@ -76,7 +79,7 @@ fn the_menu_begins_with_the_recommended_image() {
     assert_eq!((first.name.as_str(), first.recommended, &first.place), ("recommended", true, &Place::First));
     assert_eq!(first.label, "Recommended (Weekly 2025_07)");
     assert_eq!(first.reference, format!("{REPOSITORY}:recommended"));
-    assert_eq!(first.digest.as_deref(), Some("sha256:w07"));
+    assert_eq!(first.digest, None, "the service pins the one that it knows");
     assert_eq!(at(&menu, |entry| entry.recommended), ["recommended"]);
 }
 
@@ -201,4 +204,42 @@ fn without_images_the_menu_is_empty() {
     let menu = site.menu(&ada(), &KnownImages::default()).unwrap().unwrap();
     assert!(menu.entries.is_empty() && menu.classes.is_empty());
     assert!(site.prepull(&KnownImages::default()).unwrap().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn every_image_is_in_the_menu_once(
+        tags in proptest::collection::btree_set(
+            "(w_2025_0[1-5]|r2[0-9]_0_0|d_2025_02_1[0-9]|exp_[a-c]|stable|recommended)(_c0040.001)?(-arm64)?", 0..20
+        ),
+        digests in proptest::collection::vec("[a-f]", 20),
+        cycle in proptest::option::of(Just(40)),
+        number in proptest::option::of(0..3),
+    ) {
+        let known: Vec<_> = tags.iter().map(String::as_str).zip(digests.iter().map(String::as_str)).collect();
+        let known = KnownImages::default().repository(REPOSITORY, known);
+        let dropdown = json!({"weekly": {"number": number}, "release": {"number": number}});
+        let site = site(&config(&json!({"cycle": cycle, "dropdownMenu": dropdown})));
+        let menu = site.menu(&ada(), &known).unwrap().unwrap();
+
+        let names: Vec<_> = menu.entries.iter().map(|entry| entry.name.clone()).collect();
+        prop_assert_eq!(names.len(), tags.len());
+        prop_assert_eq!(names.iter().cloned().collect::<BTreeSet<_>>(), tags.clone());
+        prop_assert_eq!(menu.entries.iter().position(|entry| entry.recommended), tags.contains("recommended").then_some(0));
+        for entry in menu.entries.iter().filter(|entry| !matches!(entry.place, Place::Hidden(_))) {
+            prop_assert!(!entry.name.contains("-arm64") && (entry.group.is_some() || entry.recommended));
+        }
+        for class in &menu.classes {
+            prop_assert!(names.contains(&class.entry) && !names.contains(&class.name));
+        }
+
+        let wanted = site.prepull(&known).unwrap();
+        let digest = |reference: &str| {
+            let at = tags.iter().position(|tag| reference == format!("{REPOSITORY}:{tag}"));
+            digests[at.unwrap()].clone()
+        };
+        let pulled: BTreeSet<_> = wanted.iter().map(|image| digest(&image.reference)).collect();
+        prop_assert_eq!(pulled.len(), wanted.len(), "each digest once");
+        prop_assert!(wanted.len() <= 7, "one recommended, one release, two weeklies, three dailies");
+    }
 }
