@@ -1,13 +1,23 @@
 use wasmspawner_sdk::pod::{EnvVar, InitContainer, Resources, SecurityProfile};
 use wasmspawner_sdk::{Section, User};
 
+use super::distinct::Distinct;
 use super::storage::Storage;
 
 /// A container that ends before the lab starts, such as the one that makes homes.
 pub(crate) struct Init(InitContainer);
 
 impl Init {
-    pub(super) fn read(init: &mut Section<'_>, storage: &Storage) -> Self {
+    pub(super) fn read_all(lab: &mut Section<'_>, storage: &Storage) -> Vec<Self> {
+        let mut names = Distinct::default();
+        lab.list("initContainers", |init| {
+            let read = Self::read(init, storage);
+            names.add(init, "name", &read.0.name);
+            read
+        })
+    }
+
+    fn read(init: &mut Section<'_>, storage: &Storage) -> Self {
         let name: String = init.required("name");
         if !init.has("image") {
             init.problem("image", "is missing");

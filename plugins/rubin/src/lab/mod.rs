@@ -1,5 +1,6 @@
 //! The labs of the site (`lab` of the configuration): sizes, environment, storage, init containers, placement.
 
+mod distinct;
 pub(crate) mod env;
 mod home;
 mod init;
@@ -75,7 +76,7 @@ impl Lab {
         Self {
             sizes: Sizes::read(lab),
             env: env::read(lab),
-            init_containers: lab.list("initContainers", |init| Init::read(init, &storage)),
+            init_containers: Init::read_all(lab, &storage),
             secrets: Secrets::read(lab),
             placement: Placement::read(lab),
             start_command: env::start_command(lab),

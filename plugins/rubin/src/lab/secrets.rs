@@ -1,6 +1,8 @@
 use wasmspawner_sdk::Section;
 use wasmspawner_sdk::pod::{EnvVar, Mount, ObjectSource, Volume, VolumeSource};
 
+use super::distinct::Distinct;
+
 /// The name of the volume with the lab's Secret.
 pub(super) const VOLUME: &str = "secrets";
 
@@ -29,13 +31,13 @@ impl Default for Secrets {
 
 impl Secrets {
     pub(super) fn read(lab: &mut Section<'_>) -> Self {
-        let mut keys: Vec<String> = Vec::new();
+        let mut keys = Distinct::default();
         let secrets = lab.list("secrets", |secret| {
             let (name, key): (String, String) = (secret.required("secretName"), secret.required("secretKey"));
-            if key == TOKEN || keys.contains(&key) {
-                secret.problem("secretKey", "must be unique, and not `token`");
+            if key == TOKEN {
+                secret.problem("secretKey", "is the key of the user's own token; choose another");
             }
-            keys.push(key.clone());
+            keys.add(secret, "secretKey", &key);
             let read = Secret { key, env: secret.optional("env"), path: secret.optional("path") };
             if read.env.is_none() && read.path.is_none() {
                 let entry = format!("{{name: {name}, key: {}}}", read.key);

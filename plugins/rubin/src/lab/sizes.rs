@@ -2,6 +2,8 @@ use wasmspawner_sdk::form::{Choice, Field};
 use wasmspawner_sdk::pod::Resources;
 use wasmspawner_sdk::{Error, Options, Section, User, UserQuota, quantity};
 
+use super::distinct::Distinct;
+
 /// The option with the name of the chosen size.
 pub(crate) const SIZE: &str = "size";
 
@@ -22,21 +24,19 @@ pub(crate) struct Size {
 
 impl Sizes {
     pub(super) fn read(lab: &mut Section<'_>) -> Self {
-        let mut names: Vec<String> = Vec::new();
+        let mut names = Distinct::default();
         let sizes = lab.list("sizes", |size| {
             let read = Size::read(size);
-            if names.contains(&read.name) {
-                size.problem("size", format!("there is a `{}` before; sizes must differ", read.name));
-            }
-            names.push(read.name.clone());
+            names.add(size, "size", &read.name);
             read
         });
         if sizes.is_empty() {
             lab.problem("sizes", "needs at least one size, such as {size: small, cpu: 1, memory: 4Gi}");
         }
         let default: Option<String> = lab.optional("defaultSize");
-        if let Some(default) = default.as_ref().filter(|default| !names.contains(default)) {
-            lab.problem("defaultSize", format!("there is no `{default}`; there are {}", names.join(", ")));
+        if let Some(default) = default.as_ref().filter(|default| !names.names().contains(default)) {
+            let known = names.names().join(", ");
+            lab.problem("defaultSize", format!("there is no `{default}`; there are {known}"));
         }
         Self { sizes, default }
     }

@@ -5,6 +5,7 @@ use wasmspawner_sdk::pod::{
 };
 use wasmspawner_sdk::{Section, quantity};
 
+use super::distinct::Distinct;
 use super::home::Home;
 use super::{secrets, sizes};
 
@@ -27,17 +28,25 @@ pub(crate) struct Storage {
 
 impl Storage {
     pub(super) fn read(lab: &mut Section<'_>, home: &Home) -> Self {
+        let (mut names, mut paths) = (Distinct::default(), Distinct::default());
         let mut mounts = Vec::new();
         let volumes = lab.list("volumes", |entry| {
             let volume = volume(entry);
-            // Nublado before version 6 had the mount of a volume beside its source.
+            names.add(entry, "name", &volume.name);
+            // Older versions of Nublado have the mount of a volume beside its source.
             if entry.has("containerPath") {
-                mounts.push(mount_of(entry, volume.name.clone()));
+                let mount = mount_of(entry, volume.name.clone());
+                paths.add(entry, "containerPath", &mount.path);
+                mounts.push(mount);
             }
             volume
         });
         let mut storage = Self { volumes, mounts, tmp_in_memory: tmp_in_memory(lab) };
-        let further = lab.list("volumeMounts", |mount| storage.mount(mount));
+        let further = lab.list("volumeMounts", |entry| {
+            let mount = storage.mount(entry);
+            paths.add(entry, "containerPath", &mount.path);
+            mount
+        });
         storage.mounts.extend(further);
         if let Some(name) = lab.optional::<String>("homeVolumeName") {
             storage.mount_homes(lab, name, home.prefix());
@@ -49,7 +58,12 @@ impl Storage {
     fn mount_homes(&mut self, lab: &Section<'_>, name: String, prefix: &str) {
         if !self.has(&name) {
             lab.problem("homeVolumeName", format!("there is no volume `{name}`"));
-        } else if self.mounts.iter().all(|mount| mount.volume != name) {
+        } else if self.mounts.iter().any(|mount| mount.volume == name) {
+            // The operator's own mount says where the homes are.
+        } else if let Some(other) = self.mounts.iter().find(|mount| mount.path == prefix) {
+            let message = format!("`{}` is mounted at {prefix} already; mount `{name}`, too", other.volume);
+            lab.problem("homeVolumeName", message);
+        } else {
             self.mounts.push(Mount::new(name, prefix));
         }
     }

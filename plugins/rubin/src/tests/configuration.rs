@@ -165,6 +165,30 @@ fn contradictions_are_errors() {
     }
 }
 
+#[test]
+fn names_and_paths_must_differ() {
+    for (list, key, field) in [
+        ("sizes", "size", "/lab/sizes/3/size"),
+        ("volumes", "name", "/lab/volumes/5/name"),
+        ("volumeMounts", "containerPath", "/lab/volumeMounts/5/containerPath"),
+        ("initContainers", "name", "/lab/initContainers/1/name"),
+        ("secrets", "secretKey", "/lab/secrets/2/secretKey"),
+    ] {
+        let mut config = example();
+        let items = config["lab"][list].as_array_mut().unwrap();
+        let name = items[0][key].as_str().unwrap().to_owned();
+        items.push(items[0].clone());
+        let found = problems(&config);
+        assert_eq!(
+            found,
+            [(field.to_owned(), format!("there is a `{name}` before; each must be different"))]
+        );
+    }
+    let mut config = example();
+    config["lab"]["volumeMounts"][0]["volumeName"] = json!("project");
+    assert_eq!(fields(&config), ["/lab/homeVolumeName"]);
+}
+
 /// The schema has the keys that have an effect. The error about an unknown key lists all that are known.
 #[test]
 fn the_schema_has_the_keys_that_are_read() {
