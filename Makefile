@@ -18,6 +18,9 @@ help: ## this list
 	@echo
 	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
 
+# The policies of this repository, as cargo names them.
+POLICIES := -p policy-default -p policy-deny-group -p policy-rubin
+
 run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 	@exec $(PYTHON) deploy/local/run.py run
 
@@ -30,20 +33,20 @@ cluster: ## a Kubernetes with one real node, to try things on; needs root; Ctrl-
 test: unit e2e chart ## all tests, except those on a real node
 
 unit: ## tests of the Rust packages and of sdk/python
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(CARGO) test --locked --workspace --no-run
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace
 	cd sdk/python && $(VENV)/python -m pytest -q
 
 e2e: ## real JupyterHub, JupyterLab and browser against the service
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(VENV)/python -m pytest -q tests/e2e
 	$(HUB5_VENV)/python -m pytest -q tests/e2e/test_hub.py
 
 chart: ## the Helm chart, with Helm and a real Kubernetes API server (UPDATE_GOLDEN=1 writes its schema anew)
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python -m pytest -q tests/chart
 
 image: ## the container images of the service and its policies, as OCI layouts; needs umoci and no container engine
@@ -51,7 +54,7 @@ image: ## the container images of the service and its policies, as OCI layouts; 
 
 node: image ## the chart and labs on a real node: containerd, kubelet, real images; skipped without root
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(VENV)/python -m pytest -q tests/node
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
@@ -76,7 +79,7 @@ bench: ## what things cost: policy calls, the embedded cluster, many readers, on
 	$(VENV)/python tests/bench/hub_load.py
 
 scale: ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
-	$(CARGO) build --locked --profile guest --target wasm32-wasip2 -p policy-default -p policy-deny-group
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(CARGO) bench --locked --workspace --bench scale --no-run
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL = Path(__file__).resolve().parent
 GUEST_TARGET = "wasm32-wasip2"
-POLICIES = ("policy-default", "policy-deny-group")
+POLICIES = ("policy-default", "policy-deny-group", "policy-rubin")
 
 
 class Missing(Exception):

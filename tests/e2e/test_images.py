@@ -11,6 +11,8 @@ from local_registry import PASSWORD, USER, away, registry_or_skip
 from lone_service import LoneService
 from world import eventually
 
+import toolchain
+
 REPOSITORY = "site/lab"
 TAGS = ["1.9", "1.10", "2.0-rc1"]
 
@@ -63,7 +65,7 @@ def test_users_choose_from_what_the_registry_has_and_labs_are_pinned(registry, t
         form = lone.ask("GET", "/spawn-form/ada").text
         assert 'value="1.10"' in form
         image = lone.start_lab("ada", image="1.9")["image"]
-        expected = next(image["digest"] for image in menu["images"] if image["name"] == "1.9")
+        expected = menu_digest(menu, "1.9")
         assert image["digest"] == expected
         assert image["reference"] == f"{registry.address}/{REPOSITORY}:1.9"
         lab = lone.get("/labs/ada")
@@ -135,6 +137,56 @@ def test_a_private_registry_is_read_with_a_login(tmp_path):
         lone = service(tmp_path, [{"name": f"{registry.address}/{REPOSITORY}"}], registries)
         with lone.running():
             assert tags(lone) == ["2.0-rc1", "1.10", "1.9"]
+
+
+def test_the_menu_of_the_rubin_science_platform(tmp_path):
+    """Its tags, classes and sizes, in the service with a real registry."""
+    tags = [
+        *(f"w_2026_{week}" for week in range(35, 42)),
+        "d_2026_10_05",
+        "r28_0_2",
+        "exp_w_2026_40_new",
+        "w_2026_41-arm64",
+    ]
+    with registry_or_skip(tmp_path / "registry") as registry:
+        for tag in tags:
+            registry.push_image(REPOSITORY, tag, tag)
+        registry.push_image(REPOSITORY, "recommended", "r28_0_2")
+        lone = of_registry(tmp_path, registry)
+        adapt = lone.settings.adapt
+        rubin = {
+            "images": {"source": {"type": "docker", "registry": registry.address, "repository": REPOSITORY}},
+            "lab": {"sizes": [{"size": "small", "cpu": 1, "memory": "4Gi"}]},
+        }
+
+        def with_policy(config):
+            adapt(config)
+            path, grants = str(toolchain.policy("policy-rubin")), {"secrets": ["nb-{user_server}"]}
+            config["policies"] = [{"name": "rubin", "path": path, "grants": grants, "config": rubin}]
+
+        lone.settings.adapt = with_policy
+        with lone.running():
+            eventually(lambda: read(lone), what="the registry is read")
+            menu = lone.get("/images/ada")
+            shown = {image["name"]: (image["label"], image["shown"]) for image in menu["images"]}
+            assert menu["source"] == "policy `rubin`"
+            assert menu["images"][0]["name"] == "recommended"
+            assert shown["recommended"] == ("Recommended (Release r28.0.2)", "first")
+            assert shown["w_2026_41"] == ("Weekly 2026_41", "rest"), "nobody knows which nodes have it"
+            assert shown["w_2026_40"] == ("Weekly 2026_40", "rest")
+            assert shown["w_2026_41-arm64"][1] == "hidden"
+            assert {entry["name"]: entry["image"] for entry in menu["classes"]}["latest-weekly"] == "w_2026_41"
+            form = lone.ask("GET", "/spawn-form/ada").text
+            assert '<option value="w_2026_40">' in form
+            assert "w_2026_41-arm64" not in form
+            lab = lone.start_lab("ada", image="latest-weekly", size="small")
+            assert lab["options"] == lab["options"] | {"image": "w_2026_41", "size": "small"}
+            assert lab["image"]["description"] == "Weekly 2026_41"
+            assert lab["image"]["digest"] == menu_digest(menu, "w_2026_41")
+
+
+def menu_digest(menu, name):
+    return next(image["digest"] for image in menu["images"] if image["name"] == name)
 
 
 class HostileRegistry(BaseHTTPRequestHandler):

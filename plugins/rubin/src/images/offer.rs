@@ -10,7 +10,7 @@ use crate::tag::{Kind, Tag};
 
 /// Keys of Nublado that the service itself decides about.
 const OWNED: [(&str, &str); 2] = [
-    ("refreshInterval", "the service reads the registry; set the interval in its section `images`"),
+    ("refreshInterval", "the service reads the registry; set `images.refresh_every` in its configuration"),
     ("dockerCredentialsPath", owned::REGISTRY_LOGINS),
 ];
 
