@@ -37,6 +37,17 @@ def test_the_permissions_are_those_that_the_service_is_tested_with(chart, file, 
     assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
 
 
+@pytest.mark.parametrize("nodes", [{}, {"selector": {"pool": "labs"}}])
+def test_the_service_reads_nodes_only_where_it_is_configured(chart, nodes):
+    kinds = ("ClusterRole", "ClusterRoleBinding")
+    with_nodes = chart.render(merged(MINIMAL, {"config": {"images": {"nodes": nodes}}}))
+    expected = written("permissions/cluster-wide.yaml") + written("permissions/nodes.yaml")
+    assert of_kinds(with_nodes, *kinds) == of_kinds(expected, *kinds)
+    for images in ({}, {"images": {"refresh_every": "1m"}}, {"images": {"nodes": None}}):
+        without = chart.render(merged(MINIMAL, {"config": images}))
+        assert of_kinds(without, *kinds) == of_kinds(written("permissions/cluster-wide.yaml"), *kinds)
+
+
 def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
     role = one(chart.render(MINIMAL), "Role")
     assert [rule["resources"] for rule in role["rules"]] == [["spawns"]]

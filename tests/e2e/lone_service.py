@@ -1,10 +1,13 @@
 """A service without a Hub, on a simulated cluster of one machine."""
 
+import base64
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import requests
+import yaml
 from world import eventually, free_port
 
 import stack
@@ -48,6 +51,13 @@ class LoneService:
         answer.raise_for_status()
         return answer.json()
 
+    def command(self, *arguments: str) -> str:
+        """What a command of the program prints, with an administrator's token."""
+        access = ("--state-dir", self.settings.state)
+        return subprocess.run(
+            [self.settings.program, *arguments, *access], stdout=subprocess.PIPE, check=True, text=True, timeout=60
+        ).stdout
+
     def start_lab(self, user: str, **options) -> dict:
         """Start a lab; returns what the service says about it once it runs."""
         answer = self.ask("POST", f"/labs/{user}/spawn", {"options": options})
@@ -64,3 +74,18 @@ class LoneService:
         lab = self.get(f"/labs/{user}")
         assert lab["status"] in ("starting", status), lab
         return lab if lab["status"] == status else None
+
+    def patch_node(self, patch: dict, part: str = "") -> None:
+        """Change the only node of the cluster."""
+        kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
+        cluster = kubeconfig["clusters"][0]["cluster"]
+        authority = self.settings.state / "cluster.pem"
+        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+        session = requests.Session()
+        session.trust_env, session.verify = False, str(authority)
+        session.headers["Authorization"] = f"Bearer {kubeconfig['users'][0]['user']['token']}"
+        url = f"{cluster['server']}/api/v1/nodes"
+        (node,) = session.get(url, timeout=10).json()["items"]
+        headers = {"Content-Type": "application/merge-patch+json"}
+        answer = session.patch(f"{url}/{node['metadata']['name']}{part}", json=patch, headers=headers, timeout=10)
+        answer.raise_for_status()

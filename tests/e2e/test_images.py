@@ -1,6 +1,7 @@
 """Images of labs that come from a container registry: Debian's docker-registry, and one that has been taken over."""
 
 import json
+import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -71,6 +72,10 @@ def test_users_choose_from_what_the_registry_has_and_labs_are_pinned(registry, t
         lab = lone.get("/labs/ada")
         assert lab["env"]["IMAGE_DIGEST"] == expected
         assert lab["env"]["IMAGE_DESCRIPTION"] == "lab 1.9"
+        listed = lone.command("images", "list")
+        assert f"{registry.address}/{REPOSITORY}: 3 tags, read at 20" in listed
+        assert f"1.9  {' ' * 29}{expected}\n" in listed
+        assert f"1.10  {' ' * 28}{'sha256:'}" in lone.command("images", "menu", "ada")
         refused = lone.ask("POST", "/labs/eve/spawn", {"options": {"image": "3.0"}})
         assert refused.status_code == 422
         assert "there is no image" in refused.text
@@ -183,6 +188,43 @@ def test_the_menu_of_the_rubin_science_platform(tmp_path):
             assert lab["options"] == lab["options"] | {"image": "w_2026_41", "size": "small"}
             assert lab["image"]["description"] == "Weekly 2026_41"
             assert lab["image"]["digest"] == menu_digest(menu, "w_2026_41")
+            known = lone.get("/images")
+    # The same without a service, as a site tries its tags.
+    (tmp_path / "known.json").write_text(json.dumps(known))
+    (tmp_path / "rubin.json").write_text(json.dumps(rubin))
+    policy = toolchain.policy("policy-rubin")
+    command = [lone.settings.program, "policy", "run", policy, "images", "--config", tmp_path / "rubin.json"]
+    tried = subprocess.run(
+        [*command, "--input", tmp_path / "known.json"], stdout=subprocess.PIPE, check=True, text=True
+    )
+    answer = json.loads(tried.stdout)
+    assert sorted(entry["name"] for entry in answer["menu"]["entries"]) == sorted(shown)
+    wanted = [image["reference"].rpartition(":")[2] for image in answer["prepull"]]
+    assert wanted == ["recommended", "w_2026_41", "w_2026_40", "d_2026_10_05"]
+
+
+def test_what_every_node_has_is_shown_first(registry, tmp_path):
+    lone = of_registry(tmp_path, registry, nodes={})
+    with lone.running():
+        tags(lone)
+        digest = menu_digest(lone.get("/images/ada"), "1.9")
+        name = f"{registry.address}/{REPOSITORY}"
+
+        def pulled(tag, digest):
+            images = [{"names": [f"{name}@{digest}", f"{name}:{tag}"], "sizeBytes": 1}]
+            lone.patch_node({"status": {"images": images}}, "/status")
+
+        def shown():
+            images = lone.get("/images/ada")["images"]
+            return {image["name"]: (image["shown"], image["nodes_with"]) for image in images}
+
+        pulled("1.9", digest)
+        eventually(lambda: shown()["1.9"] == ("first", 1), what="the node's image is known")
+        assert shown()["1.10"] == ("rest", 0)
+        pulled("1.9", "sha256:" + 64 * "0")
+        eventually(lambda: shown()["1.9"] == ("rest", 0), what="another image of the same tag does not count")
+        lone.patch_node({"spec": {"unschedulable": True}})
+        eventually(lambda: lone.get("/images")["nodes"][0]["excluded"] == "it is cordoned", what="the reason")
 
 
 def menu_digest(menu, name):

@@ -29,6 +29,11 @@ impl LiveInventory {
         self.nodes.load_full()
     }
 
+    /// Replaces what is known about nodes. Only the task that watches them does so.
+    pub(crate) fn replace_nodes(&self, nodes: NodeImages) {
+        self.nodes.store(Arc::new(nodes));
+    }
+
     /// Replaces what is known about registries. Only the task that asks them does so.
     pub(crate) fn replace_registries(&self, registries: Inventory) {
         self.registries.store(Arc::new(registries));

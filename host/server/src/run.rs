@@ -18,7 +18,7 @@ pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
-use crate::images::keep_fresh;
+use crate::images::{follow_nodes, keep_fresh};
 use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::records::{self, SpawnRecords};
@@ -88,6 +88,7 @@ pub async fn run(
     }
     // The tasks that follow the cluster go on while the service drains.
     let spawner_stop = CancellationToken::new();
+    follow_images(&background, &labs, connection.watches.clone(), &stop);
     let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
     // If that task ends early, the service would work with outdated knowledge. So it stops, and is started again.
     let end = stop.clone().drop_guard();
@@ -95,9 +96,6 @@ pub async fn run(
         Box::pin(running).await;
         drop(end);
     });
-    let images = labs.clone();
-    let inventory = labs.context().policies.inventory().clone();
-    background.spawn(keep_fresh(move || images.context().config.current(), inventory, stop.clone()));
     let reload = ConfigReload::new(source, file, labs.clone(), authenticator.clone());
     let state = Api {
         fair_use: FairUse::new(used.limits.per_user),
@@ -125,6 +123,15 @@ pub async fn run(
     labs.context().history.flush();
     tracing::info!("the service has ended");
     Ok(())
+}
+
+/// Keeps the knowledge about images up to date, until `stop`.
+fn follow_images(background: &TaskTracker, labs: &Labs, watches: kube::Client, stop: &CancellationToken) {
+    let context = Arc::clone(labs.context());
+    let inventory = context.policies.inventory().clone();
+    let config = move || context.config.current();
+    background.spawn(keep_fresh(config.clone(), inventory.clone(), stop.clone()));
+    background.spawn(follow_nodes(watches, config, inventory, stop.clone()));
 }
 
 /// Waits, once the service was asked to end, until the labs that are being created have their pods. After a restart, a

@@ -1,12 +1,14 @@
 //! `images`: what the service knows about the images of labs.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, check_span};
 use crate::glob::Glob;
-use crate::images::{Repository, Tag};
+use crate::images::{NodeRules, Repository, Tag};
 
 /// The shortest time between two refreshes.
 const OFTEN: SignedDuration = SignedDuration::from_secs(10);
@@ -18,6 +20,11 @@ pub struct ImagesConfig {
     /// The repositories whose images are known: they are in the menu, and labs that use them are pinned to the digest
     /// that the tag had when the lab was started. They are read as `registries` says.
     pub repositories: Vec<ImageRepository>,
+    /// The nodes on which labs are placed, whose images are followed so that the menu shows first what every node has.
+    /// Without it, nodes are not watched. `{}` means all nodes. It needs the permissions of
+    /// `deploy/permissions/nodes.yaml`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<ImageNodes>,
     /// How often the registries are asked for new tags, and whether tags have moved; at least 10 seconds.
     #[serde(deserialize_with = "crate::config::span::parse")]
     #[schemars(with = "String")]
@@ -37,6 +44,16 @@ pub struct ImageRepository {
     pub tags: Vec<Glob>,
 }
 
+/// The nodes on which labs are placed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImageNodes {
+    /// Labels that these nodes have.
+    pub selector: BTreeMap<String, String>,
+    /// Keys of taints that labs tolerate. Nodes with other taints do not count, except for `PreferNoSchedule`.
+    pub tolerated_taints: Vec<String>,
+}
+
 /// What happens to a lab whose image has no digest that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -52,6 +69,7 @@ impl Default for ImagesConfig {
     fn default() -> Self {
         Self {
             repositories: Vec::new(),
+            nodes: None,
             refresh_every: SignedDuration::from_mins(5),
             unpinned: UnpinnedImages::default(),
         }
@@ -66,6 +84,13 @@ impl ImageRepository {
 }
 
 impl ImagesConfig {
+    /// Which nodes are followed; `None` if none is.
+    pub fn node_rules(&self) -> Option<NodeRules> {
+        self.nodes
+            .clone()
+            .map(|ImageNodes { selector, tolerated_taints }| NodeRules { selector, tolerated_taints })
+    }
+
     pub(super) fn check(&self) -> Vec<InvalidSetting> {
         let names: Vec<_> = self.repositories.iter().map(|repository| &repository.name).collect();
         let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at])).map(|at| {

@@ -25,7 +25,7 @@ pub use changes::ConfigChanges;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
 pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};
-pub use images::{ImageRepository, ImagesConfig, UnpinnedImages};
+pub use images::{ImageNodes, ImageRepository, ImagesConfig, UnpinnedImages};
 pub use invalid::InvalidSetting;
 pub use kubernetes::{KubernetesConfig, NamespaceReclaim};
 pub use lab_namespaces::LabNamespaces;

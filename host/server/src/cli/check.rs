@@ -17,7 +17,7 @@ Example:
   config: ok
   wasmspawner.yaml: policies[0].config/sizes/0/memory: \"2GiB\" is not a quantity
 
-What is success_line goes to standard output, every problem to standard error; with a problem the exit code is 1.";
+What is good goes to standard output, every problem to standard error; with a problem the exit code is 1.";
 
 /// Checks the configuration and every policy. Each policy is loaded as the service loads it: it is compiled, its types
 /// are compared with the WIT contract, its own configuration is validated and its hooks are tried. The check needs no

@@ -8,9 +8,11 @@ mod crds;
 mod debug;
 #[cfg(test)]
 mod example;
+mod images;
 mod labs;
 pub mod names;
 mod plain;
+mod policy;
 mod render;
 mod schema;
 mod serve;
@@ -52,6 +54,10 @@ enum Command {
     Render(render::RenderArgs),
     /// Look at the labs of a running service, start and stop them
     Labs(labs::LabsArgs),
+    /// Show the images that a running service knows
+    Images(images::ImagesArgs),
+    /// Try a policy, without a service
+    Policy(policy::PolicyArgs),
     /// Collect what a bug report needs
     Debug(debug::DebugArgs),
     /// Print a new token that the running one-machine service accepts
@@ -90,6 +96,8 @@ impl Cli {
             Command::Check(args) => args.run(&mut stdout().lock(), &mut stderr()),
             Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Labs(args) => args.run(&mut stdout().lock()),
+            Command::Images(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Policy(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Debug(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

@@ -1,5 +1,7 @@
-//! Asks registries which images there are.
+//! Asks registries which images there are, and follows which of them the nodes have.
 
+mod nodes;
 mod refresh;
 
+pub use nodes::follow_nodes;
 pub use refresh::keep_fresh;

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 8;
 /// After so many questions without an answer the others are not asked before the next refresh.
 const FAILURES: usize = 5;
 /// How soon a change of the configuration is noticed.
-const LOOK: Duration = Duration::from_secs(2);
+pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// Asks the registries again and again, until `stop`. The configuration is read each time. A registry that does not
 /// answer delays nobody: what was known stays.

@@ -195,7 +195,7 @@ async fn stop(service: &Service, args: &StopArgs, out: &mut impl Write) -> anyho
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> anyhow::Result<()> {
+pub(super) fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)?;
     Ok(())

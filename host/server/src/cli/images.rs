@@ -1,0 +1,170 @@
+//! `wasmspawner images`
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use wasmspawner_core::names::Username;
+
+use super::labs::{ConnectionArgs, print_json};
+use super::plain::plain;
+
+const EXAMPLES: &str = "\
+Examples:
+  wasmspawner images list --state-dir DIR       what registries have, and since when the service knows it
+  wasmspawner images menu ada                   what ada may choose, and why an image is hidden";
+
+/// Shows the images that a running service knows.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ImagesArgs {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(subcommand)]
+    command: ImagesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ImagesCommand {
+    /// List the images of the repositories in `images.repositories`
+    List(ListArgs),
+    /// List the images from which a user chooses
+    Menu(MenuArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Answer in JSON, as the service does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct MenuArgs {
+    /// The user who chooses
+    user: String,
+    /// Answer in JSON, as the service does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Known {
+    repositories: Vec<Repository>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Repository {
+    name: String,
+    refreshed_at: Option<String>,
+    problem: Option<Problem>,
+    images: Vec<Image>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Problem {
+    message: String,
+    since: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Image {
+    tag: String,
+    digest: Option<String>,
+    nodes_with: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct Node {
+    name: String,
+    excluded: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Menu {
+    source: Option<String>,
+    images: Vec<Offered>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Offered {
+    name: String,
+    label: String,
+    default: bool,
+    shown: String,
+    hidden_because: Option<String>,
+    digest: Option<String>,
+}
+
+impl ImagesArgs {
+    pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
+        let service = self.connection.open()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (answer, as_json) = match &self.command {
+            ImagesCommand::List(args) => (runtime.block_on(service.read(&["images"]))?, args.json),
+            ImagesCommand::Menu(args) => {
+                let user = Username::parse(&args.user)?;
+                (runtime.block_on(service.read(&["images", user.as_str()]))?, args.json)
+            }
+        };
+        match self.command {
+            _ if as_json => print_json(out, &answer),
+            ImagesCommand::List(_) => list(out, serde_json::from_value(answer)?),
+            ImagesCommand::Menu(_) => menu(out, serde_json::from_value(answer)?),
+        }
+    }
+}
+
+fn list(out: &mut impl Write, known: Known) -> anyhow::Result<()> {
+    if known.repositories.is_empty() {
+        writeln!(out, "the service reads no repository; name some in `images.repositories`")?;
+    }
+    let eligible = known.nodes.iter().filter(|node| node.excluded.is_none()).count();
+    for Repository { name, refreshed_at, problem, images } in known.repositories {
+        let read = refreshed_at.map_or("not read yet".to_owned(), |time| format!("read at {time}"));
+        writeln!(out, "{}: {} tags, {}", plain(&name), images.len(), plain(&read))?;
+        if let Some(Problem { message, since }) = problem {
+            writeln!(out, "  since {}: {}", plain(&since), plain(&message))?;
+        }
+        for Image { tag, digest, nodes_with } in images {
+            let nodes =
+                if eligible > 0 { format!("  on {nodes_with} of {eligible} nodes") } else { String::new() };
+            writeln!(out, "  {:<32}  {}{nodes}", plain(&tag), plain(digest.as_deref().unwrap_or("-")))?;
+        }
+    }
+    for Node { name, excluded } in known.nodes {
+        if let Some(reason) = excluded {
+            writeln!(out, "node {}: no lab is placed there, because {}", plain(&name), plain(&reason))?;
+        }
+    }
+    Ok(())
+}
+
+fn menu(out: &mut impl Write, menu: Menu) -> anyhow::Result<()> {
+    let Some(source) = menu.source else {
+        return Ok(writeln!(
+            out,
+            "this site has no menu: every lab has the same image, or a policy's form offers some"
+        )?);
+    };
+    writeln!(out, "the menu of {}", plain(&source))?;
+    for Offered { name, label, default, shown, hidden_because, digest } in menu.images {
+        let place = match hidden_because {
+            Some(reason) => format!("hidden: {reason}"),
+            None if default => format!("{shown}, default"),
+            None => shown,
+        };
+        let digest =
+            digest.as_deref().map_or("not pinned", |digest| &digest[..digest.len().min(19)]).to_owned();
+        writeln!(
+            out,
+            "  {:<32}  {:<19}  {}  ({})",
+            plain(&name),
+            plain(&digest),
+            plain(&label),
+            plain(&place)
+        )?;
+    }
+    Ok(())
+}

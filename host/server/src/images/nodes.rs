@@ -1,0 +1,74 @@
+//! Follows which images the nodes have, with one watch.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Node;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::Config;
+use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
+
+use super::refresh::LOOK;
+use crate::inventory::LiveInventory;
+
+/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
+const RECONNECT_SECONDS: u32 = 70;
+
+/// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
+pub async fn follow_nodes(
+    client: Client,
+    config: impl Fn() -> Arc<Config>,
+    inventory: LiveInventory,
+    stop: CancellationToken,
+) {
+    while !stop.is_cancelled() {
+        let rules = config().images.node_rules();
+        let changed = async {
+            while config().images.node_rules() == rules {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let following = async {
+            match &rules {
+                Some(rules) => follow(&client, rules, &inventory).await,
+                None => inventory.replace_nodes(NodeImages::default()),
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = changed => {}
+            () = following => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+/// Follows the nodes; never ends by itself. While the API server is away, what was known stays.
+async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
+    let config = watcher::Config::default().timeout(RECONNECT_SECONDS);
+    let mut changes = std::pin::pin!(watcher(Api::<Node>::all(client.clone()), config).default_backoff());
+    let mut listed = NodeImages::default();
+    while let Some(change) = changes.next().await {
+        let mut nodes = NodeImages::clone(&inventory.nodes());
+        match change {
+            Ok(watcher::Event::Init) => listed = NodeImages::default(),
+            Ok(watcher::Event::InitApply(node)) => {
+                listed.insert(node.name_any(), LabNode::observed(&node, rules))
+            }
+            Ok(watcher::Event::InitDone) => inventory.replace_nodes(std::mem::take(&mut listed)),
+            Ok(watcher::Event::Apply(node)) => {
+                nodes.insert(node.name_any(), LabNode::observed(&node, rules));
+                inventory.replace_nodes(nodes);
+            }
+            Ok(watcher::Event::Delete(node)) => {
+                nodes.remove(&node.name_any());
+                inventory.replace_nodes(nodes);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the nodes cannot be watched, and it is tried again; `images.nodes` needs the permissions of deploy/permissions/nodes.yaml");
+            }
+        }
+    }
+}
