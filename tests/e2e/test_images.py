@@ -203,6 +203,35 @@ def test_the_menu_of_the_rubin_science_platform(tmp_path):
     assert wanted == ["recommended", "w_2026_41", "w_2026_40", "d_2026_10_05"]
 
 
+def test_the_default_policy_takes_images_from_a_repository(registry, tmp_path):
+    lone = of_registry(tmp_path, registry)
+    adapt = lone.settings.adapt
+
+    def with_policy(config):
+        default = config["policies"][0]
+        adapt(config)
+        offered = {
+            "name": "site",
+            "repository": f"{registry.address}/{REPOSITORY}",
+            "versions": "*",
+            "recommended": True,
+        }
+        default["config"] |= {"images": [], "image_repositories": [offered]}
+        config["policies"] = [default]
+
+    lone.settings.adapt = with_policy
+    with lone.running():
+        tags(lone)
+        images = lone.get("/images/ada")["images"]
+        assert [(image["name"], image["recommended"]) for image in images] == [("site:1.10", True), ("site:1.9", False)]
+        form = lone.ask("GET", "/spawn-form/ada").text
+        assert form.count('name="image"') == 2
+        assert 'name="size"' in form
+        lab = lone.start_lab("ada", image="site:1.9", size="small")
+        assert lab["image"]["reference"].endswith("/site/lab:1.9")
+        assert lab["image"]["digest"] == menu_digest(lone.get("/images/ada"), "site:1.9")
+
+
 def test_what_every_node_has_is_shown_first(registry, tmp_path):
     lone = of_registry(tmp_path, registry, nodes={})
     with lone.running():

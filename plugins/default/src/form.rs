@@ -10,14 +10,15 @@ impl hooks::Form for DefaultPolicy {
     fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error> {
         let user = &context.user;
         let mut fields = Vec::new();
-        if !self.images.is_empty() {
-            let choices = self.images.choices(user)?;
-            let field = if self.images.len() > CARDS {
+        let images = &self.images.list;
+        if !images.is_empty() && !self.images.are_a_menu() {
+            let choices = images.choices(user)?;
+            let field = if images.len() > CARDS {
                 Field::select("image", "Environment", choices)
             } else {
                 Field::radio("image", "Environment", choices)
             };
-            fields.push(with_default(field, self.images.default(user).map(|entry| &entry.name)));
+            fields.push(with_default(field, images.default(user).map(|entry| &entry.name)));
         }
         if !self.sizes.is_empty() {
             let field = Field::radio("size", "Size", self.sizes.choices(user)?);

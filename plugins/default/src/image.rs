@@ -6,10 +6,24 @@ use crate::lab_server;
 /// A container image that users may choose.
 pub(crate) struct ImageChoice {
     pub(crate) image: Image,
-    /// What runs in it instead of the site's command.
+    pub(crate) program: Program,
+}
+
+/// What runs in an image instead of the site's command, and how it is reached.
+pub(crate) struct Program {
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,
     pub(crate) server: Settings,
+}
+
+impl Program {
+    pub(crate) fn read(entry: &mut Section<'_>) -> Self {
+        Self {
+            command: entry.optional("command"),
+            args: entry.optional("args"),
+            server: lab_server::read(entry),
+        }
+    }
 }
 
 impl ImageChoice {
@@ -22,13 +36,7 @@ impl ImageChoice {
         let label: Option<String> = entry.optional("label");
         let tag = reference.rsplit('/').next().unwrap_or(&reference).to_owned();
         let image = Image { reference, digest, description: label };
-        let choice = Self {
-            image,
-            command: entry.optional("command"),
-            args: entry.optional("args"),
-            server: lab_server::read(entry),
-        };
-        (choice, Some(tag))
+        (Self { image, program: Program::read(entry) }, Some(tag))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::DefaultPolicy;
 
 impl hooks::LabServer for DefaultPolicy {
     fn lab_server(&self, user: &User, _: &str, options: &Options) -> Result<Settings, Error> {
-        let image = self.images.chosen(user, "image", options)?;
-        let mut settings = image.map(|entry| entry.value.server.clone()).unwrap_or_default();
+        let program = self.images.program(user, options)?;
+        let mut settings = program.map(|program| program.server.clone()).unwrap_or_default();
         for chosen in self.profiles.chosen(user, options)? {
             chosen.apply_to_server(&mut settings);
         }

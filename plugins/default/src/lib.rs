@@ -9,6 +9,7 @@ mod env;
 mod extra;
 mod form;
 mod image;
+mod images;
 mod init;
 mod lab_server;
 mod menu;
@@ -26,7 +27,7 @@ use wasmspawner_sdk::{Info, Policy, Section, export};
 use access::Access;
 use env::Variable;
 use extra::Extra;
-use image::ImageChoice;
+use images::Images;
 use init::Init;
 use menu::Menu;
 use placement::Placement;
@@ -37,7 +38,7 @@ use storage::Storage;
 
 /// The policy with its configuration.
 pub struct DefaultPolicy {
-    images: Menu<ImageChoice>,
+    images: Images,
     sizes: Menu<Size>,
     profiles: Profiles,
     extras: Vec<Extra>,
@@ -70,7 +71,7 @@ impl Policy for DefaultPolicy {
     }
 
     fn from_config(config: &mut Section<'_>) -> Self {
-        let images = Menu::read(config, "images", "default_image", ImageChoice::read);
+        let images = Images::read(config);
         let sizes = Menu::read(config, "sizes", "default_size", Size::read);
         let storage = Storage::read(config);
         let init_containers = config.list("init_containers", |init| Init::read(init, &storage));
@@ -79,7 +80,8 @@ impl Policy for DefaultPolicy {
         let profiles = Profiles::read(config, &storage, &taken);
         let menus = !images.is_empty() || !sizes.is_empty();
         if menus && !profiles.is_empty() {
-            let problem = "replaces `images` and `sizes`; remove either it or both of them";
+            let problem =
+                "replaces `images`, `image_repositories` and `sizes`; remove either it or all of them";
             config.problem("profile_list", problem);
         }
         Self {
@@ -107,7 +109,7 @@ impl Policy for DefaultPolicy {
     }
 }
 
-export!(DefaultPolicy: form, quota, authorize, build_pod, lab_server);
+export!(DefaultPolicy: form, quota, authorize, build_pod, lab_server, images);
 
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@ use wasmspawner_sdk::{Error, Options, Section, User};
 /// One of several choices.
 pub(crate) struct Entry<T> {
     pub(crate) name: String,
-    label: String,
-    description: Option<String>,
+    pub(crate) label: String,
+    pub(crate) description: Option<String>,
     /// Only members of these groups see the choice; if empty, every user does.
     groups: Vec<String>,
     pub(crate) value: T,
@@ -70,6 +70,16 @@ impl<T> Menu<T> {
         };
         let choices: Vec<_> = self.entries.iter().filter(|entry| entry.open_to(user)).map(choice).collect();
         if choices.is_empty() { Err(self.nothing_open()) } else { Ok(choices) }
+    }
+
+    /// The entries that this user may choose.
+    pub(crate) fn open_entries(&self, user: &User) -> impl Iterator<Item = &Entry<T>> {
+        self.entries.iter().filter(|entry| entry.open_to(user))
+    }
+
+    /// True if the configuration says which entry is chosen at first.
+    pub(crate) fn has_default(&self) -> bool {
+        self.default.is_some()
     }
 
     /// The initial choice: the configured default if this user may choose it, or else the first that they may choose.

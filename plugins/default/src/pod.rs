@@ -5,7 +5,8 @@ use crate::{DefaultPolicy, template};
 
 impl hooks::BuildPod for DefaultPolicy {
     fn customize(&self, user: &User, _: &str, options: &Options) -> Result<Customization, Error> {
-        let image = self.images.chosen(user, "image", options)?.map(|entry| &entry.value);
+        let image = self.images.chosen(user, options)?;
+        let program = self.images.program(user, options)?;
         let size = self.sizes.chosen(user, "size", options)?.map(|entry| &entry.value);
         let mut tolerations = self.placement.tolerations.clone();
         let mut node_selector = self.placement.node_selector.clone();
@@ -14,8 +15,8 @@ impl hooks::BuildPod for DefaultPolicy {
             node_selector.extend(size.node_selector.iter().cloned());
         }
         // Arguments of the policy are meant for its own command.
-        let args = match image {
-            Some(image) if image.command.is_some() || image.args.is_some() => image.args.clone(),
+        let args = match program {
+            Some(program) if program.command.is_some() || program.args.is_some() => program.args.clone(),
             _ => self.args.clone(),
         };
         let mut lab = Customization {
@@ -30,7 +31,7 @@ impl hooks::BuildPod for DefaultPolicy {
             volumes: self.storage.volumes.clone(),
             mounts: self.storage.mounts.clone(),
             init_containers: self.init_containers.iter().map(|init| init.0.clone()).collect(),
-            command: image.and_then(|image| image.command.clone()).or_else(|| self.command.clone()),
+            command: program.and_then(|program| program.command.clone()).or_else(|| self.command.clone()),
             args,
             working_dir: self.working_dir.clone(),
             time_limits: self.time_limits,
