@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
@@ -16,6 +16,8 @@ pub struct Inventory {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepositoryImages {
     tags: Vec<KnownTag>,
+    /// Where each tag is in `tags`.
+    places: HashMap<Tag, usize>,
     /// When the registry last answered all questions; absent if it never has.
     pub refreshed_at: Option<Timestamp>,
     /// Why the images are not up to date.
@@ -83,7 +85,8 @@ impl RepositoryImages {
         problem: Option<RefreshProblem>,
     ) -> Self {
         tags.sort_by(|a, b| newest_first(&a.tag, &b.tag));
-        Self { tags, refreshed_at, problem }
+        let places = tags.iter().enumerate().map(|(at, known)| (known.tag.clone(), at)).collect();
+        Self { tags, places, refreshed_at, problem }
     }
 
     /// The tags, newest first as far as they tell.
@@ -93,7 +96,7 @@ impl RepositoryImages {
 
     /// What is known about a tag.
     pub fn find(&self, tag: &str) -> Option<&KnownTag> {
-        self.tags.iter().find(|known| known.tag.as_str() == tag)
+        self.places.get(tag).map(|at| &self.tags[*at])
     }
 
     /// The same images after the registry could not be asked.

@@ -1,13 +1,29 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::{ImageReference, Repository};
 use crate::digest::Digest;
 
-/// The nodes on which labs can run, and the images that they have.
+/// The nodes on which labs can run, and the images that they have. A clone shares the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeImages(BTreeMap<String, LabNode>);
+pub struct NodeImages {
+    nodes: BTreeMap<String, Arc<LabNode>>,
+    /// How many nodes there are on which labs can be placed.
+    eligible: usize,
+    /// On how many of these nodes each image is, so that nobody asks every node about every image.
+    counts: BTreeMap<Repository, Counts>,
+}
+
+/// On how many nodes the images of a repository are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// The nodes with the image of a digest, and its size on a node's disk in bytes.
+    digests: BTreeMap<Digest, (usize, u64)>,
+    /// The nodes with any image of a tag.
+    tags: BTreeMap<String, usize>,
+}
 
 /// A node, and the images that it has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,10 +32,15 @@ pub struct LabNode {
     pub excluded: Option<String>,
     /// The labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// The images by repository and digest, with their size on the node's disk in bytes.
-    digests: BTreeMap<(Repository, Digest), u64>,
-    /// The images by repository and tag.
-    tags: BTreeSet<(Repository, String)>,
+    images: BTreeMap<Repository, OnNode>,
+}
+
+/// The images of a repository on one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OnNode {
+    /// With their size on the node's disk in bytes.
+    digests: BTreeMap<Digest, u64>,
+    tags: BTreeSet<String>,
 }
 
 /// The nodes that are meant.
@@ -64,13 +85,10 @@ impl LabNode {
             let size = image.size_bytes.and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
             for name in image.names.iter().flatten() {
                 let Ok(ImageReference { repository, tag, digest }) = name.parse() else { continue };
+                let images = observed.images.entry(repository).or_default();
                 match digest {
-                    Some(digest) => drop(observed.digests.insert((repository, digest), size)),
-                    None => drop(
-                        observed
-                            .tags
-                            .insert((repository, tag.map_or("latest".into(), |tag| tag.to_string()))),
-                    ),
+                    Some(digest) => drop(images.digests.insert(digest, size)),
+                    None => drop(images.tags.insert(tag.map_or("latest".into(), |tag| tag.to_string()))),
                 }
             }
         }
@@ -79,47 +97,83 @@ impl LabNode {
 
     /// True if the node has the image: that of the digest if it is known, and else any of the tag.
     pub fn has(&self, image: &ImageReference) -> bool {
-        match image.digest {
-            Some(digest) => self.digests.contains_key(&(image.repository.clone(), digest)),
-            None => self.tags.contains(&(image.repository.clone(), image.tag().to_owned())),
-        }
+        self.images.get(&image.repository).is_some_and(|images| match &image.digest {
+            Some(digest) => images.digests.contains_key(digest),
+            None => images.tags.contains(image.tag()),
+        })
     }
 }
 
 impl NodeImages {
     /// Notes what a node is like now.
     pub fn insert(&mut self, name: String, node: LabNode) {
-        self.0.insert(name, node);
+        self.remove(&name);
+        if node.excluded.is_none() {
+            self.eligible += 1;
+            for (repository, images) in &node.images {
+                self.counts.entry(repository.clone()).or_default().add(images);
+            }
+        }
+        self.nodes.insert(name, Arc::new(node));
     }
 
     /// Forgets a node.
     pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+        let Some(node) = self.nodes.remove(name).filter(|node| node.excluded.is_none()) else { return };
+        self.eligible -= 1;
+        for (repository, images) in &node.images {
+            if let Some(counts) = self.counts.get_mut(repository) {
+                counts.subtract(images);
+            }
+        }
+        self.counts.retain(|_, counts| !counts.digests.is_empty() || !counts.tags.is_empty());
     }
 
     /// All nodes with their names, also those on which no lab can be placed.
     pub fn nodes(&self) -> impl Iterator<Item = (&str, &LabNode)> {
-        self.0.iter().map(|(name, node)| (name.as_str(), node))
-    }
-
-    /// The nodes on which labs can be placed.
-    fn eligible(&self) -> impl Iterator<Item = &LabNode> {
-        self.0.values().filter(|node| node.excluded.is_none())
+        self.nodes.iter().map(|(name, node)| (name.as_str(), node.as_ref()))
     }
 
     /// How many nodes there are on which labs can be placed.
     pub fn count(&self) -> usize {
-        self.eligible().count()
+        self.eligible
     }
 
-    /// How many of these nodes have the image.
+    /// How many of these nodes have the image: that of the digest if it is known, and else any of the tag.
     pub fn with(&self, image: &ImageReference) -> usize {
-        self.eligible().filter(|node| node.has(image)).count()
+        let counted = self.counts.get(&image.repository).and_then(|counts| match &image.digest {
+            Some(digest) => counts.digests.get(digest).map(|(nodes, _)| *nodes),
+            None => counts.tags.get(image.tag()).copied(),
+        });
+        counted.unwrap_or_default()
     }
 
     /// What the image needs on a node's disk, in bytes.
     pub fn size(&self, repository: &Repository, digest: Digest) -> Option<u64> {
-        self.0.values().find_map(|node| node.digests.get(&(repository.clone(), digest)).copied())
+        self.counts.get(repository)?.digests.get(&digest).map(|(_, size)| *size)
+    }
+}
+
+impl Counts {
+    fn add(&mut self, images: &OnNode) {
+        for (digest, size) in &images.digests {
+            let (nodes, known) = self.digests.entry(*digest).or_default();
+            (*nodes, *known) = (*nodes + 1, *size);
+        }
+        for tag in &images.tags {
+            *self.tags.entry(tag.clone()).or_default() += 1;
+        }
+    }
+
+    fn subtract(&mut self, images: &OnNode) {
+        for digest in images.digests.keys() {
+            self.digests.entry(*digest).and_modify(|(nodes, _)| *nodes -= 1);
+        }
+        for tag in &images.tags {
+            self.tags.entry(tag.clone()).and_modify(|nodes| *nodes -= 1);
+        }
+        self.digests.retain(|_, (nodes, _)| *nodes > 0);
+        self.tags.retain(|_, nodes| *nodes > 0);
     }
 }
 
@@ -175,5 +229,24 @@ mod tests {
         assert_eq!(with(&format!("lab:1.0@{new}")), 0, "the tag means another image now");
         assert_eq!(with("quay.io/lab:1.0"), 0);
         assert_eq!(nodes.size(&"lab".parse().unwrap(), old), Some(7));
+    }
+    #[test]
+    fn nothing_is_left_of_nodes_that_are_gone() {
+        let image = Digest::of(b"image");
+        let yaml = format!(
+            "{{status: {{images: [{{names: ['quay.io/lab@{image}', 'quay.io/lab:1.0'], sizeBytes: 7}}]}}}}"
+        );
+        let observed = || LabNode::observed(&node(&yaml), &NodeRules::default());
+        let mut nodes = NodeImages::default();
+        nodes.insert("a".into(), observed());
+        nodes.insert("a".into(), observed());
+        nodes.insert("b".into(), observed());
+        assert_eq!((nodes.count(), nodes.with(&"quay.io/lab:1.0".parse().unwrap())), (2, 2));
+        nodes.insert("b".into(), LabNode { excluded: Some("cordoned".into()), ..observed() });
+        assert_eq!((nodes.count(), nodes.with(&format!("quay.io/lab@{image}").parse().unwrap())), (1, 1));
+        for name in ["a", "b", "c"] {
+            nodes.remove(name);
+        }
+        assert_eq!(nodes, NodeImages::default());
     }
 }

@@ -55,9 +55,8 @@ fn spec(spawn: &ValidatedSpawn) -> PodSpec {
 }
 
 fn init_containers(spawn: &ValidatedSpawn) -> Option<Vec<Container>> {
-    let pull_policy = spawn.config.image_pull_policy;
     let containers: Vec<_> =
-        spawn.init_containers.iter().map(|init| init_container::build(init, pull_policy)).collect();
+        spawn.init_containers.iter().map(|init| init_container::build(init, spawn)).collect();
     (!containers.is_empty()).then_some(containers)
 }
 

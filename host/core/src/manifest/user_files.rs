@@ -4,11 +4,16 @@ use std::fmt::Write as _;
 
 use crate::identity::Identity;
 
-/// The base, and one line for the user with the home `/home/<username>` and the shell `/bin/bash`.
+/// The user's home, `/home/<username>`.
+pub(super) fn home(identity: &Identity) -> String {
+    format!("/home/{}", field(identity.username.as_str()))
+}
+
+/// The base, and one line for the user with their home and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity) -> String {
     let name = field(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
-    format!("{base}{name}:x:{uid}:{gid}::/home/{name}:/bin/bash\n")
+    format!("{base}{name}:x:{uid}:{gid}::{}:/bin/bash\n", home(identity))
 }
 
 /// The base, and one line for each group that has a GID. The user is listed as a member of all but their primary

@@ -37,8 +37,8 @@ pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
     volumes
 }
 
-/// All mounts of the lab's container.
-pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
+/// The mounts of `/etc/passwd` and `/etc/group`, in which the lab's user is.
+pub(super) fn user_files() -> [VolumeMount; 2] {
     let file = |key: &str| VolumeMount {
         name: NSS.to_owned(),
         mount_path: format!("/etc/{key}"),
@@ -46,7 +46,12 @@ pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
         read_only: Some(true),
         ..VolumeMount::default()
     };
-    let mut mounts = vec![file(nss_config_map::PASSWD), file(nss_config_map::GROUP)];
+    [file(nss_config_map::PASSWD), file(nss_config_map::GROUP)]
+}
+
+/// All mounts of the lab's container.
+pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
+    let mut mounts = Vec::from(user_files());
     mounts.extend(spawn.config.secrets_path.iter().map(|path| VolumeMount {
         name: SECRETS.to_owned(),
         mount_path: path.clone(),

@@ -1,6 +1,6 @@
 //! The rules of the pod configuration, with one test each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
@@ -202,7 +202,33 @@ answers:
         |container: &Container| container.env.iter().flatten().filter(|var| var.value.is_some()).count();
     assert_eq!(literals(lab(&objects.pod)), 0, "Kubernetes expands literals of the pod");
     let init = &spec(&objects.pod).init_containers.as_ref().unwrap()[0];
-    assert_eq!(init.env.as_ref().unwrap()[0].value.as_deref(), Some("$$(B) {username}"));
+    assert_eq!(init.env.as_ref().unwrap().last().unwrap().value.as_deref(), Some("$$(B) {username}"));
+}
+
+/// A container that makes a home as root has to know whose home it is.
+#[test]
+fn init_containers_know_the_lab_s_user() {
+    let objects = Case::read(
+        "identity: {username: ada, uid: 1000, gid: 1001, groups: [{name: staff, gid: 50}, {name: web}, {name: lab, gid: 51}]}
+lab: {image: 'lab:1'}
+answers: [{policy: p, customization: {init_containers: [
+  {name: i, image: i, env: [{name: NB_HOME, value: {literal: /homes/ada}}]}]}}]",
+    )
+    .objects();
+    let init = &spec(&objects.pod).init_containers.as_ref().unwrap()[0];
+    let env: BTreeMap<_, _> =
+        init.env.iter().flatten().map(|var| (var.name.as_str(), var.value.as_deref().unwrap())).collect();
+    let expected = [
+        ("NB_GID", "1001"),
+        ("NB_HOME", "/homes/ada"),
+        ("NB_SUPPLEMENTAL_GIDS", "50 51"),
+        ("NB_UID", "1000"),
+        ("NB_USER", "ada"),
+    ];
+    assert_eq!(env, BTreeMap::from(expected));
+    let mounted: Vec<_> =
+        init.volume_mounts.iter().flatten().map(|mount| mount.mount_path.as_str()).collect();
+    assert_eq!(mounted, ["/etc/passwd", "/etc/group"]);
 }
 
 #[test]

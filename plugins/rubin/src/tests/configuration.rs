@@ -86,7 +86,7 @@ fn keys_that_the_service_owns_are_errors_that_name_its_keys() {
     for (field, named) in [
         ("/fileserver", "remove it"),
         ("/pathPrefix", "`http.prefix`"),
-        ("/images/refreshInterval", "`images`"),
+        ("/images/refreshInterval", "`images.refresh_every`"),
         ("/images/dockerCredentialsPath", "`registries.credentials_file`"),
         ("/images/source/credentialsPath", "`registries.credentials_file`"),
         ("/lab/files", "`lab.secrets`"),
