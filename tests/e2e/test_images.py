@@ -272,7 +272,7 @@ class HostileRegistry(BaseHTTPRequestHandler):
         elif what == "html":
             self.answer(b"<html>Please log in</html>")
         elif what == "huge":
-            self.answer(b'{"tags": ["' + b"a" * (1 << 20) + b'"]}')
+            self.answer(b'{"tags": ["' + b"a" * (9 << 20) + b'"]}')
         elif what == "looping":
             self.answer(b'{"tags": ["a"]}', Link='</v2/looping/tags/list?last=a&n=1>; rel="next"')
         elif what == "endless":
@@ -319,7 +319,7 @@ def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
     address = f"127.0.0.1:{hostile.server_port}"
     expected = {
         "html": "the registry has sent something that is no list of tags",
-        "huge": "262144 are allowed",
+        "huge": "8388608 are allowed",
         "looping": "the registry's list of tags does not end",
         "endless": "the repository has more than 20000 tags",
         "elsewhere": "tag 1.0: the registry has sent a wrong digest",

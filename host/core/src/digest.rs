@@ -12,7 +12,7 @@ pub struct Digest([u8; 32]);
 
 /// Text that is not a digest.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits")]
+#[error("`{0}` is not a digest; it must be `sha256:` and 64 hexadecimal digits in lower case")]
 pub struct DigestError(String);
 
 impl Digest {
@@ -38,7 +38,7 @@ impl FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let refuse = || DigestError(text.to_owned());
         let digits = text.strip_prefix("sha256:").ok_or_else(refuse)?;
-        if digits.len() != 64 || !digits.is_ascii() {
+        if digits.len() != 64 || !digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(refuse());
         }
         let mut bytes = [0; 32];
@@ -89,7 +89,15 @@ mod tests {
 
     #[test]
     fn text_that_is_not_a_digest_is_refused() {
-        for text in ["", "sha256:", "sha256:zz", "md5:ba78", &format!("sha256:{}", "é".repeat(32))] {
+        for text in [
+            "",
+            "sha256:",
+            "sha256:zz",
+            "md5:ba78",
+            &format!("sha256:{}", "é".repeat(32)),
+            &format!("sha256:{}", "+a".repeat(32)),
+            &format!("sha256:{}", "A".repeat(64)),
+        ] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }
     }

@@ -48,6 +48,17 @@ impl Images {
             names.push(repository.name.clone());
             repository
         });
+        if !repositories.is_empty() {
+            for entry in list.entries() {
+                let (name, of) = (&entry.name, entry.name.split_once(':').map(|(before, _)| before));
+                if name.contains(char::is_whitespace)
+                    || repositories.iter().any(|other| of == Some(&other.name))
+                {
+                    let problem = "beside `image_repositories`, a name has no space, and does not begin with that of a repository and a colon";
+                    config.problem("images", format!("`{name}`: {problem}"));
+                }
+            }
+        }
         Self { list, repositories }
     }
 
@@ -238,6 +249,17 @@ mod tests {
         let listed = site.customize(&staff, &json!({"image": "old"})).unwrap();
         assert_eq!(listed.image.unwrap().reference, "quay.io/old:1");
         assert!(site.customize(&staff, &json!({"image": "other"})).is_err());
+    }
+
+    #[test]
+    fn names_that_the_menu_cannot_have_are_refused() {
+        let config = json!({
+            "images": [{"name": "Data science", "reference": "a"}, {"name": "lab:2.0", "reference": "b"}],
+            "image_repositories": [{"name": "lab", "repository": LAB}]
+        });
+        let problems = TestKit::<DefaultPolicy>::new(&config).err().unwrap();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems.iter().all(|problem| problem.field == "/images"));
     }
 
     #[test]

@@ -72,6 +72,10 @@ impl<T> Menu<T> {
         if choices.is_empty() { Err(self.nothing_open()) } else { Ok(choices) }
     }
 
+    pub(crate) fn entries(&self) -> &[Entry<T>] {
+        &self.entries
+    }
+
     /// The entries that this user may choose.
     pub(crate) fn open_entries(&self, user: &User) -> impl Iterator<Item = &Entry<T>> {
         self.entries.iter().filter(|entry| entry.open_to(user))

@@ -18,7 +18,7 @@ const OFTEN: SignedDuration = SignedDuration::from_secs(10);
 #[serde(deny_unknown_fields, default)]
 pub struct ImagesConfig {
     /// The repositories whose images are known: they are in the menu, and labs that use them are pinned to the digest
-    /// that the tag had when the lab was started. They are read as `registries` says.
+    /// that the tag had when the registry was last asked about it. They are read as `registries` says.
     pub repositories: Vec<ImageRepository>,
     /// The nodes on which labs are placed, whose images are followed so that the menu shows first what every node has.
     /// Without it, nodes are not watched. `{}` means all nodes. It needs the permissions of
@@ -42,6 +42,13 @@ pub struct ImageRepository {
     /// Only these tags are read; `*` stands for any characters, and `?` for one. Without it, all tags are read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Glob>,
+    /// Whether users choose from these images where no policy makes the menu. Without that, they are only pinned.
+    #[serde(default = "yes")]
+    pub menu: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The nodes on which labs are placed.
@@ -84,6 +91,11 @@ impl ImageRepository {
 }
 
 impl ImagesConfig {
+    /// The repositories from which users choose where no policy makes the menu.
+    pub fn offered(&self) -> impl Iterator<Item = &Repository> {
+        self.repositories.iter().filter(|repository| repository.menu).map(|repository| &repository.name)
+    }
+
     /// Which nodes are followed; `None` if none is.
     pub fn node_rules(&self) -> Option<NodeRules> {
         self.nodes

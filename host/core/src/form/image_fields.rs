@@ -33,8 +33,11 @@ pub fn image_fields(offer: &[OfferedImage<'_>]) -> Vec<Field> {
         let search = FieldKind::Search(ChoiceInput { choices: rest, default: None });
         let condition = Condition { field: IMAGE.to_owned(), values: vec![ANOTHER_IMAGE.to_owned()] };
         fields.push(Field {
-            help: Some(if search_is_all { SLOW } else { "Type a part of its name." }.to_owned()),
-            required: true,
+            help: Some(
+                if search_is_all { SLOW } else { "Type a part of its name, and choose one." }.to_owned(),
+            ),
+            // A page without scripts shows it also to those who have chosen another image.
+            required: search_is_all,
             visible_when: (!search_is_all).then_some(condition),
             ..field(IMAGE_SEARCH, if search_is_all { "Image" } else { "Search all images" }, search)
         });

@@ -30,7 +30,11 @@ impl ImageChoice {
             options.remove(name).map(|value| value.to_string()).filter(|text| !text.trim().is_empty())
         };
         let (image, searched) = (taken(IMAGE), taken(IMAGE_SEARCH));
-        let asked = image.filter(|image| image != ANOTHER_IMAGE).or(searched);
+        let asked = match image {
+            // Without a searched image, the choice stays what it is: one that no menu has.
+            Some(image) if image == ANOTHER_IMAGE => searched.or(Some(image)),
+            image => image.or(searched),
+        };
         Self(asked.map(|asked| asked.trim().to_owned()))
     }
 
@@ -38,7 +42,7 @@ impl ImageChoice {
     ///
     /// # Errors
     ///
-    /// If the menu has no such entry.
+    /// If the menu has no such entry, or several fit.
     pub fn of<'a>(&self, menu: &'a ImageMenu) -> Result<Option<&'a MenuEntry>, ChoiceError> {
         let Some(asked) = &self.0 else { return Ok(menu.default_entry()) };
         menu.find(asked).map(Some).ok_or_else(|| ChoiceError { asked: asked.clone(), there_is: listed(menu) })
@@ -95,12 +99,13 @@ classes: [{name: latest-weekly, entry: w_40}]",
             (&[("image", "quay.io/lab:w_40")], "w_40"),
             (&[("image", "old")], "old"),
             (&[("image", "another image"), ("image_search", " w_40 ")], "w_40"),
-            (&[("image", "another image"), ("image_search", "")], "r_1"),
+            (&[("image_search", "Weekly 40")], "w_40"),
             (&[("image", "r_1"), ("image_search", "w_40")], "r_1"),
             (&[("image_search", "w_40")], "w_40"),
         ] {
             assert_eq!(chosen(options).as_deref(), Ok(expected), "{options:?}");
         }
+        assert!(chosen(&[("image", "another image"), ("image_search", "")]).is_err(), "no image is named");
         let refused = chosen(&[("image", "w_41")]).unwrap_err();
         assert_eq!(refused, "there is no image \"w_41\"; choose one of r_1, w_40");
     }

@@ -47,11 +47,18 @@ pub struct RefreshProblem {
 }
 
 impl Inventory {
-    /// An inventory of these repositories. What is known about them already is kept, and all else is forgotten.
+    /// What is known about a repository, without the tags that are not meant.
     #[must_use]
-    pub fn of<'a>(&self, repositories: impl IntoIterator<Item = &'a Repository>) -> Self {
-        let images = |repository: &Repository| self.repositories.get(repository).cloned().unwrap_or_default();
-        Self { repositories: repositories.into_iter().map(|name| (name.clone(), images(name))).collect() }
+    pub fn kept(&self, repository: &Repository, is_meant: impl Fn(&Tag) -> bool) -> RepositoryImages {
+        let RepositoryImages { tags, refreshed_at, problem, .. } =
+            self.repositories.get(repository).cloned().unwrap_or_default();
+        let tags = tags.into_iter().filter(|known| is_meant(&known.tag)).collect();
+        RepositoryImages::new(tags, refreshed_at, problem)
+    }
+
+    /// True if nothing is known about one of the repositories, because its registry has not answered yet.
+    pub fn is_incomplete(&self) -> bool {
+        self.repositories.values().any(|images| images.refreshed_at.is_none() && images.tags.is_empty())
     }
 
     /// The same inventory with other knowledge about one repository.

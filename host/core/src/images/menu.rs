@@ -116,11 +116,22 @@ impl ImageMenu {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The entry that a name, a class or an image's own name means.
+    /// The entry that is asked for: by its name or class, or else, if only one entry fits, by its image, its tag or the
+    /// text that is shown.
     pub(super) fn find(&self, asked: &str) -> Option<&MenuEntry> {
         let of_class = || self.entry(&self.classes.iter().find(|class| class.name == asked)?.entry);
-        let by_reference = || self.entries.iter().find(|entry| entry.reference == asked);
-        self.entry(asked).or_else(of_class).or_else(by_reference)
+        self.entry(asked).or_else(of_class).or_else(|| self.only(asked))
+    }
+
+    fn only(&self, asked: &str) -> Option<&MenuEntry> {
+        let image: Option<ImageReference> = asked.parse().ok();
+        let fits = |entry: &&MenuEntry| {
+            let reference: Option<ImageReference> = entry.reference.parse().ok();
+            let has_tag = reference.as_ref().is_some_and(|reference| reference.tag() == asked);
+            entry.label == asked || has_tag || (image.is_some() && reference == image)
+        };
+        let mut fitting = self.entries.iter().filter(fits);
+        fitting.next().filter(|_| fitting.next().is_none())
     }
 
     /// The entry for users who choose none: the first that is recommended, or else the first that is shown.

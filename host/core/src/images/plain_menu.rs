@@ -1,20 +1,29 @@
-use super::{ImageMenu, Inventory, MenuEntry, Place};
+use super::{ImageMenu, ImageReference, Inventory, MenuEntry, Place, Repository};
 
-/// The menu of a site without a policy for it: all images of all repositories, newest first.
-pub fn plain_menu(inventory: &Inventory) -> ImageMenu {
-    let several = inventory.repositories().nth(1).is_some();
+/// The menu of a site without a policy for it: all images of these repositories, newest first. The image `default`, that
+/// of labs without a choice, is recommended if it is one of them.
+pub fn plain_menu<'a>(
+    inventory: &Inventory,
+    repositories: impl IntoIterator<Item = &'a Repository>,
+    default: Option<&ImageReference>,
+) -> ImageMenu {
+    let repositories: Vec<&Repository> = repositories.into_iter().collect();
+    let several = repositories.len() > 1;
     let mut entries = Vec::new();
-    for (repository, images) in inventory.repositories() {
+    for repository in repositories {
         let title = repository.path().rsplit('/').next().unwrap_or_default();
-        entries.extend(images.tags().iter().map(|known| MenuEntry {
+        let tags = inventory.repository(repository).map(super::RepositoryImages::tags).unwrap_or_default();
+        entries.extend(tags.iter().map(|known| MenuEntry {
             // The name of an image says where it is from if there are several places.
             name: if several { format!("{repository}:{}", known.tag) } else { known.tag.to_string() },
             reference: format!("{repository}:{}", known.tag),
             digest: None,
             label: format!("{title} {}", known.tag),
-            description: None,
-            group: several.then(|| repository.to_string()),
-            recommended: false,
+            description: several.then(|| repository.to_string()),
+            group: None,
+            recommended: default.is_some_and(|default| {
+                default.repository == *repository && default.tag() == known.tag.as_str()
+            }),
             place: Place::Automatic,
         }));
     }

@@ -11,6 +11,10 @@ use crate::digest::Digest;
 const LEAST: usize = 20;
 /// At each refresh, one of so many tags is asked about that did not seem to move.
 const ONE_OF: usize = 20;
+/// At each refresh, at most so many of the tags are asked about that stand for the same image as another tag.
+const ALIASES: usize = 100;
+/// So many of the newest tags are asked about at each refresh, because most labs use them.
+const NEWEST: usize = 10;
 
 /// What the registry has answered about a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,31 +29,44 @@ pub enum Refresh {
 
 impl RepositoryImages {
     /// The tags about which the registry has to be asked, of those that it lists now: tags that are new, that have
-    /// moved before, that stand for the same image as another tag, or that have no number and so name no version
-    /// (`latest`). Of all others it is asked about those that were asked about the longest time ago.
+    /// moved before, that are among the newest, or that have no number and so name no version (`latest`). Of those
+    /// that stand for the same image as another tag, and of all others, it is asked about a part: those that were asked
+    /// about the longest time ago.
     pub fn to_ask(&self, listed: &[Tag]) -> Vec<Tag> {
-        let known: BTreeMap<&Tag, &KnownTag> = self.tags().iter().map(|known| (&known.tag, known)).collect();
         let mut shared = BTreeMap::<Digest, usize>::new();
         for digest in self.tags().iter().filter_map(|known| known.digest) {
             *shared.entry(digest).or_default() += 1;
         }
+        let newest: BTreeSet<&Tag> = self.tags().iter().take(NEWEST).map(|known| &known.tag).collect();
         let may_move = |known: &KnownTag| {
-            let is_alias =
-                known.digest.is_none_or(|digest| shared.get(&digest).is_some_and(|tags| *tags > 1));
-            known.has_moved || is_alias || !known.tag.as_str().contains(|c: char| c.is_ascii_digit())
+            let names_no_version = !known.tag.as_str().contains(|c: char| c.is_ascii_digit());
+            known.has_moved || known.digest.is_none() || names_no_version || newest.contains(&known.tag)
         };
-        let (mut asked, mut others) = (Vec::new(), Vec::new());
+        let is_alias = |known: &KnownTag| {
+            known.digest.is_some_and(|digest| shared.get(&digest).is_some_and(|tags| *tags > 1))
+        };
+        let (mut asked, mut aliases, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for tag in listed {
-            match known.get(tag) {
-                Some(known) if !may_move(known) => others.push((known.checked_at, tag)),
-                _ => asked.push(tag.clone()),
+            match self.find(tag.as_str()) {
+                None => asked.push((Timestamp::UNIX_EPOCH, tag)),
+                Some(known) if may_move(known) => asked.push((known.checked_at, tag)),
+                Some(known) if is_alias(known) => aliases.push((known.checked_at, tag)),
+                Some(known) => others.push((known.checked_at, tag)),
             }
         }
-        others.sort();
+        asked.extend(longest_ago(aliases, ALIASES));
         let again = LEAST.max(others.len().div_ceil(ONE_OF));
-        asked.extend(others.into_iter().take(again).map(|(_, tag)| tag.clone()));
-        asked
+        asked.extend(longest_ago(others, again));
+        // Those first that were not asked about for the longest time, so that none waits for ever behind others that
+        // fail.
+        asked.sort();
+        asked.into_iter().map(|(_, tag)| tag.clone()).collect()
     }
+}
+
+fn longest_ago(mut tags: Vec<(Timestamp, &Tag)>, number: usize) -> impl Iterator<Item = (Timestamp, &Tag)> {
+    tags.sort();
+    tags.into_iter().take(number)
 }
 
 /// The images of a repository that lists these tags, after the registry was asked about some of them. A tag about which
@@ -68,9 +85,8 @@ pub fn resolved(
         let (digest, checked_at) = match answers.get(&tag) {
             Some(Refresh::Gone) => return None,
             Some(Refresh::Digest(digest)) => (Some(*digest), now),
-            Some(Refresh::Failed) | None => {
-                (old.and_then(|old| old.digest), old.map_or(Timestamp::UNIX_EPOCH, |old| old.checked_at))
-            }
+            Some(Refresh::Failed) => (old.and_then(|old| old.digest), now),
+            None => (old.and_then(|old| old.digest), old.map_or(Timestamp::UNIX_EPOCH, |old| old.checked_at)),
         };
         let moved = old.is_some_and(|old| old.has_moved || (old.digest.is_some() && old.digest != digest));
         Some(KnownTag { tag, digest, checked_at, has_moved: moved })
@@ -114,7 +130,7 @@ mod tests {
         assert_eq!(asked, 500, "all are new");
         for round in 1..=20 {
             let (after, asked) = refreshed(&images, &listed, round);
-            assert_eq!(asked, 25);
+            assert_eq!(asked, NEWEST + 25);
             images = after;
         }
         assert!(images.tags().iter().all(|known| known.checked_at >= at(1)), "each has had its turn");
@@ -133,12 +149,35 @@ mod tests {
             for tag in ["latest", "r1", "w_99"] {
                 assert!(asked.iter().any(|asked| asked.as_str() == tag), "{tag} in {asked:?}");
             }
-            assert_eq!(asked.len(), 3 + LEAST);
+            assert_eq!(asked.len(), NEWEST + LEAST);
             images = resolved(&images, listed.clone(), &answers, None, at(second));
         }
         answers.insert(Tag::parse("w_5").unwrap(), digest("another"));
         images = resolved(&images, listed.clone(), &answers, None, at(9));
         assert!(images.to_ask(&listed).iter().any(|tag| tag.as_str() == "w_5"), "it has moved");
+    }
+
+    #[test]
+    fn tags_that_fail_do_not_keep_others_from_their_turn() {
+        let listed = tags(&["1.0", "1.1", "1.2"]);
+        let failed = BTreeMap::from([(listed[0].clone(), Refresh::Failed)]);
+        let images =
+            resolved(&RepositoryImages::default(), listed.clone(), &failed, Some("broken".into()), at(5));
+        assert_eq!(images.to_ask(&listed), tags(&["1.1", "1.2", "1.0"]));
+    }
+
+    #[test]
+    fn of_many_aliases_a_part_is_asked_about() {
+        let listed: Vec<Tag> = (0..300)
+            .flat_map(|n| [format!("1.{n}"), format!("sha-{n:08}")])
+            .map(|tag| Tag::parse(tag).unwrap())
+            .collect();
+        let same = |tag: &Tag| {
+            digest(tag.as_str().trim_start_matches("sha-").trim_start_matches("1.").trim_start_matches('0'))
+        };
+        let answers = listed.iter().map(|tag| (tag.clone(), same(tag))).collect();
+        let images = resolved(&RepositoryImages::default(), listed.clone(), &answers, None, at(0));
+        assert!(images.to_ask(&listed).len() <= NEWEST + ALIASES + LEAST);
     }
 
     #[test]
@@ -158,7 +197,9 @@ mod tests {
         let (images, _) = refreshed(&RepositoryImages::default(), &listed, 0);
         let failed = listed.iter().map(|tag| (tag.clone(), Refresh::Failed)).collect();
         let once = resolved(&images, listed.clone(), &failed, Some("away".into()), at(5));
-        assert_eq!(once.tags(), images.tags());
+        let digests =
+            |images: &RepositoryImages| images.tags().iter().map(|known| known.digest).collect::<Vec<_>>();
+        assert_eq!(digests(&once), digests(&images));
         let twice = once.after_failure("still away".into(), at(10));
         let problem = twice.problem.clone().unwrap();
         assert_eq!((problem.message.as_str(), problem.since), ("still away", at(5)));

@@ -4,21 +4,28 @@ use std::cmp::Ordering;
 
 use super::Tag;
 
-/// Compares two tags, the newer one first. Tags without a number (`latest`, `main`) come first; then numbers count, so
-/// that `1.10` is newer than `1.9` and `2026-10-01` newer than `2026-09-30`; a version is newer than its
-/// pre-releases (`1.0-rc1`, `1.0b2`). Equal only for equal tags.
+/// Compares two tags, the newer one first. `latest` comes first, and other tags without a number (`main`, `buildcache`)
+/// last. Between them numbers count, so that `1.10` is newer than `1.9` and `2026-10-01` newer than `2026-09-30`; a
+/// version comes before its variants (`1.0-arm64`) and its pre-releases (`1.0-rc1`, `1.0b2`). Equal only for equal tags.
 pub(super) fn newest_first(a: &Tag, b: &Tag) -> Ordering {
     let (a, b) = (a.as_str(), b.as_str());
-    let numbered = |tag: &str| tag.contains(|c: char| c.is_ascii_digit());
-    numbered(a).cmp(&numbered(b)).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.cmp(b))
+    rank(a).cmp(&rank(b)).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.cmp(b))
+}
+
+fn rank(tag: &str) -> u8 {
+    match tag {
+        "latest" => 0,
+        _ if tag.contains(|c: char| c.is_ascii_digit()) => 1,
+        _ => 2,
+    }
 }
 
 /// A part of a tag. The variants are in the order of newest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'a> {
     Number(std::cmp::Reverse<(usize, &'a str)>),
-    Text(&'a str),
     End,
+    Text(&'a str),
     PreRelease(u8),
 }
 
@@ -68,7 +75,7 @@ mod tests {
     #[test]
     fn newer_tags_come_first() {
         for sorted in [
-            &["latest", "main", "2.0", "1.10", "1.9.1", "1.9"][..],
+            &["latest", "2.0", "2.0-arm64", "1.10", "1.9.1", "1.9", "buildcache", "main"][..],
             &["v2.0.0", "v2.0.0-rc10", "v2.0.0-rc2", "v2.0.0-beta1", "v2.0.0-alpha.3", "v1.9"],
             &["2026-10-01", "2026-09-30", "2025-12-31"],
             &["w_2026_41", "w_2026_40", "w_2026_9"],

@@ -55,7 +55,7 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
         match change {
             Ok(watcher::Event::Init) => listed = NodeImages::default(),
             Ok(watcher::Event::InitApply(node)) => {
-                listed.insert(node.name_any(), LabNode::observed(&node, rules))
+                listed.insert(node.name_any(), LabNode::observed(&node, rules));
             }
             Ok(watcher::Event::InitDone) => inventory.replace_nodes(std::mem::take(&mut listed)),
             Ok(watcher::Event::Apply(node)) => {

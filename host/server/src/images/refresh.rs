@@ -6,60 +6,64 @@ use futures::StreamExt;
 use futures::future::join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::config::{Config, ImageRepository, ImagesConfig, RegistriesConfig};
-use wasmspawner_core::images::{Refresh, RepositoryImages, Tag, resolved};
+use wasmspawner_core::config::{Config, ImageRepository, RegistriesConfig};
+use wasmspawner_core::images::{Inventory, Refresh, RepositoryImages, Tag, resolved};
 
 use crate::inventory::LiveInventory;
 use crate::registry::{RegistryError, RepositoryReader};
 
 /// How many tags of one repository are asked about at the same time.
 const AT_ONCE: usize = 8;
-/// After so many questions without an answer the others are not asked before the next refresh.
+/// After so many questions in a row without an answer the others are not asked before the next refresh.
 const FAILURES: usize = 5;
 /// How soon a change of the configuration is noticed.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
-/// Asks the registries again and again, until `stop`. The configuration is read each time. A registry that does not
-/// answer delays nobody: what was known stays.
+/// The longest time that one refresh of a repository may take.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// Asks the registries again and again, until `stop`. A registry that does not answer delays nobody, and no other
+/// registry: what was known stays. When the configuration changes, it is used at once.
 pub async fn keep_fresh(config: impl Fn() -> Arc<Config>, inventory: LiveInventory, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let current = config();
-        if stop.run_until_cancelled(refresh(&current, &inventory)).await.is_none() {
-            return;
-        }
-        let waiting = wait_for_turn(&current.images, &config);
-        if stop.run_until_cancelled(waiting).await.is_none() {
-            return;
-        }
-    }
-}
-
-/// Waits until the next refresh, which is at once if the configuration has changed.
-async fn wait_for_turn(images: &ImagesConfig, config: &impl Fn() -> Arc<Config>) {
-    let every = Duration::try_from(images.refresh_every).unwrap_or(Duration::from_mins(5));
-    let next = tokio::time::Instant::now() + every;
-    let mut look = tokio::time::interval(LOOK);
-    while tokio::time::Instant::now() < next {
-        look.tick().await;
-        if config().images != *images {
-            return;
+        let repositories = &current.images.repositories;
+        let known = inventory.registries();
+        let kept = |repository: &ImageRepository| known.kept(&repository.name, |tag| repository.has(tag));
+        inventory.replace_registries(
+            repositories.iter().fold(Inventory::default(), |kept_all, repository| {
+                kept_all.with(repository.name.clone(), kept(repository))
+            }),
+        );
+        let changed = async {
+            while config().images == current.images {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            () = changed => {}
+            _ = join_all(repositories.iter().map(|repository| follow(repository, &current, &inventory))), if !repositories.is_empty() => {}
+            () = stop.cancelled() => {}
         }
     }
 }
 
-/// Asks about all repositories once. A slow registry delays only its own repositories.
-async fn refresh(config: &Config, inventory: &LiveInventory) {
-    let repositories = &config.images.repositories;
-    inventory.replace_registries(
-        inventory.registries().of(repositories.iter().map(|repository| &repository.name)),
-    );
-    let refreshing = repositories.iter().map(async |repository| {
+/// Asks about one repository again and again; never ends by itself.
+async fn follow(repository: &ImageRepository, config: &Config, inventory: &LiveInventory) {
+    let every = Duration::try_from(config.images.refresh_every).unwrap_or(Duration::from_mins(5));
+    loop {
         let before = inventory.registries().repository(&repository.name).cloned().unwrap_or_default();
-        let images = read(repository, before, &config.registries).await;
+        let reading = read(repository, before.clone(), &config.registries);
+        let images = tokio::time::timeout(LONGEST, reading).await.unwrap_or_else(|_| {
+            before.after_failure(
+                "the registry takes too long to answer all questions".to_owned(),
+                Timestamp::now(),
+            )
+        });
         let known = Arc::unwrap_or_clone(inventory.registries());
         inventory.replace_registries(known.with(repository.name.clone(), images));
-    });
-    join_all(refreshing).await;
+        tokio::time::sleep(every).await;
+    }
 }
 
 /// What is known about a repository after its registry was asked.
@@ -80,7 +84,7 @@ async fn listed(
     repository: &ImageRepository,
     registries: &RegistriesConfig,
 ) -> Result<(RepositoryReader, Vec<Tag>), RegistryError> {
-    let mut reader = RepositoryReader::new(&repository.name, registries)?;
+    let reader = RepositoryReader::new(&repository.name, registries)?;
     let tags = reader.tags().await?.into_iter().filter(|tag| repository.has(tag)).collect();
     Ok((reader, tags))
 }
@@ -88,19 +92,20 @@ async fn listed(
 /// Asks about those of the tags that may have changed.
 async fn ask(reader: &RepositoryReader, before: RepositoryImages, listed: Vec<Tag>) -> RepositoryImages {
     let to_ask = before.to_ask(&listed);
-    let mut questions = futures::stream::iter(to_ask.into_iter().map(|tag| {
-        let mut reader = reader.clone();
-        async move { (reader.digest(&tag).await, tag) }
-    }))
-    .buffer_unordered(AT_ONCE);
+    let mut questions =
+        futures::stream::iter(to_ask.into_iter().map(async |tag| (reader.digest(&tag).await, tag)))
+            .buffer_unordered(AT_ONCE);
     let (mut answers, mut failures, mut problem) = (BTreeMap::new(), 0, None);
     while let Some((answer, tag)) = questions.next().await {
         let answer = match answer {
-            Ok(digest) => Refresh::Digest(digest),
+            Ok(digest) => {
+                failures = 0;
+                Refresh::Digest(digest)
+            }
             // The tag was deleted after the list was read.
             Err(RegistryError::NotFound) => Refresh::Gone,
             Err(error) => {
-                failures += 1;
+                failures += usize::from(error.is_transient());
                 problem = Some(format!("tag {tag}: {error}"));
                 Refresh::Failed
             }

@@ -43,7 +43,7 @@ impl Artifacts {
     ///
     /// [`RegistryError`], also if the artifact has no such file, or more than one.
     pub async fn find(&self, reference: &Reference, media_types: &[&str]) -> Result<Artifact, RegistryError> {
-        let mut connection = Connection::new(reference, &self.config)?;
+        let connection = Connection::new(reference, &self.config)?;
         let name = reference.digest().or(reference.tag()).unwrap_or("latest");
         let manifest = connection.manifest(name).await?;
         let digest = Digest::of(&manifest).to_string();
@@ -74,7 +74,7 @@ impl Artifact {
     /// # Errors
     ///
     /// [`RegistryError`], also if the file has more than `limit` bytes.
-    pub async fn download(mut self, limit: u64) -> Result<Bytes, RegistryError> {
+    pub async fn download(self, limit: u64) -> Result<Bytes, RegistryError> {
         let announced = u64::try_from(self.file.size).unwrap_or(u64::MAX);
         if announced > limit {
             return Err(RegistryError::TooLarge { size: announced, limit });

@@ -1,5 +1,7 @@
 //! Requests to one repository of a registry. All answers are read up to a limit, because nobody has checked the registry.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, LINK, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -15,8 +17,8 @@ use crate::outgoing;
 
 /// The most that is read of a manifest, as other clients do it, in bytes.
 const MANIFEST: u64 = 4 << 20;
-/// The most that is read of a page of tags, in bytes: a page of a thousand of the longest.
-const PAGE: u64 = 256 << 10;
+/// The most that is read of a page of tags, in bytes. Some registries send more than the tags, and all of them at once.
+const PAGE: u64 = 8 << 20;
 /// The most that is read of an answer with a token, in bytes.
 const TOKEN: u64 = 64 << 10;
 
@@ -34,7 +36,8 @@ pub(super) struct Connection {
     url: String,
     repository: String,
     login: Option<Login>,
-    authorization: Option<HeaderValue>,
+    /// What the registry has asked for. Clones share it, because it may have to be renewed for all of them.
+    authorization: Arc<RwLock<Option<HeaderValue>>>,
 }
 
 impl Connection {
@@ -65,46 +68,47 @@ impl Connection {
             url: format!("{scheme}://{registry}/v2/{}", reference.repository()),
             repository: reference.repository().to_owned(),
             login,
-            authorization: None,
+            authorization: Arc::default(),
         })
     }
 
     /// The manifest with this tag or digest.
-    pub(super) async fn manifest(&mut self, name: &str) -> Result<Bytes, RegistryError> {
+    pub(super) async fn manifest(&self, name: &str) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("manifests/{name}")).await?;
         limited(answer, MANIFEST).await
     }
 
     /// The digest of the manifest with this tag, as the registry says it; `None` if the registry does not say it.
-    pub(super) async fn announced_digest(&mut self, tag: &str) -> Result<Option<String>, RegistryError> {
+    pub(super) async fn announced_digest(&self, tag: &str) -> Result<Option<String>, RegistryError> {
         let answer = self.request(Method::HEAD, &format!("manifests/{tag}")).await?;
         let digest = answer.headers().get("docker-content-digest");
         Ok(digest.and_then(|digest| digest.to_str().ok()).map(str::to_owned))
     }
 
     /// A page of the list of tags, and the query of the next one.
-    pub(super) async fn tags(&mut self, query: &str) -> Result<(Bytes, Option<String>), RegistryError> {
+    pub(super) async fn tags(&self, query: &str) -> Result<(Bytes, Option<String>), RegistryError> {
         let answer = self.get(&format!("tags/list?{query}")).await?;
         let next = next_page(answer.headers());
         Ok((limited(answer, PAGE).await?, next))
     }
 
     /// The file with this digest, of at most `limit` bytes.
-    pub(super) async fn file(&mut self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
+    pub(super) async fn file(&self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("blobs/{digest}")).await?;
         limited(answer, limit).await
     }
 
-    async fn get(&mut self, path: &str) -> Result<Response, RegistryError> {
+    async fn get(&self, path: &str) -> Result<Response, RegistryError> {
         self.request(Method::GET, path).await
     }
 
     /// Asks, and asks again with what the registry wants if it refuses: tokens expire after some minutes.
-    async fn request(&mut self, method: Method, path: &str) -> Result<Response, RegistryError> {
+    async fn request(&self, method: Method, path: &str) -> Result<Response, RegistryError> {
         let url = format!("{}/{path}", self.url);
         let mut answer = self.ask(method.clone(), &url).await?;
         if answer.status() == StatusCode::UNAUTHORIZED {
-            self.authorization = Some(self.authorize(answer.headers()).await?);
+            let authorization = self.authorize(answer.headers()).await?;
+            *self.authorization.write().unwrap_or_else(PoisonError::into_inner) = Some(authorization);
             answer = self.ask(method, &url).await?;
         }
         good(answer)
@@ -112,8 +116,9 @@ impl Connection {
 
     async fn ask(&self, method: Method, url: &str) -> Result<Response, RegistryError> {
         let mut request = self.http.request(method, url).header(ACCEPT, MANIFEST_TYPES);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization.clone());
+        let authorization = self.authorization.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         Ok(request.send().await?)
     }
@@ -165,8 +170,9 @@ impl Connection {
 /// not used: the next page is one of the same list, wherever the registry points.
 fn next_page(headers: &HeaderMap) -> Option<String> {
     let links = headers.get_all(LINK).iter().filter_map(|link| link.to_str().ok());
-    let mut next = links.filter(|link| link.contains("rel=\"next\"") || link.contains("rel=next"));
-    let (url, _) = next.next()?.split_once('<')?.1.split_once('>')?;
+    let mut links = links.flat_map(|line| line.split(", <"));
+    let next = links.find(|link| link.contains("rel=\"next\"") || link.contains("rel=next"))?;
+    let (url, _) = next.trim_start_matches('<').split_once('>')?;
     url.split_once('?').map(|(_, query)| query.to_owned())
 }
 

@@ -16,8 +16,11 @@ const PAGE: usize = 1000;
 /// The largest number of tags of one repository.
 const LARGEST: usize = 20_000;
 
-/// Reads one repository. Clones share the connection and the login.
-#[derive(Clone, Debug)]
+/// The largest number of pages, of which some may be empty.
+const PAGES: usize = 1000;
+
+/// Reads one repository.
+#[derive(Debug)]
 pub struct RepositoryReader(Connection);
 
 /// A page of the list of tags. A repository without tags may have `null`.
@@ -42,18 +45,19 @@ impl RepositoryReader {
     /// # Errors
     ///
     /// [`RegistryError`], also if there are more than 20,000 tags, or if the pages do not end.
-    pub async fn tags(&mut self) -> Result<Vec<Tag>, RegistryError> {
-        let mut tags = BTreeSet::new();
+    pub async fn tags(&self) -> Result<Vec<Tag>, RegistryError> {
+        let (mut tags, mut asked) = (BTreeSet::new(), BTreeSet::new());
         let mut query = format!("n={PAGE}");
         loop {
             let (page, next) = self.0.tags(&query).await?;
             let page: Page = serde_json::from_slice(&page).map_err(|_| {
                 RegistryError::unusable("the registry has sent something that is no list of tags")
             })?;
-            let known = tags.len();
-            tags.extend(page.tags.unwrap_or_default().into_iter().filter_map(|tag| Tag::parse(tag).ok()));
+            let images = page.tags.unwrap_or_default().into_iter().filter(|tag| !is_signature(tag));
+            tags.extend(images.filter_map(|tag| Tag::parse(tag).ok()));
+            asked.insert(query);
             let Some(next) = next else { break };
-            if tags.len() == known {
+            if asked.contains(&next) || asked.len() >= PAGES {
                 return Err(RegistryError::unusable("the registry's list of tags does not end"));
             }
             if tags.len() > LARGEST {
@@ -72,7 +76,7 @@ impl RepositoryReader {
     /// # Errors
     ///
     /// [`RegistryError`]
-    pub async fn digest(&mut self, tag: &Tag) -> Result<Digest, RegistryError> {
+    pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         match self.0.announced_digest(tag.as_str()).await? {
             Some(digest) => {
                 digest.parse().map_err(|_| RegistryError::unusable("the registry has sent a wrong digest"))
@@ -80,4 +84,10 @@ impl RepositoryReader {
             None => Ok(Digest::of(&self.0.manifest(tag.as_str()).await?)),
         }
     }
+}
+
+/// True for the tags under which signatures and attestations of an image are stored: `sha256-` and its digits.
+fn is_signature(tag: &str) -> bool {
+    let digits = tag.strip_prefix("sha256-").and_then(|rest| rest.get(..64));
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

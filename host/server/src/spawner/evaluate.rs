@@ -38,7 +38,7 @@ pub(super) struct Approved {
     pub(super) names: LabNames,
     user: User,
     quotas: Vec<(Source, Quota)>,
-    image: Option<ChosenImage>,
+    image: Option<Box<ChosenImage>>,
 }
 
 /// A lab whose objects are decided.
@@ -74,7 +74,7 @@ pub(super) async fn approve(
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas, image })
+    Ok(Approved { request, names, user, quotas, image: image.map(Box::new) })
 }
 
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
@@ -155,7 +155,7 @@ pub(super) async fn decide_with(
         site_secrets: cluster.site_secrets,
         provisioned: cluster.provisioned,
         images: ImageInputs {
-            chosen: approved.image.as_ref().map(ChosenImage::image),
+            chosen: approved.image.as_ref().map(|chosen| chosen.image()),
             inventory: rules.policies.inventory().registries(),
             unpinned: rules.config.images.unpinned,
         },

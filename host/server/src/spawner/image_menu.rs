@@ -8,6 +8,9 @@ use wasmspawner_core::policy::{FieldError, Image, Options, Value};
 use super::errors::SpawnError;
 use super::rules::SiteRules;
 
+/// Until a registry has been read for the first time, nobody knows whether it has an image.
+const NOT_READ_YET: SpawnError = SpawnError::RetryLater(10);
+
 /// The images from which a user chooses, and who decided that.
 #[derive(Clone, Debug)]
 pub struct UserMenu {
@@ -25,7 +28,8 @@ pub(super) struct ChosenImage {
 }
 
 /// The user's menu: that of the last policy that has one, or all images of the configured repositories; `None` if the
-/// site has neither.
+/// site has neither. A form that has a field `image` itself, or is a policy's own HTML, takes the place of the
+/// configured repositories, but not that of a policy's menu, which says what a user may choose.
 pub(super) async fn menu(
     rules: &SiteRules<'_>,
     context: &FormContext,
@@ -33,17 +37,22 @@ pub(super) async fn menu(
     if let Some(answer) = rules.policies.image_menu(context).await? {
         return Ok(Some(UserMenu { source: Source::Policy(answer.policy.to_string()), menu: answer.value }));
     }
-    let known = rules.policies.inventory().registries();
-    let has_images = !rules.config.images.repositories.is_empty();
-    Ok(has_images.then(|| UserMenu { source: Source::Configuration, menu: plain_menu(&known) }))
+    let offered: Vec<_> = rules.config.images.offered().collect();
+    if offered.is_empty() || offers_images(&form_of_policies(rules, context).await?) {
+        return Ok(None);
+    }
+    let (known, lab) = (rules.policies.inventory().registries(), &rules.config.lab.section);
+    let default = lab.image.as_deref().and_then(|image| image.parse().ok());
+    let menu = plain_menu(&known, offered, default.as_ref());
+    Ok(Some(UserMenu { source: Source::Configuration, menu }))
 }
 
-/// The spawn form: that of a policy, with the menu before its fields. A policy that has a field `image` itself, or
-/// makes its own HTML, offers the images itself.
+/// The spawn form: that of a policy, with the menu before its fields.
 pub(super) async fn form(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
     let form = form_of_policies(rules, context).await?;
+    let Form::Fields(fields) = &form else { return Ok(form) };
     let menu = if offers_images(&form) { None } else { menu(rules, context).await? };
-    let (Form::Fields(fields), Some(UserMenu { menu, .. })) = (&form, menu) else { return Ok(form) };
+    let Some(UserMenu { menu, .. }) = menu else { return Ok(form) };
     let known = rules.policies.inventory();
     let images = image_fields(&offer(&menu, &known.registries(), &known.nodes()));
     Ok(Form::Fields(images.into_iter().chain(fields.iter().cloned()).collect()))
@@ -69,8 +78,8 @@ pub(super) async fn parse(
 ) -> Result<(Options, Option<ChosenImage>), SpawnError> {
     let mut rest = submission.clone();
     let chosen = match menu(rules, context).await? {
-        Some(menu) if !offers_images(&form_of_policies(rules, context).await?) => chosen(menu, &mut rest)?,
-        _ => None,
+        Some(menu) => chosen(rules, menu, &mut rest)?,
+        None => None,
     };
     let mut options = match rules.policies.parse_submission(&rest, context).await? {
         Some(answer) => answer.value,
@@ -83,13 +92,19 @@ pub(super) async fn parse(
 }
 
 fn chosen(
+    rules: &SiteRules<'_>,
     UserMenu { source, menu }: UserMenu,
     options: &mut Options,
 ) -> Result<Option<ChosenImage>, SpawnError> {
-    let entry = ImageChoice::take(options)
-        .of(&menu)
-        .map_err(|error| SpawnError::Invalid(vec![FieldError::new(IMAGE, error.to_string())]))?;
-    Ok(entry.map(|entry| ChosenImage { source, entry: entry.clone() }))
+    let is_incomplete = || rules.policies.inventory().registries().is_incomplete();
+    match ImageChoice::take(options).of(&menu) {
+        Ok(Some(entry)) => Ok(Some(ChosenImage { source, entry: entry.clone() })),
+        // After a start it takes a moment until the registries have answered.
+        Ok(None) if is_incomplete() && rules.config.lab.section.image.is_none() => Err(NOT_READ_YET),
+        Err(_) if is_incomplete() => Err(NOT_READ_YET),
+        Ok(None) => Ok(None),
+        Err(error) => Err(SpawnError::Invalid(vec![FieldError::new(IMAGE, error.to_string())])),
+    }
 }
 
 impl ChosenImage {

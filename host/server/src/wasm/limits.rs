@@ -3,6 +3,8 @@ use std::time::Duration;
 use wasmspawner_core::config::CallLimits;
 use wasmtime::ResourceLimiter;
 
+use super::hook::Hook;
+
 /// The limits of one call of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -46,12 +48,23 @@ impl Limits {
         }
     }
 
+    /// The limits for a call of this hook: a menu of ten thousand images is larger than other answers.
+    pub(super) fn of(self, hook: Hook) -> Self {
+        match hook {
+            Hook::ImageMenu => Self { answer_bytes: self.answer_bytes.max(MENU_BYTES), ..self },
+            _ => self,
+        }
+    }
+
     /// The longest time that a call may take, whether it computes or not. It is long, because a busy machine is not the
     /// policy's fault. It ends calls that neither compute nor return.
     pub(super) fn wall_clock(&self) -> Duration {
         Duration::from_millis((self.deadline_ms * 10).max(1000))
     }
 }
+
+/// The size of a menu of images in bytes.
+const MENU_BYTES: usize = 8 << 20;
 
 /// The bytes that are reserved for each memory of the pool.
 pub(super) const MEMORY_SLOT: usize = 128 << 20;

@@ -117,7 +117,7 @@ impl Policy {
             title: self.info.title.clone(),
             version: self.info.version.clone(),
             description: self.info.description.clone(),
-            digest: self.digest.clone(),
+            digest: self.digest,
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
             loaded_at: self.loaded_at,
@@ -256,7 +256,7 @@ impl Policy {
     ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
         let Call { hook, lab } = call.into();
-        let limits = &self.spec.limits;
+        let limits = &self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
         let state = CallState::new(self.name().clone(), self.config.clone(), lab, inventory, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
