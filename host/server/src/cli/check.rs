@@ -171,7 +171,7 @@ mod tests {
         insta::assert_snapshot!(problems, @r"
         site.yaml: http.prefix: `labs/` is not a valid path; write something like `/spawner/v1`, with no `/` at the end
         site.yaml: policies[0].path: policy `gone`: cannot read gone.wasm: No such file or directory (os error 2)
-        site.yaml: policies[1].digest: policy `pinned`: `nope` is not a digest; it must be `sha256:` and 64 hexadecimal digits
+        site.yaml: policies[1].digest: policy `pinned`: `nope` is not a digest; it must be `sha256:` and 64 hexadecimal digits in lower case
         ");
     }
 
