@@ -116,6 +116,20 @@ def test_a_registry_that_is_away_changes_nothing_and_is_reported(registry, tmp_p
         assert log.count("the images can be read again") == 1
 
 
+def test_a_restart_does_not_need_the_registry(registry, tmp_path):
+    lone = of_registry(tmp_path, registry)
+    with lone.running():
+        known = tags(lone)
+    with away(registry), lone.running():
+        assert tags(lone) == known
+        assert lone.start_lab("ada", image="1.10")["image"]["digest"].startswith("sha256:")
+        eventually(lambda: lone.get("/images")["repositories"][0]["problem"], what="a problem")
+    (lone.settings.state / "images.json").write_text("{")
+    with lone.running() as process:
+        assert tags(lone) == known
+        assert "the images of the last time cannot be read" in process.log.read_text()
+
+
 def test_what_cannot_be_pinned_follows_the_choice_of_the_site(registry, tmp_path):
     lone = of_registry(tmp_path, registry, unpinned="refuse")
     with away(registry), lone.running():

@@ -53,9 +53,8 @@ pub struct ConfigFile {
     /// Logs and traces.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
-    /// Directory for data that the service keeps on its own disk: the history of operations, compiled policies and,
-    /// with
-    /// `embedded`, the cluster. Without it the history is lost when the service ends.
+    /// Directory for data that the service keeps on its own disk: the history of operations, compiled policies, what
+    /// registries had and, with `embedded`, the cluster. Without it the history is lost when the service ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_dir: Option<PathBuf>,
 }

@@ -1,19 +1,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::tag_order::newest_first;
 use super::{ImageReference, Repository, Tag};
 use crate::digest::Digest;
 
-/// What the service knows about the images in registries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the service knows about the images in registries. It can be stored as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     repositories: BTreeMap<Repository, RepositoryImages>,
 }
 
 /// The images of one repository.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredImages", into = "StoredImages")]
 pub struct RepositoryImages {
     tags: Vec<KnownTag>,
     /// Where each tag is in `tags`.
@@ -24,8 +26,28 @@ pub struct RepositoryImages {
     pub problem: Option<RefreshProblem>,
 }
 
+/// The images of one repository as they are stored.
+#[derive(Serialize, Deserialize)]
+struct StoredImages {
+    tags: Vec<KnownTag>,
+    refreshed_at: Option<Timestamp>,
+    problem: Option<RefreshProblem>,
+}
+
+impl From<StoredImages> for RepositoryImages {
+    fn from(StoredImages { tags, refreshed_at, problem }: StoredImages) -> Self {
+        Self::new(tags, refreshed_at, problem)
+    }
+}
+
+impl From<RepositoryImages> for StoredImages {
+    fn from(RepositoryImages { tags, refreshed_at, problem, .. }: RepositoryImages) -> Self {
+        Self { tags, refreshed_at, problem }
+    }
+}
+
 /// A tag, and the image that it meant when the registry was last asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownTag {
     /// The tag.
     pub tag: Tag,
@@ -38,7 +60,7 @@ pub struct KnownTag {
 }
 
 /// Why the registry has not answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshProblem {
     /// What is wrong.
     pub message: String,
@@ -112,5 +134,25 @@ impl RepositoryImages {
         let since = self.problem.map_or(now, |problem| problem.since);
         self.problem = Some(RefreshProblem { message, since });
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inventory_survives_being_stored() {
+        let (now, digest) = (Timestamp::UNIX_EPOCH, Some(Digest::of(b"image")));
+        let known =
+            |tag: &str| KnownTag { tag: Tag::parse(tag).unwrap(), digest, checked_at: now, has_moved: true };
+        let images = RepositoryImages::new(vec![known("1.9"), known("1.10")], Some(now), None);
+        let inventory = Inventory::default()
+            .with("quay.io/lab".parse().unwrap(), images)
+            .with("lab".parse().unwrap(), RepositoryImages::default().after_failure("away".into(), now));
+        let stored = serde_json::to_string(&inventory).unwrap();
+        let read: Inventory = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, inventory);
+        assert_eq!(read.digest(&"quay.io/lab:1.10".parse().unwrap()), digest);
     }
 }

@@ -2,6 +2,7 @@
 
 mod nodes;
 mod refresh;
+mod stored;
 
 pub use nodes::follow_nodes;
 pub use refresh::keep_fresh;

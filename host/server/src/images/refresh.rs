@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{Config, ImageRepository, RegistriesConfig};
 use wasmspawner_core::images::{Inventory, Refresh, RepositoryImages, Tag, resolved};
 
+use super::stored::StoredInventory;
 use crate::inventory::LiveInventory;
 use crate::registry::{RegistryError, RepositoryReader};
 
@@ -25,6 +26,8 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// Asks the registries again and again, until `stop`. A registry that does not answer delays nobody, and no other
 /// registry: what was known stays. When the configuration changes, it is used at once.
 pub async fn keep_fresh(config: impl Fn() -> Arc<Config>, inventory: LiveInventory, stop: CancellationToken) {
+    let stored = StoredInventory::new(config().state_dir.as_deref());
+    inventory.replace_registries(stored.read().await);
     while !stop.is_cancelled() {
         let current = config();
         let repositories = &current.images.repositories;
@@ -40,16 +43,23 @@ pub async fn keep_fresh(config: impl Fn() -> Arc<Config>, inventory: LiveInvento
                 tokio::time::sleep(LOOK).await;
             }
         };
+        let following =
+            join_all(repositories.iter().map(|repository| follow(repository, &current, &inventory, &stored)));
         tokio::select! {
             () = changed => {}
-            _ = join_all(repositories.iter().map(|repository| follow(repository, &current, &inventory))), if !repositories.is_empty() => {}
+            _ = following, if !repositories.is_empty() => {}
             () = stop.cancelled() => {}
         }
     }
 }
 
 /// Asks about one repository again and again; never ends by itself.
-async fn follow(repository: &ImageRepository, config: &Config, inventory: &LiveInventory) {
+async fn follow(
+    repository: &ImageRepository,
+    config: &Config,
+    inventory: &LiveInventory,
+    stored: &StoredInventory,
+) {
     let every = Duration::try_from(config.images.refresh_every).unwrap_or(Duration::from_mins(5));
     loop {
         let before = inventory.registries().repository(&repository.name).cloned().unwrap_or_default();
@@ -62,6 +72,7 @@ async fn follow(repository: &ImageRepository, config: &Config, inventory: &LiveI
         });
         let known = Arc::unwrap_or_clone(inventory.registries());
         inventory.replace_registries(known.with(repository.name.clone(), images));
+        stored.write(inventory).await;
         tokio::time::sleep(every).await;
     }
 }
