@@ -6,11 +6,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from local_registry import registry_or_skip
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
+from world import World
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -145,3 +147,49 @@ def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
     browser.save_screenshot(str(screenshots / "failed.png"))
     message = browser.find_element(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg").text
     assert "exit code 3" in message
+
+
+@pytest.fixture
+def world_with_a_registry(tmp_path):
+    """A Hub whose labs' images are those of a registry. Their program is the same JupyterLab."""
+    with registry_or_skip(tmp_path / "registry") as registry:
+        for tag in ("2.0", "1.10", "1.9", *(f"1.{n}" for n in range(8))):
+            registry.push_image("site/lab", tag, tag)
+        state = tmp_path / "state"
+        state.mkdir(mode=0o700)
+        world = World.at(state)
+
+        def adapt(config):
+            config["policies"][0]["config"]["images"] = []
+            config["registries"] = {"plain_http": [registry.address]}
+            config["images"] = {"repositories": [{"name": f"{registry.address}/site/lab"}]}
+
+        world.settings.adapt = adapt
+        try:
+            world.start_service()
+            world.start_hub()
+            yield world
+        finally:
+            world.close()
+
+
+def test_an_image_is_searched_and_its_lab_opens(world_with_a_registry, browser, screenshots):
+    world = world_with_a_registry
+    log_in(browser, world, "grace")
+    form = browser.find_element(By.ID, "spawn_form")
+    cards = form.find_elements(By.CSS_SELECTOR, "input[name=image]")
+    assert [card.get_attribute("value") for card in cards] == ["2.0", "another image"]
+    assert cards[0].is_selected()
+    search = form.find_element(By.CSS_SELECTOR, "input[name=image_search]")
+    assert not search.is_displayed()
+    browser.execute_script("arguments[0].labels[0].click()", cards[1])
+    wait(browser, 5, lambda _: search.is_displayed())
+    offered = "return [...arguments[0].list.options].map(option => option.value)"
+    assert browser.execute_script(offered, search)[:2] == ["1.10", "1.9"]
+    search.send_keys("1.9")
+    browser.save_screenshot(str(screenshots / "form-images.png"))
+    start(browser)
+    wait(browser, 90, lambda page: "/lab" in page.current_url)
+    image = world.lab("grace")["image"]
+    assert image["reference"].endswith("/site/lab:1.9")
+    assert image["digest"].startswith("sha256:")
