@@ -204,6 +204,7 @@ def test_the_menu_of_the_rubin_science_platform(tmp_path):
             assert lab["image"]["digest"] == menu_digest(menu, "w_2026_41")
             known = lone.get("/images")
     # The same without a service, as a site tries its tags.
+    known["nodes"] = [{"name": "a", "excluded": None}, {"name": "b", "excluded": "it is cordoned"}]
     (tmp_path / "known.json").write_text(json.dumps(known))
     (tmp_path / "rubin.json").write_text(json.dumps(rubin))
     policy = toolchain.policy("policy-rubin")
@@ -215,6 +216,9 @@ def test_the_menu_of_the_rubin_science_platform(tmp_path):
     assert sorted(entry["name"] for entry in answer["menu"]["entries"]) == sorted(shown)
     wanted = [image["reference"].rpartition(":")[2] for image in answer["prepull"]]
     assert wanted == ["recommended", "w_2026_41", "w_2026_40", "d_2026_10_05"]
+    assert [(pull["node"], pull["image"].partition("@")[0].rpartition(":")[2]) for pull in answer["missing"]] == [
+        ("a", tag) for tag in wanted
+    ]
 
 
 def test_the_default_policy_takes_images_from_a_repository(registry, tmp_path):

@@ -132,6 +132,22 @@ impl FromStr for ImageReference {
     }
 }
 
+impl fmt::Display for ImageReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        self.digest.map_or(Ok(()), |digest| write!(f, "@{digest}"))
+    }
+}
+
+impl Serialize for ImageReference {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl ImageReference {
     /// The tag, which is `latest` if none is written.
     pub fn tag(&self) -> &str {
@@ -186,6 +202,7 @@ mod tests {
         ] {
             let parsed: ImageReference = text.parse().unwrap();
             assert_eq!((parsed.tag(), parsed.digest.is_some()), (tag, has_digest), "{text}");
+            assert_eq!(parsed.to_string().parse::<ImageReference>().unwrap(), parsed);
         }
         for text in ["", "lab:", "lab:1 0", "lab@sha256:1", "lab:-1", "lab@"] {
             assert!(text.parse::<ImageReference>().is_err(), "{text}");

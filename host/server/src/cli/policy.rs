@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::{
-    Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
+    Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, missing, resolved,
 };
 use wasmspawner_core::policy::{Group, User};
 
@@ -66,7 +66,7 @@ struct RunArgs {
 /// The hooks that can be tried.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RunnableHook {
-    /// The menu of images, and the images that nodes are to have
+    /// The menu of images, the images that nodes are to have, and those that nodes lack
     Images,
 }
 
@@ -120,7 +120,10 @@ impl RunArgs {
         let user = User { name: self.user.clone(), groups, ..User::default() };
         let context = FormContext { user, server: String::new() };
         let menu = policies.image_menu(&context).await?.map(|answer| answer.value);
-        Ok(json!({ "menu": menu, "prepull": policies.prepull().await? }))
+        let wanted = policies.prepull().await?;
+        let known = policies.inventory();
+        let missing = missing(&wanted, &known.registries(), &known.nodes());
+        Ok(json!({ "menu": menu, "prepull": wanted, "missing": missing }))
     }
 }
 
