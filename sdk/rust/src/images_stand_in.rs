@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::host::KnownImage;
+use crate::bindings::host::KnownImage;
 
 thread_local! {
     static KNOWN: RefCell<KnownImages> = RefCell::default();
