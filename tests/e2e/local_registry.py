@@ -6,7 +6,9 @@ import ipaddress
 import json
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,18 @@ def away(registry: "LocalRegistry"):
         yield
     finally:
         registry.start()
+
+
+@contextmanager
+def taken_over_registry(handler: type[BaseHTTPRequestHandler]):
+    """The time in which the handler answers as a registry; yields its address. A handler that is silent waits for
+    `server.ended`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.ended, server.daemon_threads = threading.Event(), True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.ended.set()
+        server.shutdown()
 
 
 class LocalRegistry:

@@ -165,12 +165,8 @@ def world_with_a_registry(tmp_path):
             config["images"] = {"repositories": [{"name": f"{registry.address}/site/lab"}]}
 
         world.settings.adapt = adapt
-        try:
-            world.start_service()
-            world.start_hub()
+        with world.running():
             yield world
-        finally:
-            world.close()
 
 
 def test_an_image_is_searched_and_its_lab_opens(world_with_a_registry, browser, screenshots):

@@ -2,13 +2,12 @@
 
 import json
 import subprocess
-import threading
 import time
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
-from local_registry import PASSWORD, USER, away, registry_or_skip
+from local_registry import PASSWORD, USER, away, registry_or_skip, taken_over_registry
 from lone_service import LoneService
 from world import eventually
 
@@ -310,7 +309,6 @@ class HostileRegistry(BaseHTTPRequestHandler):
         return '<http://192.0.2.1/v2/elsewhere/tags/list?page=2>; rel="next"' if "page=2" not in self.path else ""
 
     def answer(self, body, **headers):
-        self.server.asked += 1
         with suppress(OSError):
             self.send_response(200)
             for name, value in headers.items():
@@ -325,16 +323,11 @@ class HostileRegistry(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hostile():
-    with ThreadingHTTPServer(("127.0.0.1", 0), HostileRegistry) as server:
-        server.ended, server.asked, server.daemon_threads = threading.Event(), 0, True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.ended.set()
-        server.shutdown()
+    with taken_over_registry(HostileRegistry) as address:
+        yield address
 
 
 def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
-    address = f"127.0.0.1:{hostile.server_port}"
     expected = {
         "html": "the registry has sent something that is no list of tags",
         "huge": "8388608 are allowed",
@@ -344,8 +337,8 @@ def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
         "liar": "the registry has sent a wrong digest",
         "silent": "the registry does not answer: it takes too long",
     }
-    repositories = [{"name": f"{address}/{name}/lab"} for name in expected]
-    lone = service(tmp_path, repositories, {"plain_http": [address], "timeout": "3s"})
+    repositories = [{"name": f"{hostile}/{name}/lab"} for name in expected]
+    lone = service(tmp_path, repositories, {"plain_http": [hostile], "timeout": "3s"})
     with lone.running():
 
         def problems():
@@ -362,8 +355,7 @@ def test_a_registry_cannot_lie_or_keep_the_service_busy(hostile, tmp_path):
 
 
 def test_a_silent_registry_delays_no_lab(hostile, tmp_path):
-    name = f"127.0.0.1:{hostile.server_port}/silent/lab"
-    lone = service(tmp_path, [{"name": name}], {"plain_http": [name.split("/")[0]], "timeout": "30s"})
+    lone = service(tmp_path, [{"name": f"{hostile}/silent/lab"}], {"plain_http": [hostile], "timeout": "30s"})
     adapt = lone.settings.adapt
 
     def with_image(config):

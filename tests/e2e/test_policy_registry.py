@@ -6,13 +6,12 @@ import hashlib
 import json
 import subprocess
 import sys
-import threading
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 import requests
-from local_registry import PASSWORD, USER, away, registry_or_skip
+from local_registry import PASSWORD, USER, away, registry_or_skip, taken_over_registry
 from lone_service import LoneService
 from world import ROOT
 
@@ -283,12 +282,8 @@ class HostileRegistry(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hostile():
-    with ThreadingHTTPServer(("127.0.0.1", 0), HostileRegistry) as server:
-        server.ended = threading.Event()
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.ended.set()
-        server.shutdown()
+    with taken_over_registry(HostileRegistry) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -104,6 +105,16 @@ class World:
             hub_config=Path(__file__).parent / "jupyterhub_config.py",
         )
         return cls(settings)
+
+    @contextmanager
+    def running(self):
+        """The time in which service and Hub run."""
+        try:
+            self.start_service()
+            self.start_hub()
+            yield self
+        finally:
+            self.close()
 
     def start_service(self):
         self.service = stack.start_service(self.settings)

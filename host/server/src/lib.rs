@@ -18,3 +18,4 @@ pub mod spawner;
 pub mod store;
 pub mod telemetry;
 pub mod wasm;
+mod whole_file;

@@ -57,30 +57,15 @@ pub(crate) fn read_resources(entry: &mut Section<'_>) -> Resources {
 fn describe(resources: &Resources) -> String {
     let mut parts = Vec::new();
     if let Some(millis) = resources.cpu_limit_millis {
-        parts.push(format!("{} CPU", decimal(millis, 1000)));
+        parts.push(format!("{} CPU", quantity::show_cpus(millis)));
     }
     if let Some(bytes) = resources.memory_limit_bytes {
-        parts.push(memory(bytes));
+        parts.push(format!("{} memory", quantity::show_bytes(bytes)));
     }
     for (name, amount) in &resources.extended {
         parts.push(format!("{amount} × {}", name.rsplit('/').next().unwrap_or(name)));
     }
     parts.join(" · ")
-}
-
-fn memory(bytes: u64) -> String {
-    let (unit, size) = if bytes >= 1 << 30 { ("GiB", 1 << 30) } else { ("MiB", 1 << 20) };
-    format!("{} {unit} memory", decimal(bytes, size))
-}
-
-/// The number with at most one decimal.
-fn decimal(amount: u64, unit: u64) -> String {
-    let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
-    if tenths.is_multiple_of(10) {
-        (tenths / 10).to_string()
-    } else {
-        format!("{}.{}", tenths / 10, tenths % 10)
-    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,27 @@ pub fn cpu_millis(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| QuantityError(format!("`{text}` is not an amount of CPU, such as 500m, 2 or 0.5")))
 }
 
+/// The amount for people, in CPUs with at most one decimal: `1.5` for 1500 thousandths.
+pub fn show_cpus(millis: u64) -> String {
+    decimal(millis, 1000)
+}
+
+/// The amount for people, in MiB or GiB with at most one decimal: `4 GiB`, `512 MiB`.
+pub fn show_bytes(bytes: u64) -> String {
+    let (unit, size) = if bytes >= 1 << 30 { ("GiB", 1 << 30) } else { ("MiB", 1 << 20) };
+    format!("{} {unit}", decimal(bytes, size))
+}
+
+/// The number with at most one decimal.
+fn decimal(amount: u64, unit: u64) -> String {
+    let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
+    if tenths.is_multiple_of(10) {
+        (tenths / 10).to_string()
+    } else {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
 /// The amount, multiplied by ten to the power of `places`, if that is a whole number below 2^63. It is computed exactly.
 fn scaled(text: &str, places: i32) -> Option<u64> {
     let text = text.strip_prefix('+').unwrap_or(text);

@@ -8,6 +8,7 @@ use crate::field_error::FieldError;
 
 /// The largest number of entries of a menu.
 const LARGEST: usize = 10_000;
+
 /// The images from which a user chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -51,7 +51,6 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
     let mut changes = std::pin::pin!(watcher(Api::<Node>::all(client.clone()), config).default_backoff());
     let mut listed = NodeImages::default();
     while let Some(change) = changes.next().await {
-        let mut nodes = NodeImages::clone(&inventory.nodes());
         match change {
             Ok(watcher::Event::Init) => listed = NodeImages::default(),
             Ok(watcher::Event::InitApply(node)) => {
@@ -59,10 +58,12 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
             }
             Ok(watcher::Event::InitDone) => inventory.replace_nodes(std::mem::take(&mut listed)),
             Ok(watcher::Event::Apply(node)) => {
+                let mut nodes = NodeImages::clone(&inventory.nodes());
                 nodes.insert(node.name_any(), LabNode::observed(&node, rules));
                 inventory.replace_nodes(nodes);
             }
             Ok(watcher::Event::Delete(node)) => {
+                let mut nodes = NodeImages::clone(&inventory.nodes());
                 nodes.remove(&node.name_any());
                 inventory.replace_nodes(nodes);
             }

@@ -6,6 +6,7 @@ use tokio::sync::Mutex;
 use wasmspawner_core::images::Inventory;
 
 use crate::inventory::LiveInventory;
+use crate::whole_file;
 
 const FILE: &str = "images.json";
 
@@ -42,12 +43,10 @@ impl StoredInventory {
     pub(super) async fn write(&self, inventory: &LiveInventory) {
         let Some(file) = &self.file else { return };
         let _alone = self.writing.lock().await;
-        let stored = async {
-            let unfinished = file.with_extension("tmp");
-            tokio::fs::write(&unfinished, serde_json::to_vec(&*inventory.registries())?).await?;
-            tokio::fs::rename(unfinished, file).await
-        };
-        if let Err(error) = stored.await {
+        let (path, known) = (file.clone(), inventory.registries());
+        let writing =
+            tokio::task::spawn_blocking(move || whole_file::write(&path, &serde_json::to_vec(&*known)?));
+        if let Err(error) = writing.await.unwrap_or_else(|error| Err(error.into())) {
             tracing::warn!(file = %file.display(), %error, "what is known about images cannot be stored");
         }
     }

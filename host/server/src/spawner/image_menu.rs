@@ -1,6 +1,6 @@
 //! The images from which a user chooses.
 
-use wasmspawner_core::form::{Form, FormContext, image_fields};
+use wasmspawner_core::form::{Field, Form, FormContext, image_fields};
 use wasmspawner_core::images::{IMAGE, ImageChoice, ImageMenu, MenuEntry, offer, plain_menu};
 use wasmspawner_core::policy::compose::Source;
 use wasmspawner_core::policy::{FieldError, Image, Options, Value};
@@ -34,28 +34,43 @@ pub(super) async fn menu(
     rules: &SiteRules<'_>,
     context: &FormContext,
 ) -> Result<Option<UserMenu>, SpawnError> {
-    if let Some(answer) = rules.policies.image_menu(context).await? {
-        return Ok(Some(UserMenu { source: Source::Policy(answer.policy.to_string()), menu: answer.value }));
+    if let Some(menu) = menu_of_policies(rules, context).await? {
+        return Ok(Some(menu));
     }
-    let offered: Vec<_> = rules.config.images.offered().collect();
-    if offered.is_empty() || offers_images(&form_of_policies(rules, context).await?) {
-        return Ok(None);
-    }
+    let Some(menu) = menu_of_configuration(rules) else { return Ok(None) };
+    Ok((!offers_images(&form_of_policies(rules, context).await?)).then_some(menu))
+}
+
+async fn menu_of_policies(
+    rules: &SiteRules<'_>,
+    context: &FormContext,
+) -> Result<Option<UserMenu>, SpawnError> {
+    let answer = rules.policies.image_menu(context).await?;
+    Ok(answer
+        .map(|answer| UserMenu { source: Source::Policy(answer.policy.to_string()), menu: answer.value }))
+}
+
+fn menu_of_configuration(rules: &SiteRules<'_>) -> Option<UserMenu> {
+    let mut offered = rules.config.images.offered().peekable();
+    offered.peek()?;
     let (known, lab) = (rules.policies.inventory().registries(), &rules.config.lab.section);
     let default = lab.image.as_deref().and_then(|image| image.parse().ok());
     let menu = plain_menu(&known, offered, default.as_ref());
-    Ok(Some(UserMenu { source: Source::Configuration, menu }))
+    Some(UserMenu { source: Source::Configuration, menu })
 }
 
 /// The spawn form: that of a policy, with the menu before its fields.
 pub(super) async fn form(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
     let form = form_of_policies(rules, context).await?;
-    let Form::Fields(fields) = &form else { return Ok(form) };
-    let menu = if offers_images(&form) { None } else { menu(rules, context).await? };
-    let Some(UserMenu { menu, .. }) = menu else { return Ok(form) };
+    let fields = match form {
+        Form::Fields(fields) if !offer_images(&fields) => fields,
+        form => return Ok(form),
+    };
+    let menu = menu_of_policies(rules, context).await?.or_else(|| menu_of_configuration(rules));
+    let Some(UserMenu { menu, .. }) = menu else { return Ok(Form::Fields(fields)) };
     let known = rules.policies.inventory();
     let images = image_fields(&offer(&menu, &known.registries(), &known.nodes()));
-    Ok(Form::Fields(images.into_iter().chain(fields.iter().cloned()).collect()))
+    Ok(Form::Fields(images.into_iter().chain(fields).collect()))
 }
 
 async fn form_of_policies(rules: &SiteRules<'_>, context: &FormContext) -> Result<Form, SpawnError> {
@@ -66,8 +81,12 @@ async fn form_of_policies(rules: &SiteRules<'_>, context: &FormContext) -> Resul
 fn offers_images(form: &Form) -> bool {
     match form {
         Form::Html(_) => true,
-        Form::Fields(fields) => fields.iter().any(|field| field.name == IMAGE),
+        Form::Fields(fields) => offer_images(fields),
     }
+}
+
+fn offer_images(fields: &[Field]) -> bool {
+    fields.iter().any(|field| field.name == IMAGE)
 }
 
 /// Parses what the form submitted. The image is taken out of it and looked up in the menu; a policy parses the rest.

@@ -1,12 +1,13 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use wasmtime::component::Component;
 
 use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
+use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
 /// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
@@ -35,7 +36,7 @@ pub(super) async fn compiled(
         deserialize(engine, &machine_code).map_err(|error| LoadErrorKind::Engine(format!("{error:#}")))?;
     if let Some(file) = file {
         // If the cache cannot be written, the only consequence is a slower start next time.
-        if let Err(error) = write(&machine_code, &file) {
+        if let Err(error) = whole_file::write(&file, &machine_code) {
             tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
         }
     }
@@ -64,15 +65,8 @@ fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Compone
         reason = "machine code cannot be verified; `open` made sure that only this user could write it"
     )]
     // SAFETY: the bytes are the compiler's own output: either directly, or by way of a file in a directory that only this
-    // user may write, which `write` below put there, complete or not at all.
+    // user may write, which `whole_file::write` put there.
     unsafe {
         Component::deserialize(&engine.wasm, machine_code)
     }
-}
-
-fn write(machine_code: &[u8], file: &Path) -> std::io::Result<()> {
-    let mut unfinished = PathBuf::from(file);
-    unfinished.set_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&unfinished, machine_code)?;
-    std::fs::rename(unfinished, file)
 }

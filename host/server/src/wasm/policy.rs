@@ -153,12 +153,7 @@ impl Policy {
     ) -> Option<Result<Form, CallError>> {
         let hook = self.hooks.form.as_ref()?;
         // The check is a part of the call, so that a form that may not be shown is counted as such.
-        let call = |guest| -> Calling<'_, Form> {
-            Box::pin(async move {
-                let (store, answer) = hook.render(guest, context).await;
-                (store, answer.map(|form| form.and_then(|form| self.check_form_grants(form))))
-            })
-        };
+        let call = |guest| checked(hook.render(guest, context), |form| self.check_form_grants(form));
         Some(self.on_fresh_instance(engine, Hook::RenderForm, call).await)
     }
 
@@ -228,23 +223,13 @@ impl Policy {
     ) -> Option<Result<Option<ImageMenu>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
         // The check is a part of the call, as it is for a form.
-        let call = |guest| -> Calling<'_, Option<ImageMenu>> {
-            Box::pin(async move {
-                let (store, answer) = hook.menu(guest, context).await;
-                (store, answer.map(|menu| menu.and_then(checked_menu)))
-            })
-        };
+        let call = |guest| checked(hook.menu(guest, context), checked_menu);
         Some(self.on_fresh_instance(engine, Hook::ImageMenu, call).await)
     }
 
     pub(super) async fn prepull(&self, engine: &Engine) -> Option<Result<Vec<WantedImage>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
-        let call = |guest| -> Calling<'_, Vec<WantedImage>> {
-            Box::pin(async move {
-                let (store, answer) = hook.prepull(guest).await;
-                (store, answer.map(|wanted| wanted.and_then(checked_wanted)))
-            })
-        };
+        let call = |guest| checked(hook.prepull(guest), checked_wanted);
         Some(self.on_fresh_instance(engine, Hook::Prepull, call).await)
     }
 
@@ -273,6 +258,17 @@ impl Policy {
         }
         error
     }
+}
+
+/// The call, with a check of its answer as a part of it.
+fn checked<'a, T: Send + 'a>(
+    calling: Calling<'a, T>,
+    check: impl FnOnce(T) -> Result<T, CallErrorKind> + Send + 'a,
+) -> Calling<'a, T> {
+    Box::pin(async move {
+        let (store, answer) = calling.await;
+        (store, answer.map(|answer| answer.and_then(check)))
+    })
 }
 
 fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::EngineOptions;
 use crate::registry::RegistryError;
+use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
 /// The types of a component's file in a registry: that of the CNCF's guidance for Wasm as OCI artifacts, and the one
@@ -121,8 +122,8 @@ impl Cache {
 
     fn write(&self, found: &Found, component: &[u8]) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.directory)?;
-        write_whole(&self.component_file(&Digest::of(component)), component)?;
-        write_whole(&self.found_file(), &serde_json::to_vec(found)?)?;
+        whole_file::write(&self.component_file(&Digest::of(component)), component)?;
+        whole_file::write(&self.found_file(), &serde_json::to_vec(found)?)?;
         self.remove_unused()
     }
 
@@ -157,11 +158,4 @@ impl Cache {
 
 fn read_found(file: &Path) -> Option<Found> {
     serde_json::from_slice(&std::fs::read(file).ok()?).ok()
-}
-
-/// Writes the file completely or not at all.
-fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let unfinished = file.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&unfinished, bytes)?;
-    std::fs::rename(unfinished, file)
 }

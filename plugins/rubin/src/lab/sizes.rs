@@ -152,18 +152,7 @@ fn capitalized(name: &str) -> String {
 fn describe(resources: &Resources) -> String {
     let cpu = resources.cpu_limit_millis.unwrap_or_default();
     let bytes = resources.memory_limit_bytes.unwrap_or_default();
-    let (unit, of_unit) = if bytes >= 1 << 30 { ("GiB", 1 << 30) } else { ("MiB", 1 << 20) };
-    format!("{} CPU, {} {unit}", decimal(cpu, 1000), decimal(bytes, of_unit))
-}
-
-/// The number with at most one decimal.
-fn decimal(amount: u64, unit: u64) -> String {
-    let tenths = (u128::from(amount) * 10 + u128::from(unit) / 2) / u128::from(unit);
-    if tenths.is_multiple_of(10) {
-        (tenths / 10).to_string()
-    } else {
-        format!("{}.{}", tenths / 10, tenths % 10)
-    }
+    format!("{} CPU, {}", quantity::show_cpus(cpu), quantity::show_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub use lab_server::check_lab_server;
 use findings::Findings;
 
 use super::{Customization, FieldError, Image, pod_patch};
+use crate::digest::Digest;
 use crate::names::DnsLabel;
 
 /// Returns all errors in an answer, field by field. Rules about several answers together, such as that a mount's volume
@@ -54,9 +55,8 @@ pub fn check_customization(asked: &Customization) -> Vec<FieldError> {
 fn image(image: &Image, found: &mut Findings) {
     image_reference("reference", &image.reference, found);
     if let Some(digest) = &image.digest {
-        let hex = digest.strip_prefix("sha256:").unwrap_or_default();
-        let good = hex.len() == 64 && hex.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
-        found.refuse_if(!good, "digest", "must be `sha256:` and 64 hexadecimal digits in lower case");
+        let wrong = digest.parse::<Digest>().is_err();
+        found.refuse_if(wrong, "digest", "must be `sha256:` and 64 hexadecimal digits in lower case");
     }
     let description = image.description.as_deref().unwrap_or_default();
     found.refuse_if(description.len() > 1024, "description", "is longer than 1024 bytes");
