@@ -48,6 +48,25 @@ def test_the_service_reads_nodes_only_where_it_is_configured(chart, nodes):
         assert of_kinds(without, *kinds) == of_kinds(written("permissions/cluster-wide.yaml"), *kinds)
 
 
+@pytest.mark.parametrize(("values", "file"), [({}, "cluster-wide"), (SINGLE, "one-namespace")])
+def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart, values, file):
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    pulling = merged(values, {"config": {"images": {"nodes": {}, "prepull": {"per_node": 2}}}})
+    rendered = chart.render(merged(MINIMAL, pulling, SITE_SECRETS))
+    expected = [each for name in (file, "nodes", "prepull") for each in written(f"permissions/{name}.yaml")]
+    for role in expected:
+        for rule in role.get("rules", []):
+            if role["metadata"].get("namespace") == "wasmspawner" and rule["resources"] == ["secrets"]:
+                rule["resourceNames"] = ["butler"]
+    assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
+
+    def environment(rendered):
+        return {each["name"] for each in one(rendered, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]}
+
+    without = chart.render(merged(MINIMAL, values))
+    assert environment(rendered) - environment(without) == {"WASMSPAWNER_POD_NAME", "WASMSPAWNER_POD_UID"}
+
+
 def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
     role = one(chart.render(MINIMAL), "Role")
     assert [rule["resources"] for rule in role["rules"]] == [["spawns"]]

@@ -2,40 +2,78 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use tokio::sync::watch;
 use wasmspawner_core::images::{Inventory, NodeImages};
 
 /// What the service knows about images. Clones share it; reading never waits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LiveInventory {
-    registries: Arc<ArcSwap<Inventory>>,
-    nodes: Arc<ArcSwap<NodeImages>>,
+    registries: watch::Sender<Arc<Inventory>>,
+    /// Absent until the nodes were listed.
+    nodes: watch::Sender<Option<Arc<NodeImages>>>,
+}
+
+impl Default for LiveInventory {
+    fn default() -> Self {
+        Self { registries: watch::Sender::default(), nodes: watch::Sender::default() }
+    }
 }
 
 impl LiveInventory {
     /// An inventory that does not change.
     pub fn of(registries: Inventory, nodes: NodeImages) -> Self {
-        let (registries, nodes) = (ArcSwap::from_pointee(registries), ArcSwap::from_pointee(nodes));
-        Self { registries: Arc::new(registries), nodes: Arc::new(nodes) }
+        Self {
+            registries: watch::Sender::new(Arc::new(registries)),
+            nodes: watch::Sender::new(Some(Arc::new(nodes))),
+        }
     }
 
     /// What registries have.
     pub fn registries(&self) -> Arc<Inventory> {
-        self.registries.load_full()
+        self.registries.borrow().clone()
     }
 
-    /// What nodes have.
+    /// What nodes have; nothing until they were listed.
     pub fn nodes(&self) -> Arc<NodeImages> {
-        self.nodes.load_full()
+        self.listed_nodes().unwrap_or_default()
+    }
+
+    /// What nodes have; `None` until they were listed.
+    pub fn listed_nodes(&self) -> Option<Arc<NodeImages>> {
+        self.nodes.borrow().clone()
+    }
+
+    /// Tells when something has changed.
+    pub(crate) fn changes(&self) -> InventoryChanges {
+        InventoryChanges { registries: self.registries.subscribe(), nodes: self.nodes.subscribe() }
     }
 
     /// Replaces what is known about nodes. Only the task that watches them does so.
-    pub(crate) fn replace_nodes(&self, nodes: NodeImages) {
-        self.nodes.store(Arc::new(nodes));
+    pub(crate) fn replace_nodes(&self, nodes: Option<NodeImages>) {
+        self.nodes.send_replace(nodes.map(Arc::new));
     }
 
     /// Replaces what is known about registries. Only the task that asks them does so.
     pub(crate) fn replace_registries(&self, registries: Inventory) {
-        self.registries.store(Arc::new(registries));
+        self.registries.send_replace(Arc::new(registries));
+    }
+}
+
+/// Tells when something has changed.
+pub(crate) struct InventoryChanges {
+    registries: watch::Receiver<Arc<Inventory>>,
+    nodes: watch::Receiver<Option<Arc<NodeImages>>>,
+}
+
+impl InventoryChanges {
+    /// Waits until something has changed since the last call.
+    pub(crate) async fn next(&mut self) {
+        let gone = tokio::select! {
+            changed = self.registries.changed() => changed.is_err(),
+            changed = self.nodes.changed() => changed.is_err(),
+        };
+        if gone {
+            std::future::pending().await
+        }
     }
 }

@@ -10,6 +10,7 @@ pub mod k8s;
 mod one_machine;
 mod outgoing;
 mod per_user;
+pub mod prepull;
 pub mod records;
 pub mod registry;
 pub mod run;

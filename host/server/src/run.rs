@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -19,8 +20,9 @@ use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
-use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, SiteSecrets};
+use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, PullPods, SiteSecrets};
 use crate::one_machine::OneMachine;
+use crate::prepull::{LivePrepulls, Prepuller};
 use crate::records::{self, SpawnRecords};
 use crate::registry::Artifacts;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
@@ -88,7 +90,7 @@ pub async fn run(
     }
     // The tasks that follow the cluster go on while the service drains.
     let spawner_stop = CancellationToken::new();
-    follow_images(&background, &labs, connection.watches.clone(), &stop);
+    let prepulls = follow_images(&background, &labs, &connection, &stop)?;
     let running = spawner::run(labs.clone(), connection.watches, spawner_stop.clone());
     // If that task ends early, the service would work with outdated knowledge. So it stops, and is started again.
     let end = stop.clone().drop_guard();
@@ -102,6 +104,7 @@ pub async fn run(
         labs: labs.clone(),
         authenticator,
         config: reload.clone(),
+        prepulls,
         metrics: metrics.clone(),
         prefix,
         shutdown: stop.clone(),
@@ -125,13 +128,40 @@ pub async fn run(
     Ok(())
 }
 
-/// Keeps the knowledge about images up to date, until `stop`.
-fn follow_images(background: &TaskTracker, labs: &Labs, watches: kube::Client, stop: &CancellationToken) {
+/// Keeps the knowledge about images up to date and lets nodes pull images, until `stop`.
+fn follow_images(
+    background: &TaskTracker,
+    labs: &Labs,
+    connection: &Connection,
+    stop: &CancellationToken,
+) -> anyhow::Result<LivePrepulls> {
     let context = Arc::clone(labs.context());
-    let inventory = context.policies.inventory().clone();
-    let config = move || context.config.current();
-    background.spawn(keep_fresh(config.clone(), inventory.clone(), stop.clone()));
-    background.spawn(follow_nodes(watches, config, inventory, stop.clone()));
+    let (inventory, prepulls) = (context.policies.inventory().clone(), LivePrepulls::default());
+    let kubernetes = context.config.current().kubernetes.clone();
+    let pods = PullPods::new(
+        connection,
+        kubernetes.namespace.as_str(),
+        kubernetes.instance,
+        Duration::try_from(kubernetes.request_timeout)?,
+    );
+    let watches = connection.watches.clone();
+    background.spawn(keep_fresh(context.config.follow(), inventory.clone(), stop.clone()));
+    background.spawn(follow_nodes(watches, context.config.follow(), inventory, stop.clone()));
+    let prepuller = Prepuller::new(context, pods, own_pod(), prepulls.clone());
+    background.spawn(prepuller.run(stop.clone()));
+    Ok(prepulls)
+}
+
+/// The pod of this service, as the chart names it in the environment.
+fn own_pod() -> Option<OwnerReference> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Pod".to_owned(),
+        name: variable("WASMSPAWNER_POD_NAME")?,
+        uid: variable("WASMSPAWNER_POD_UID")?,
+        ..OwnerReference::default()
+    })
 }
 
 /// Waits, once the service was asked to end, until the labs that are being created have their pods. After a restart, a

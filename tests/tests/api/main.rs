@@ -24,6 +24,7 @@ mod monitoring;
 mod openapi;
 mod ownership;
 mod policies;
+mod prepulls;
 mod previous_version;
 mod probes;
 mod records;

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidSetting, check_span};
+use super::{InvalidSetting, PrepullConfig, check_span};
 use crate::glob::Glob;
 use crate::images::{NodeRules, Repository, Tag};
 
@@ -25,6 +25,10 @@ pub struct ImagesConfig {
     /// `deploy/permissions/nodes.yaml`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<ImageNodes>,
+    /// Images that nodes pull before somebody asks for them. `{}` means those that policies want, and else `lab.image`;
+    /// without it, nothing is pulled in advance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prepull: Option<PrepullConfig>,
     /// How often the registries are asked for new tags, and whether tags have moved; at least 10 seconds.
     #[serde(deserialize_with = "crate::config::span::parse")]
     #[schemars(with = "String")]
@@ -77,6 +81,7 @@ impl Default for ImagesConfig {
         Self {
             repositories: Vec::new(),
             nodes: None,
+            prepull: None,
             refresh_every: SignedDuration::from_mins(5),
             unpinned: UnpinnedImages::default(),
         }
@@ -116,6 +121,13 @@ impl ImagesConfig {
             InvalidSetting::new("images.refresh_every", message)
         });
         let span = check_span("images.refresh_every", self.refresh_every, SignedDuration::from_hours(24));
-        twice.into_iter().chain(often).chain(span.err()).collect()
+        let no_nodes = (self.prepull.is_some() && self.nodes.is_none()).then(|| {
+            InvalidSetting::new(
+                "images.prepull",
+                "the nodes are not known; write `images.nodes: {}`, or remove it",
+            )
+        });
+        let prepull = self.prepull.iter().flat_map(PrepullConfig::check);
+        twice.into_iter().chain(often).chain(span.err()).chain(no_nodes).chain(prepull).collect()
     }
 }

@@ -9,9 +9,12 @@ use super::auth::{Auth, AuthConfig};
 use super::lab::{LabConfig, LabSection};
 use super::{
     EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
-    LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, TelemetryConfig,
+    LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, RuntimeKind, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
+
+/// The key of a Secret of the type `kubernetes.io/dockerconfigjson`.
+const DOCKER_CONFIG_KEY: &str = ".dockerconfigjson";
 
 /// The configuration file as it is written. Every key except `auth` has a default; an unknown key is an error.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -103,6 +106,8 @@ impl ConfigFile {
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
         problems.extend(self.images.check());
+        problems.extend(prepulls_where_nothing_is_pulled(self.embedded.as_ref(), &self.images));
+        problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
         problems.extend(duplicate_policy(&self.policies));
         problems.extend(self.policies.iter().enumerate().filter_map(source_of_policy));
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
@@ -176,6 +181,32 @@ fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
             format!("policies[{index}].name"),
             format!("`{}` is the name of an earlier policy too", policy.name),
         )
+    })
+}
+
+/// The one-machine cluster runs local programs in the place of images.
+fn prepulls_where_nothing_is_pulled(
+    embedded: Option<&EmbeddedConfig>,
+    images: &ImagesConfig,
+) -> Option<InvalidSetting> {
+    let is_process = embedded?.runtime == RuntimeKind::Process;
+    (is_process && images.prepull.is_some()).then(|| {
+        InvalidSetting::new(
+            "images.prepull",
+            "the one-machine cluster runs local programs and pulls no images; remove it",
+        )
+    })
+}
+
+/// Nodes use the site's Secret as it is to pull in advance, and know only one key.
+fn secret_that_no_node_can_use(lab: &LabSection, images: &ImagesConfig) -> Option<InvalidSetting> {
+    let (at, secret) = lab.secrets.iter().enumerate().find(|(_, secret)| secret.pull_secret)?;
+    (images.prepull.is_some() && secret.key != DOCKER_CONFIG_KEY).then(|| {
+        let message = format!(
+            "is {:?}; with `images.prepull` it must be `{DOCKER_CONFIG_KEY}`, and the Secret's type kubernetes.io/dockerconfigjson",
+            secret.key
+        );
+        InvalidSetting::new(format!("lab.secrets[{at}].key"), message)
     })
 }
 
@@ -271,6 +302,35 @@ mod tests {
             "{found:?}"
         );
         assert!(found[1].starts_with("images.refresh_every: 1s is too often"), "{found:?}");
+    }
+
+    #[test]
+    fn nodes_pull_images_in_advance_only_where_they_can() {
+        assert_eq!(
+            problems("images: {nodes: {}, prepull: {hours: ['22:00-04:00'], time_limit: 1h}}\n"),
+            [""; 0]
+        );
+        let private = |key: &str| {
+            problems(&format!(
+                "images: {{nodes: {{}}, prepull: {{}}}}\nlab: {{secrets: [{{name: a, key: {key}, pull_secret: true}}]}}\n"
+            ))
+        };
+        assert_eq!(private(".dockerconfigjson"), [""; 0]);
+        assert!(private("config.json")[0].starts_with("lab.secrets[0].key: is \"config.json\"; with"));
+        assert!(
+            problems("images: {prepull: {}}\n")[0].starts_with("images.prepull: the nodes are not known")
+        );
+        let local = problems("embedded: {}\nimages: {nodes: {}, prepull: {}}\n");
+        assert!(local[0].starts_with("images.prepull: the one-machine cluster runs local"), "{local:?}");
+        let found = problems(
+            "images: {nodes: {}, prepull: {images: [{reference: 'La b'}], per_node: 0, at_once: 501, time_limit: 1s}}\n",
+        );
+        assert_eq!(found.len(), 4, "{found:#?}");
+        assert!(
+            found[0].starts_with("images.prepull.images[0].reference: \"La b\" is not an image"),
+            "{found:#?}"
+        );
+        assert!(found[2].starts_with("images.prepull.at_once: is 501; it must be 1 to 500"), "{found:#?}");
     }
 
     #[test]

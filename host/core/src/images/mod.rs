@@ -19,7 +19,10 @@ pub use menu::{ImageClass, ImageMenu, MenuEntry, Place};
 pub use node_images::{LabNode, NodeImages, NodeRules};
 pub use offer::{OfferedImage, offer};
 pub use plain_menu::plain_menu;
-pub use prepull::{FailedPull, PrepullLimits, Pull, PullPlan, Pulls, missing};
+pub use prepull::{
+    DailyHours, Ending, FailedPull, InvalidHours, NeededImage, Needs, PREPULL_LABEL, PrepullLimits, Pull,
+    PullHistory, PullPlan, PullPod, PullState, PulledBy, plan, prepull_selector,
+};
 pub use refresh::{Refresh, resolved};
 pub use repository::{ImageReference, InvalidReference, Repository};
 pub use tag::{InvalidTag, Tag};

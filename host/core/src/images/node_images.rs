@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::{ImageReference, Repository};
@@ -32,6 +33,8 @@ pub struct LabNode {
     pub excluded: Option<String>,
     /// The labels of the node.
     pub labels: BTreeMap<String, String>,
+    /// Since when it is a node of the cluster.
+    pub created: Option<Timestamp>,
     images: BTreeMap<Repository, OnNode>,
 }
 
@@ -78,6 +81,7 @@ impl LabNode {
         let mut observed = Self {
             excluded: rules.excluded(node),
             labels: node.metadata.labels.clone().unwrap_or_default(),
+            created: node.metadata.creation_timestamp.as_ref().map(|time| time.0),
             ..Self::default()
         };
         let images = node.status.iter().flat_map(|status| status.images.iter().flatten());
@@ -132,6 +136,11 @@ impl NodeImages {
     /// All nodes with their names, also those on which no lab can be placed.
     pub fn nodes(&self) -> impl Iterator<Item = (&str, &LabNode)> {
         self.nodes.iter().map(|(name, node)| (name.as_str(), node.as_ref()))
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<&LabNode> {
+        self.nodes.get(name).map(AsRef::as_ref)
     }
 
     /// How many nodes there are on which labs can be placed.

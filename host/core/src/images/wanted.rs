@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ImageReference;
@@ -9,7 +10,7 @@ use crate::field_error::FieldError;
 const LARGEST: usize = 1000;
 
 /// An image that nodes are to have before somebody asks for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedImage {
     /// The image, with its tag or digest.

@@ -1,6 +1,6 @@
 //! The node: what all its pods share, and its Node object, which is kept there and alive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::addresses::{Addresses, HOST_IP};
@@ -32,6 +33,8 @@ pub(crate) struct Node {
     pub(crate) on_shutdown: OnShutdown,
     pub(crate) runtime: NodeRuntime,
     addresses: Mutex<Addresses>,
+    /// The images that simulated containers have used here.
+    images: watch::Sender<BTreeSet<String>>,
 }
 
 /// What runs this node's containers.
@@ -63,11 +66,19 @@ impl Node {
             on_shutdown,
             runtime,
             addresses: Mutex::new(Addresses::new(options.pod_addresses)),
+            images: watch::Sender::default(),
         })
     }
 
     pub(crate) fn addresses(&self) -> MutexGuard<'_, Addresses> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an image is on this node, which its status says. Nobody but the simulated runtime has images.
+    pub(crate) fn has_image(&self, image: &str) {
+        if let NodeRuntime::Simulated(_) = self.runtime {
+            self.images.send_if_modified(|images| images.insert(image.to_owned()));
+        }
     }
 
     /// The waits between attempts to reach an API server that is away.
@@ -79,7 +90,9 @@ impl Node {
     pub(crate) async fn keep_registered(&self, shutdown: CancellationToken) {
         let since = Timestamp::now();
         let mut retry = Self::transient();
+        let mut images = self.images.subscribe();
         loop {
+            images.mark_unchanged();
             let wait = match self.report(since).await {
                 Ok(()) => {
                     retry = Self::transient();
@@ -92,6 +105,7 @@ impl Node {
             };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
+                _ = images.changed() => {}
                 () = shutdown.cancelled() => return,
             }
         }
@@ -118,7 +132,10 @@ impl Node {
             NodeRuntime::Simulated(_) => "simulated",
         };
         let version = env!("CARGO_PKG_VERSION");
+        let images = self.images.borrow();
+        let images: Vec<_> = images.iter().map(|image| json!({"names": [image], "sizeBytes": 0})).collect();
         json!({
+            "images": images,
             "conditions": [{
                 "type": "Ready", "status": "True", "reason": "KubeletReady",
                 "message": "kubelet is posting ready status",

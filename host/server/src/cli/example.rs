@@ -12,6 +12,7 @@ fn everything() -> String {
         .replace("\npolicies: []\n", "\npolicies:\n")
         .replace("\n  repositories: []\n", "\n  repositories:\n")
         .replace("\n  nodes: null\n", "\n  nodes:\n")
+        .replace("\n  prepull: null\n", "\n  prepull:\n")
         .replace("\n  modes: [jupyterhub]\n", "\n  modes: [static, oidc, jupyterhub, headers]\n")
         .lines()
         .map(|line| line.strip_prefix("#:").unwrap_or(line))

@@ -1,5 +1,6 @@
 //! `wasmspawner images`
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
@@ -12,7 +13,8 @@ use super::plain::plain;
 const EXAMPLES: &str = "\
 Examples:
   wasmspawner images list --state-dir DIR       what registries have, and since when the service knows it
-  wasmspawner images menu ada                   what ada may choose, and why an image is hidden";
+  wasmspawner images menu ada                   what ada may choose, and why an image is hidden
+  wasmspawner images prepulls                   which nodes have what they are to have, and what fails";
 
 /// Shows the images that a running service knows.
 #[derive(Debug, Args)]
@@ -30,6 +32,8 @@ enum ImagesCommand {
     List(ListArgs),
     /// List the images from which a user chooses
     Menu(MenuArgs),
+    /// List the images that nodes pull before somebody asks for them
+    Prepulls(ListArgs),
 }
 
 #[derive(Debug, Args)]
@@ -82,6 +86,42 @@ struct Node {
 }
 
 #[derive(Debug, Deserialize)]
+struct Prepulls {
+    enabled: bool,
+    problem: Option<String>,
+    images: Vec<Wanted>,
+    running: Vec<Running>,
+    failed: Vec<Failed>,
+    failed_count: usize,
+    excluded_nodes: Vec<Node>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Wanted {
+    reference: String,
+    digest: Option<String>,
+    node_selector: BTreeMap<String, String>,
+    nodes: usize,
+    nodes_with: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct Running {
+    node: String,
+    image: String,
+    since: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Failed {
+    node: String,
+    image: String,
+    reason: String,
+    attempts: u32,
+    again_at: String,
+}
+
+#[derive(Debug, Deserialize)]
 struct Menu {
     source: Option<String>,
     images: Vec<Offered>,
@@ -107,11 +147,13 @@ impl ImagesArgs {
                 let user = Username::parse(&args.user)?;
                 (runtime.block_on(service.read(&["images", user.as_str()]))?, args.json)
             }
+            ImagesCommand::Prepulls(args) => (runtime.block_on(service.read(&["prepulls"]))?, args.json),
         };
         match self.command {
             _ if as_json => print_json(out, &answer),
             ImagesCommand::List(_) => list(out, serde_json::from_value(answer)?),
             ImagesCommand::Menu(_) => menu(out, serde_json::from_value(answer)?),
+            ImagesCommand::Prepulls(_) => prepulls(out, serde_json::from_value(answer)?),
         }
     }
 }
@@ -133,12 +175,63 @@ fn list(out: &mut impl Write, known: Known) -> anyhow::Result<()> {
             writeln!(out, "  {:<32}  {}{nodes}", plain(&tag), plain(digest.as_deref().unwrap_or("-")))?;
         }
     }
-    for Node { name, excluded } in known.nodes {
+    excluded(out, known.nodes)
+}
+
+/// The nodes on which no lab is placed.
+fn excluded(out: &mut impl Write, nodes: Vec<Node>) -> anyhow::Result<()> {
+    for Node { name, excluded } in nodes {
         if let Some(reason) = excluded {
             writeln!(out, "node {}: no lab is placed there, because {}", plain(&name), plain(&reason))?;
         }
     }
     Ok(())
+}
+
+fn prepulls(out: &mut impl Write, prepulls: Prepulls) -> anyhow::Result<()> {
+    if !prepulls.enabled {
+        return Ok(writeln!(
+            out,
+            "nodes pull nothing in advance; see `images.prepull` in the configuration"
+        )?);
+    }
+    if let Some(problem) = prepulls.problem {
+        writeln!(out, "problem: {}", plain(&problem))?;
+    }
+    if prepulls.images.is_empty() {
+        writeln!(out, "no image is wanted on nodes, or it is not known yet")?;
+    }
+    for Wanted { reference, digest, node_selector, nodes, nodes_with } in prepulls.images {
+        let pairs: Vec<_> = node_selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let which = if pairs.is_empty() { String::new() } else { format!(" with {}", pairs.join(",")) };
+        let digest = digest.as_deref().map_or("not pinned", |digest| &digest[..digest.len().min(19)]);
+        writeln!(
+            out,
+            "{}  {}  on {nodes_with} of {nodes} nodes{}",
+            plain(&reference),
+            plain(digest),
+            plain(&which)
+        )?;
+    }
+    for Running { node, image, since } in prepulls.running {
+        writeln!(out, "node {}: pulls {} since {}", plain(&node), plain(&image), plain(&since))?;
+    }
+    let listed = prepulls.failed.len();
+    for Failed { node, image, reason, attempts, again_at } in prepulls.failed {
+        let times = if attempts == 1 { "once".to_owned() } else { format!("{attempts} times") };
+        writeln!(
+            out,
+            "node {}: could not pull {} ({times}), again after {}: {}",
+            plain(&node),
+            plain(&image),
+            plain(&again_at),
+            plain(&reason)
+        )?;
+    }
+    if prepulls.failed_count > listed {
+        writeln!(out, "and {} more that could not be pulled", prepulls.failed_count - listed)?;
+    }
+    excluded(out, prepulls.excluded_nodes)
 }
 
 fn menu(out: &mut impl Write, menu: Menu) -> anyhow::Result<()> {

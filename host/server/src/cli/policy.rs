@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::{
-    Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, missing, resolved,
+    Inventory, LabNode, Needs, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
 };
 use wasmspawner_core::policy::{Group, User};
 
@@ -122,8 +122,8 @@ impl RunArgs {
         let menu = policies.image_menu(&context).await?.map(|answer| answer.value);
         let wanted = policies.prepull().await?;
         let known = policies.inventory();
-        let missing = missing(&wanted, &known.registries(), &known.nodes());
-        Ok(json!({ "menu": menu, "prepull": wanted, "missing": missing }))
+        let needs = Needs::of(&wanted, &known.registries(), &known.nodes());
+        Ok(json!({ "menu": menu, "prepull": wanted, "missing": needs.missing }))
     }
 }
 

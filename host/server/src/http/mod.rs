@@ -20,6 +20,7 @@ mod orphans;
 mod path;
 mod policies;
 mod prefix;
+mod prepulls;
 mod probes;
 mod problem;
 mod ready;

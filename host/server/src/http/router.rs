@@ -19,6 +19,7 @@ use super::labs::list_labs;
 use super::openapi::{browse, get_openapi};
 use super::orphans::{delete_orphans, list_orphans};
 use super::policies::{list_policies, reload_policies};
+use super::prepulls::list_prepulls;
 use super::ready::when_ready;
 use super::spawn::spawn_lab;
 use super::spawn_form::get_spawn_form;
@@ -41,6 +42,7 @@ fn lab_routes() -> Vec<Route> {
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/images", get(list_images)),
+        route("GET", "/prepulls", get(list_prepulls)),
         route("GET", "/policies", get(list_policies)),
         route("POST", "/policies/reload", post(reload_policies)),
         route("POST", "/config/reload", post(reload_config)),

@@ -7,6 +7,7 @@ use super::auth::Authenticator;
 use super::config_reload::ConfigReload;
 use super::fair_use::FairUse;
 use super::prefix::Prefix;
+use crate::prepull::LivePrepulls;
 use crate::spawner::Labs;
 use crate::telemetry::Metrics;
 
@@ -19,6 +20,8 @@ pub struct Api {
     pub authenticator: Authenticator,
     /// Reads the configuration again.
     pub config: ConfigReload,
+    /// What nodes pull in advance.
+    pub prepulls: LivePrepulls,
     /// Limits what one user may do at once.
     pub fair_use: FairUse,
     /// Counts requests and readers of event streams.

@@ -6,11 +6,11 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
-use super::refresh::LOOK;
 use crate::inventory::LiveInventory;
 
 /// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
@@ -19,26 +19,22 @@ const RECONNECT_SECONDS: u32 = 70;
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(
     client: Client,
-    config: impl Fn() -> Arc<Config>,
+    mut config: watch::Receiver<Arc<Config>>,
     inventory: LiveInventory,
     stop: CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        let rules = config().images.node_rules();
-        let changed = async {
-            while config().images.node_rules() == rules {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
+        let rules = config.borrow_and_update().images.node_rules();
+        let changed = config.wait_for(|config| config.images.node_rules() != rules);
         let following = async {
             match &rules {
                 Some(rules) => follow(&client, rules, &inventory).await,
-                None => inventory.replace_nodes(NodeImages::default()),
+                None => inventory.replace_nodes(None),
             }
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = changed => {}
+            _ = changed => {}
             () = following => {}
             () = stop.cancelled() => {}
         }
@@ -56,16 +52,16 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
             Ok(watcher::Event::InitApply(node)) => {
                 listed.insert(node.name_any(), LabNode::observed(&node, rules));
             }
-            Ok(watcher::Event::InitDone) => inventory.replace_nodes(std::mem::take(&mut listed)),
+            Ok(watcher::Event::InitDone) => inventory.replace_nodes(Some(std::mem::take(&mut listed))),
             Ok(watcher::Event::Apply(node)) => {
                 let mut nodes = NodeImages::clone(&inventory.nodes());
                 nodes.insert(node.name_any(), LabNode::observed(&node, rules));
-                inventory.replace_nodes(nodes);
+                inventory.replace_nodes(Some(nodes));
             }
             Ok(watcher::Event::Delete(node)) => {
                 let mut nodes = NodeImages::clone(&inventory.nodes());
                 nodes.remove(&node.name_any());
-                inventory.replace_nodes(nodes);
+                inventory.replace_nodes(Some(nodes));
             }
             Err(error) => {
                 tracing::warn!(%error, "the nodes cannot be watched, and it is tried again; `images.nodes` needs the permissions of deploy/permissions/nodes.yaml");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::join_all;
 use jiff::Timestamp;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::{Config, ImageRepository, RegistriesConfig};
 use wasmspawner_core::images::{Inventory, Refresh, RepositoryImages, Tag, resolved};
@@ -17,19 +18,21 @@ use crate::registry::{RegistryError, RepositoryReader};
 const AT_ONCE: usize = 8;
 /// After so many questions in a row without an answer the others are not asked before the next refresh.
 const FAILURES: usize = 5;
-/// How soon a change of the configuration is noticed.
-pub(super) const LOOK: Duration = Duration::from_secs(2);
 
 /// The longest time that one refresh of a repository may take.
 const LONGEST: Duration = Duration::from_mins(10);
 
 /// Asks the registries again and again, until `stop`. A registry that does not answer delays nobody, and no other
 /// registry: what was known stays. When the configuration changes, it is used at once.
-pub async fn keep_fresh(config: impl Fn() -> Arc<Config>, inventory: LiveInventory, stop: CancellationToken) {
-    let stored = StoredInventory::new(config().state_dir.as_deref());
+pub async fn keep_fresh(
+    mut config: watch::Receiver<Arc<Config>>,
+    inventory: LiveInventory,
+    stop: CancellationToken,
+) {
+    let stored = StoredInventory::new(config.borrow().state_dir.as_deref());
     inventory.replace_registries(stored.read().await);
     while !stop.is_cancelled() {
-        let current = config();
+        let current = Arc::clone(&config.borrow_and_update());
         let repositories = &current.images.repositories;
         let known = inventory.registries();
         let kept = |repository: &ImageRepository| known.kept(&repository.name, |tag| repository.has(tag));
@@ -38,15 +41,11 @@ pub async fn keep_fresh(config: impl Fn() -> Arc<Config>, inventory: LiveInvento
                 kept_all.with(repository.name.clone(), kept(repository))
             }),
         );
-        let changed = async {
-            while config().images == current.images {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
+        let changed = config.wait_for(|config| config.images != current.images);
         let following =
             join_all(repositories.iter().map(|repository| follow(repository, &current, &inventory, &stored)));
         tokio::select! {
-            () = changed => {}
+            _ = changed => {}
             _ = following, if !repositories.is_empty() => {}
             () = stop.cancelled() => {}
         }

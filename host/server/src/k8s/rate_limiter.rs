@@ -15,6 +15,16 @@ use tower::service_fn;
 use super::fair_queue::FairQueue;
 use crate::telemetry::Metrics;
 
+tokio::task_local! {
+    /// This task does something that can wait.
+    static IN_BACKGROUND: ();
+}
+
+/// Runs `work`, whose requests go after all others. Requests of tasks that `work` spawns are not included.
+pub(super) async fn in_background<W: Future>(work: W) -> W::Output {
+    IN_BACKGROUND.scope((), work).await
+}
+
 /// The same client with a limit of `per_second` requests per second. After a quiet second, as many may be sent at once.
 /// The time that each request waits is counted in `metrics`.
 pub(super) fn rate_limited(client: Client, per_second: NonZeroU32, metrics: Metrics) -> Client {
@@ -61,7 +71,7 @@ enum Urgency {
     Spawn,
     /// Creation of a lab's first object. It comes after the others, so that labs that were begun are finished first.
     Namespace,
-    /// Lists, which serve the whole service and not one lab.
+    /// Lists, which serve the whole service and not one lab, and what is done in advance.
     Housekeeping,
 }
 
@@ -69,6 +79,7 @@ impl Urgency {
     fn of(request: &Request<Body>) -> Self {
         let lists = || request.uri().query().is_some_and(|query| query.contains("limit="));
         match *request.method() {
+            _ if IN_BACKGROUND.try_with(|()| ()).is_ok() => Self::Housekeeping,
             Method::DELETE => Self::Stop,
             Method::GET if lists() => Self::Housekeeping,
             Method::POST if request.uri().path().ends_with("/pods") => Self::Pod,
@@ -260,6 +271,13 @@ mod tests {
         list.await.unwrap();
         let waited = list_went.lock().unwrap().unwrap() - begun;
         assert!(waited <= Duration::from_secs(u64::from(LEAST_URGENT_EVERY) + 1), "{waited:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_done_in_the_background_is_least_urgent() {
+        let request = || Request::post("/api/v1/namespaces/a/pods").body(Body::empty()).unwrap();
+        assert_eq!(in_background(async { Urgency::of(&request()) }).await, Urgency::Housekeeping);
+        assert_eq!(Urgency::of(&request()), Urgency::Pod);
     }
 
     #[test]

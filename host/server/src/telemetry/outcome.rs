@@ -51,6 +51,29 @@ impl HubCheck {
     }
 }
 
+/// How a pull of an image in advance ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepull {
+    /// The node has the image.
+    Pulled,
+    /// The node could not pull it; it is tried again.
+    Failed,
+    /// The node or the image is not needed any more.
+    NotNeeded,
+}
+
+impl Prepull {
+    pub(super) const ALL: [Self; 3] = [Self::Pulled, Self::Failed, Self::NotNeeded];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pulled => "pulled",
+            Self::Failed => "failed",
+            Self::NotNeeded => "not_needed",
+        }
+    }
+}
+
 /// The result of loading the configuration or the policies anew while the service runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reload {

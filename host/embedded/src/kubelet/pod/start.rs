@@ -102,6 +102,7 @@ impl Worker {
         loop {
             match self.runtime.image(container) {
                 ImageState::Present => {
+                    self.node.has_image(image);
                     return normal(
                         "Pulled",
                         format!(
@@ -112,6 +113,7 @@ impl Worker {
                 ImageState::Pulls { after } => {
                     normal("Pulling", format!("Pulling image {image:?}"));
                     self.sleep(after).await;
+                    self.node.has_image(image);
                     let took = format!("{after:?} ({after:?} including waiting)");
                     return normal("Pulled", format!("Successfully pulled image {image:?} in {took}"));
                 }

@@ -57,6 +57,17 @@ async fn delays_are_seen_as_stages() {
     cluster.until("ready", is_ready).await;
 }
 
+#[tokio::test]
+async fn the_node_lists_the_images_that_its_pods_have_used() {
+    let cluster = Cluster::simulated().await;
+    cluster.create::<Pod>(lab("mine", &[], &json!({"nodeName": "local"}))).await;
+    let image = cluster.pods().get("mine").await.unwrap().spec.unwrap().containers[0].image.clone().unwrap();
+    let nodes: Api<Node> = Api::all(cluster.client());
+    let listed = async || nodes.get("local").await.ok()?.status?.images?.pop()?.names;
+    assert_eq!(cluster.until_some("the image", listed).await, [image]);
+    cluster.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_container_is_tried_again_after_a_fault() {
     for (fault, reason, message, event, restarts) in [

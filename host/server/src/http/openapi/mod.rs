@@ -29,7 +29,7 @@ use super::wire;
         super::labs::list_labs, super::lab_status::get_lab_status, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
-        super::images::list_images, super::images::get_image_menu,
+        super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),

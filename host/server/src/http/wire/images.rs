@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use wasmspawner_core::images::{
-    ImageReference, Inventory, KnownTag, NodeImages, OfferedImage, Place, RefreshProblem, Repository,
-    RepositoryImages, offer,
+    ImageReference, Inventory, KnownTag, LabNode, NodeImages, OfferedImage, Place, RefreshProblem,
+    Repository, RepositoryImages, offer,
 };
 
 use crate::spawner::UserMenu;
@@ -52,7 +52,7 @@ struct KnownImage {
 
 /// A node.
 #[derive(Debug, Serialize, ToSchema)]
-struct NodeReport {
+pub(super) struct NodeReport {
     name: String,
     /// Why no lab is placed there; `null` if labs are.
     excluded: Option<String>,
@@ -112,11 +112,13 @@ struct ClassReport {
 impl KnownImages {
     pub(in crate::http) fn new(registries: &Inventory, nodes: &NodeImages) -> Self {
         let repositories = registries.repositories().map(|(name, images)| repository(name, images, nodes));
-        let node = |(name, node): (&str, &wasmspawner_core::images::LabNode)| NodeReport {
-            name: name.to_owned(),
-            excluded: node.excluded.clone(),
-        };
-        Self { repositories: repositories.collect(), nodes: nodes.nodes().map(node).collect() }
+        Self { repositories: repositories.collect(), nodes: nodes.nodes().map(NodeReport::from).collect() }
+    }
+}
+
+impl From<(&str, &LabNode)> for NodeReport {
+    fn from((name, node): (&str, &LabNode)) -> Self {
+        Self { name: name.to_owned(), excluded: node.excluded.clone() }
     }
 }
 

@@ -13,7 +13,7 @@ use super::labels::{
 };
 use super::{Metrics, blame_label};
 use crate::telemetry::method::method_label;
-use crate::telemetry::outcome::{HubCheck, Reload, SpawnOutcome};
+use crate::telemetry::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
 use crate::telemetry::trace_id::TraceId;
 
 impl Metrics {
@@ -51,6 +51,21 @@ impl Metrics {
     /// Counts a comparison of the labs with the Hub's servers, or an attempt at one.
     pub fn hub_checked(&self, outcome: HubCheck) {
         self.hub_checks.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a pull in advance that has ended after this time.
+    pub fn prepulled(&self, outcome: Prepull, took: Duration) {
+        self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+        if outcome == Prepull::Pulled {
+            self.prepull_seconds.observe(took.as_secs_f64());
+        }
+    }
+
+    /// Sets the numbers of pulls in advance that run, that are still to be made, and of these the ones that have failed.
+    pub fn set_prepulls(&self, running: usize, missing: usize, failing: usize) {
+        set(&self.prepulls_running, running);
+        set(&self.prepulls_missing, missing);
+        set(&self.prepulls_failing, failing);
     }
 
     /// Sets the number of records of operations that are kept.

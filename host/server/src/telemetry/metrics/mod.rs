@@ -20,7 +20,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
 use wasmspawner_core::lifecycle::Blame;
 
-use super::outcome::{HubCheck, Reload, SpawnOutcome};
+use super::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
 pub use count::SseReader;
 use labels::{
     BlameLabel, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel, PolicyLabels, RouteLabels,
@@ -55,6 +55,11 @@ pub struct Metrics {
     forgotten_stopped: Counter,
     hub_checks: Family<OutcomeLabel, Counter>,
     history: Gauge,
+    prepulls: Family<OutcomeLabel, Counter>,
+    prepull_seconds: Histogram,
+    prepulls_running: Gauge,
+    prepulls_missing: Gauge,
+    prepulls_failing: Gauge,
     kubernetes: Family<KubernetesLabels, Counter>,
     kubernetes_seconds: Histograms<VerbLabel>,
     kubernetes_queue: Histogram,
@@ -138,6 +143,17 @@ impl Metrics {
                 "history_operations",
                 "Records of operations in the history, at most limits.history_operations",
             ),
+            prepulls: register.plain("prepulls", "Pulls of images in advance that ended, by how"),
+            prepull_seconds: register.seconds("prepull", "Time that nodes took to pull an image", minutes()),
+            prepulls_running: register.plain("prepulls_running", "Images that nodes pull in advance now"),
+            prepulls_missing: register.plain(
+                "prepulls_missing",
+                "Images that nodes are to have and do not have yet, once for each node",
+            ),
+            prepulls_failing: register.plain(
+                "prepulls_failing",
+                "Images that nodes could not pull the last time, once for each node",
+            ),
             kubernetes: register.plain(
                 "kubernetes_requests",
                 "Requests to the Kubernetes API, by verb and class of the answer",
@@ -197,6 +213,9 @@ impl Metrics {
         }
         for outcome in Reload::ALL {
             drop(self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+        }
+        for outcome in Prepull::ALL {
+            drop(self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for outcome in ["sent", "failed", "dropped"] {
             drop(self.spans.get_or_create(&OutcomeLabel { outcome }));

@@ -1,0 +1,101 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{DailyHours, Pull, PullHistory, PullPod, PullState};
+use crate::images::NodeImages;
+
+/// A node is new for so long, and is made ready at any hour.
+const NEW: SignedDuration = SignedDuration::from_hours(1);
+
+/// How many images are pulled at once, how long, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrepullLimits {
+    /// At most so many on one node.
+    pub per_node: usize,
+    /// At most so many in the cluster.
+    pub at_once: usize,
+    /// A pull that takes longer has failed.
+    pub time_limit: SignedDuration,
+    /// Pulls begin in these hours only, except on new nodes; at any time if there are none.
+    pub hours: Vec<DailyHours>,
+}
+
+/// What is done now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullPlan {
+    /// The pulls that begin, the most important first; those that were tried before come after the others.
+    pub begin: Vec<Pull>,
+    /// The pods that are removed.
+    pub remove: Vec<(PullPod, Ending)>,
+}
+
+/// How a pull ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The node has the image.
+    Pulled,
+    /// It has failed for this reason.
+    Failed(String),
+    /// The node is gone or takes no labs any more, or the image is not wanted any more.
+    NotNeeded,
+}
+
+/// Decides what to do, given the images that nodes lack and the pods that there are. Each pod counts until it is gone,
+/// so there are never more than the limits allow.
+pub fn plan(
+    missing: &[Pull],
+    pods: &[PullPod],
+    history: &PullHistory,
+    nodes: &NodeImages,
+    limits: &PrepullLimits,
+    now: Timestamp,
+) -> PullPlan {
+    let lacking: BTreeSet<&Pull> = missing.iter().collect();
+    let mut plan = PullPlan::default();
+    let mut under_way = BTreeSet::new();
+    let mut on_node = BTreeMap::<&str, usize>::new();
+    for pod in pods {
+        *on_node.entry(&pod.pull.node).or_default() += 1;
+        under_way.insert(&pod.pull);
+        if !pod.is_being_deleted
+            && let Some(ending) = ending(pod, lacking.contains(&pod.pull), limits, now)
+        {
+            plan.remove.push((pod.clone(), ending));
+        }
+    }
+    let in_hours = limits.hours.is_empty() || limits.hours.iter().any(|hours| hours.include(now));
+    let is_new = |pull: &Pull| {
+        let created = nodes.node(&pull.node).and_then(|node| node.created);
+        created.is_some_and(|created| now.duration_since(created) < NEW)
+    };
+    let mut free = limits.at_once.saturating_sub(pods.len());
+    // What was tried last comes last, so that what fails holds up nothing else.
+    let mut in_turn: Vec<&Pull> = missing.iter().collect();
+    in_turn.sort_by_cached_key(|pull| history.tried_at(pull));
+    for pull in in_turn {
+        if free == 0 {
+            break;
+        }
+        let here = on_node.entry(&pull.node).or_default();
+        let may_begin = *here < limits.per_node && (in_hours || is_new(pull));
+        if may_begin && !under_way.contains(pull) && !history.waits(pull, now) {
+            *here += 1;
+            free -= 1;
+            plan.begin.push(pull.clone());
+        }
+    }
+    plan
+}
+
+fn ending(pod: &PullPod, is_needed: bool, limits: &PrepullLimits, now: Timestamp) -> Option<Ending> {
+    match &pod.state {
+        PullState::Pulled => Some(Ending::Pulled),
+        PullState::Failed(_) | PullState::Pulling if !is_needed => Some(Ending::NotNeeded),
+        PullState::Failed(reason) => Some(Ending::Failed(reason.clone())),
+        PullState::Pulling if now.duration_since(pod.since) > limits.time_limit => {
+            Some(Ending::Failed(format!("it was not done after {:#}", limits.time_limit)))
+        }
+        PullState::Pulling => None,
+    }
+}

@@ -1,0 +1,227 @@
+//! The pod that pulls an image: it is bound to the node, and its only container ends at once.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerState, LocalObjectReference, Pod, PodSecurityContext, PodSpec,
+    PodStatus, ResourceRequirements, SeccompProfile, SecurityContext, Toleration,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::Pull;
+use crate::digest::Digest;
+use crate::images::ImageReference;
+use crate::labels::COMPONENT_LABEL;
+use crate::names::LabelValue;
+
+/// Label: the installation of the service that pulls. These pods do not have the labels of labs, and so are never taken
+/// for one.
+pub const PREPULL_LABEL: &str = "wasmspawner.io/prepull";
+/// The value of [`COMPONENT_LABEL`].
+const PREPULL_COMPONENT: &str = "prepull";
+/// The largest length of a kubelet's message in characters; the rest is cut off.
+const LONGEST_DETAIL: usize = 300;
+
+/// The user and group of the container, which does nothing: nobody's.
+const NOBODY: i64 = 65534;
+const CONTAINER: &str = "pull";
+
+/// Reasons of a waiting container whose image cannot be pulled (kubelet, `pkg/kubelet/images`).
+const CANNOT_PULL: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+/// Reasons of a waiting container whose image is there, but that cannot be started from it. An image need not have the
+/// program that ends at once.
+const CANNOT_START: [&str; 4] =
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
+
+/// Selects the pods with which an installation pulls.
+pub fn prepull_selector(instance: &LabelValue) -> String {
+    format!("{PREPULL_LABEL}={instance}")
+}
+
+/// Who pulls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PulledBy {
+    /// The installation.
+    pub instance: LabelValue,
+    /// The service's own pod: the pods that pull go with it.
+    pub owner: Option<OwnerReference>,
+    /// A Secret of the service's namespace with which nodes read from registries.
+    pub pull_secret: Option<String>,
+    /// After so long, the kubelet ends the pod by itself.
+    pub time_limit: SignedDuration,
+}
+
+impl PulledBy {
+    /// The pod for a pull. The same pull has the same name.
+    pub fn pod(&self, pull: &Pull) -> Pod {
+        let labels = [(COMPONENT_LABEL, PREPULL_COMPONENT), (PREPULL_LABEL, self.instance.as_str())];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let secret = self.pull_secret.iter().map(|name| LocalObjectReference { name: name.clone() });
+        Pod {
+            metadata: ObjectMeta {
+                name: Some(name_of(pull, &self.instance)),
+                labels: Some(BTreeMap::from(labels)),
+                owner_references: self.owner.clone().map(|owner| vec![owner]),
+                ..ObjectMeta::default()
+            },
+            spec: Some(PodSpec {
+                node_name: Some(pull.node.clone()),
+                containers: vec![container(&pull.image)],
+                image_pull_secrets: Some(secret.collect::<Vec<_>>()).filter(|secrets| !secrets.is_empty()),
+                restart_policy: Some("Never".to_owned()),
+                active_deadline_seconds: Some(self.time_limit.as_secs().max(1)),
+                termination_grace_period_seconds: Some(0),
+                automount_service_account_token: Some(false),
+                enable_service_links: Some(false),
+                // Which taints keep labs off has been looked at before.
+                tolerations: Some(vec![Toleration {
+                    operator: Some("Exists".to_owned()),
+                    ..Toleration::default()
+                }]),
+                security_context: Some(PodSecurityContext {
+                    run_as_user: Some(NOBODY),
+                    run_as_group: Some(NOBODY),
+                    run_as_non_root: Some(true),
+                    seccomp_profile: Some(SeccompProfile {
+                        type_: "RuntimeDefault".to_owned(),
+                        ..SeccompProfile::default()
+                    }),
+                    ..PodSecurityContext::default()
+                }),
+                ..PodSpec::default()
+            }),
+            status: None,
+        }
+    }
+}
+
+fn name_of(Pull { node, image }: &Pull, instance: &LabelValue) -> String {
+    let digest = Digest::of(format!("{instance}\n{node}\n{image}").as_bytes());
+    format!("wasmspawner-pull-{}", &digest.hex()[..20])
+}
+
+fn container(image: &ImageReference) -> Container {
+    let amounts = |amounts: &[(&str, &str)]| {
+        let amounts = amounts.iter();
+        amounts.map(|(name, amount)| ((*name).to_owned(), Quantity((*amount).to_owned()))).collect()
+    };
+    Container {
+        name: CONTAINER.to_owned(),
+        image: Some(image.to_string()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        command: Some(vec!["true".to_owned()]),
+        resources: Some(ResourceRequirements {
+            requests: Some(amounts(&[("cpu", "1m"), ("memory", "8Mi")])),
+            limits: Some(amounts(&[("cpu", "100m"), ("memory", "64Mi")])),
+            ..ResourceRequirements::default()
+        }),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        ..Container::default()
+    }
+}
+
+/// A pod that pulls an image, as the cluster reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullPod {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// What it pulls.
+    pub pull: Pull,
+    /// Since when.
+    pub since: Timestamp,
+    /// How far it is.
+    pub state: PullState,
+    /// It will be gone soon.
+    pub is_being_deleted: bool,
+}
+
+/// How far a pull is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PullState {
+    /// Nothing has come of it yet.
+    Pulling,
+    /// The node has the image.
+    Pulled,
+    /// The node cannot pull it, for this reason.
+    Failed(String),
+}
+
+impl PullPod {
+    /// What a pod says; `None` if this installation has not made it. Everybody can write the label, so it is not enough:
+    /// the pod also has the name that follows from what it pulls.
+    pub fn observed(pod: &Pod, instance: &LabelValue) -> Option<Self> {
+        let (metadata, spec) = (&pod.metadata, pod.spec.as_ref()?);
+        let image = spec.containers.first()?.image.as_deref()?.parse().ok()?;
+        let pull = Pull { node: spec.node_name.clone()?, image };
+        let name = metadata.name.clone().filter(|name| *name == name_of(&pull, instance))?;
+        Some(Self {
+            name,
+            uid: metadata.uid.clone()?,
+            pull,
+            since: metadata.creation_timestamp.as_ref()?.0,
+            state: pod.status.as_ref().map_or(PullState::Pulling, PullState::observed),
+            is_being_deleted: metadata.deletion_timestamp.is_some(),
+        })
+    }
+}
+
+impl PullState {
+    fn observed(status: &PodStatus) -> Self {
+        let container = status.container_statuses.iter().flatten().next();
+        let state = container.and_then(|container| container.state.as_ref());
+        match (status.phase.as_deref(), state) {
+            (Some("Succeeded"), _) => Self::Pulled,
+            (
+                _,
+                Some(ContainerState { running: Some(_), .. } | ContainerState { terminated: Some(_), .. }),
+            ) => Self::Pulled,
+            (_, Some(ContainerState { waiting: Some(waiting), .. })) => {
+                let reason = waiting.reason.as_deref().unwrap_or_default();
+                if CANNOT_START.contains(&reason) {
+                    Self::Pulled
+                } else if CANNOT_PULL.contains(&reason) {
+                    Self::Failed(sentence(reason, waiting.message.as_deref()))
+                } else {
+                    Self::of_phase(status)
+                }
+            }
+            _ => Self::of_phase(status),
+        }
+    }
+
+    /// A pod that the node refuses, such as one for which it has no room, has no container that says why.
+    fn of_phase(status: &PodStatus) -> Self {
+        if status.phase.as_deref() != Some("Failed") {
+            return Self::Pulling;
+        }
+        Self::Failed(sentence(status.reason.as_deref().unwrap_or("Failed"), status.message.as_deref()))
+    }
+}
+
+/// The kubelet's reason and message, on one line.
+fn sentence(reason: &str, message: Option<&str>) -> String {
+    let text = match message.map(str::trim).filter(|message| !message.is_empty()) {
+        Some(message) => format!("{reason}: {message}"),
+        None => reason.to_owned(),
+    };
+    let visible = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let cut: String = visible.clone().take(LONGEST_DETAIL).collect();
+    if visible.count() > LONGEST_DETAIL { format!("{cut}...") } else { cut }
+}

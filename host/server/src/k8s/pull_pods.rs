@@ -1,0 +1,119 @@
+//! The pods with which nodes pull images in advance.
+
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::runtime::{WatchStreamExt, watcher};
+use wasmspawner_core::images::{PullPod, prepull_selector};
+use wasmspawner_core::names::LabelValue;
+
+use super::rate_limiter::in_background;
+use super::retry::{RetryPolicy, retrying};
+use super::{Connection, KubernetesError, StatusReason};
+
+/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
+const RECONNECT_SECONDS: u32 = 70;
+/// How long a request is tried. What fails is done again later.
+const TRY_FOR: Duration = Duration::from_secs(10);
+
+/// The pods with which nodes pull images in advance, in the service's own namespace. Requests about them go after all
+/// others.
+#[derive(Clone)]
+pub struct PullPods {
+    pods: Api<Pod>,
+    /// For watches.
+    watched: Api<Pod>,
+    instance: LabelValue,
+    retry_policy: RetryPolicy,
+}
+
+/// What has become of the pods.
+pub(crate) enum PullPodChange {
+    /// These are all pods.
+    All(Vec<PullPod>),
+    /// A pod is new, or has changed.
+    Changed(PullPod),
+    /// A pod of this name is gone.
+    Gone(String),
+    /// The pods cannot be followed, and it is tried again.
+    Failed(String),
+}
+
+impl PullPods {
+    /// The pods of an installation in `namespace`. Each request may take `request_timeout`.
+    pub fn new(
+        connection: &Connection,
+        namespace: &str,
+        instance: LabelValue,
+        request_timeout: Duration,
+    ) -> Self {
+        Self {
+            pods: Api::namespaced(connection.requests.clone(), namespace),
+            watched: Api::namespaced(connection.watches.clone(), namespace),
+            instance,
+            retry_policy: RetryPolicy::of(request_timeout, TRY_FOR),
+        }
+    }
+
+    /// Creates the pod for a pull. `None` if there is a pod of its name that is not this installation's.
+    pub(crate) async fn create(&self, pod: &Pod) -> Result<Option<PullPod>, KubernetesError> {
+        let action = format!("create Pod {}", pod.metadata.name.as_deref().unwrap_or_default());
+        let params = PostParams::default();
+        let created = retrying(&self.retry_policy, &action, || self.pods.create(&params, pod));
+        let created = match in_background(created).await {
+            // An earlier attempt may have succeeded although its answer was lost.
+            Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
+                let name = pod.metadata.name.as_deref().unwrap_or_default();
+                in_background(retrying(&self.retry_policy, &action, || self.pods.get(name))).await?
+            }
+            created => created?,
+        };
+        Ok(PullPod::observed(&created, &self.instance))
+    }
+
+    /// Deletes a pod at once: its container does nothing, so there is nothing to wait for. It is no error if the pod is
+    /// gone already.
+    pub(crate) async fn delete(&self, pod: &PullPod) -> Result<(), KubernetesError> {
+        let action = format!("delete Pod {}", pod.name);
+        let preconditions = Preconditions { uid: Some(pod.uid.clone()), resource_version: None };
+        let params = DeleteParams {
+            grace_period_seconds: Some(0),
+            preconditions: Some(preconditions),
+            ..DeleteParams::default()
+        };
+        let deleted = retrying(&self.retry_policy, &action, || self.pods.delete(&pod.name, &params));
+        match in_background(deleted).await {
+            Err(KubernetesError::Refused {
+                reason: StatusReason::NotFound | StatusReason::Conflict, ..
+            }) => Ok(()),
+            deleted => deleted.map(drop),
+        }
+    }
+
+    /// Follows the pods; never ends.
+    pub(crate) fn follow(&self) -> impl Stream<Item = PullPodChange> + use<> {
+        let config =
+            watcher::Config::default().timeout(RECONNECT_SECONDS).labels(&prepull_selector(&self.instance));
+        let instance = self.instance.clone();
+        let mut listed = Vec::new();
+        watcher(self.watched.clone(), config).default_backoff().filter_map(move |event| {
+            let own = |pod: &Pod| PullPod::observed(pod, &instance);
+            std::future::ready(match event {
+                Ok(watcher::Event::Init) => {
+                    listed.clear();
+                    None
+                }
+                Ok(watcher::Event::InitApply(pod)) => {
+                    listed.extend(own(&pod));
+                    None
+                }
+                Ok(watcher::Event::InitDone) => Some(PullPodChange::All(std::mem::take(&mut listed))),
+                Ok(watcher::Event::Apply(pod)) => own(&pod).map(PullPodChange::Changed),
+                Ok(watcher::Event::Delete(pod)) => pod.metadata.name.map(PullPodChange::Gone),
+                Err(error) => Some(PullPodChange::Failed(error.to_string())),
+            })
+        })
+    }
+}

@@ -1,0 +1,32 @@
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use wasmspawner_core::images::{FailedPull, NeededImage, PullPod};
+
+/// What is pulled in advance, as of the last round.
+#[derive(Clone, Debug, Default)]
+pub struct PrepullReport {
+    /// The images that nodes are to have, the most important first.
+    pub images: Vec<NeededImage>,
+    /// The pulls that run.
+    pub running: Vec<PullPod>,
+    /// The pulls that have failed and are tried again.
+    pub failed: Vec<FailedPull>,
+    /// Why nothing can be pulled, or not known what.
+    pub problem: Option<String>,
+}
+
+/// What is pulled in advance, which changes while the service runs. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct LivePrepulls(watch::Sender<Option<Arc<PrepullReport>>>);
+
+impl LivePrepulls {
+    /// The report of this moment; `None` if nothing is pulled in advance.
+    pub fn current(&self) -> Option<Arc<PrepullReport>> {
+        self.0.borrow().clone()
+    }
+
+    pub(super) fn replace(&self, report: Option<PrepullReport>) {
+        self.0.send_replace(report.map(Arc::new));
+    }
+}
