@@ -266,19 +266,19 @@ async fn a_validation_of_pods_can_be_added_as_the_documentation_says() {
 }
 
 /// Somebody with the token of the service's account.
-struct Intruder {
+pub(crate) struct Intruder {
     client: Client,
     /// The words in the message of every refusal, which show who refuses.
     refusal: String,
 }
 
 impl Intruder {
-    async fn under_the_policy(site: &Site) -> Self {
+    pub(crate) async fn under_the_policy(site: &Site) -> Self {
         let refusal = format!("ValidatingAdmissionPolicy '{}'", site.name());
         Self { client: site.account_s_client().await, refusal }
     }
 
-    fn of<K>(&self, namespace: &str) -> Api<K>
+    pub(crate) fn of<K>(&self, namespace: &str) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
@@ -286,7 +286,7 @@ impl Intruder {
     }
 
     #[track_caller]
-    fn refused<T: Debug>(&self, attempt: kube::Result<T>, what: &str) {
+    pub(crate) fn refused<T: Debug>(&self, attempt: kube::Result<T>, what: &str) {
         match attempt {
             Err(kube::Error::Api(status)) if status.code == 403 && status.message.contains(&self.refusal) => {
             }

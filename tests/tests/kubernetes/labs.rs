@@ -179,7 +179,7 @@ async fn delete_orphans(service: &Service, expected: &[&str]) {
 }
 
 /// No request of the service was refused for want of a permission, or by an admission policy.
-fn assert_permitted(service: &Service) {
+pub(crate) fn assert_permitted(service: &Service) {
     let log = service.log();
     let refusals: Vec<&str> = log
         .lines()
@@ -202,6 +202,16 @@ where
 
 /// A service that is not started yet. `template` names the namespaces of its labs; homes are volume claims.
 pub(crate) fn service(site: &Site, namespaces: &str, template: &str) -> Service {
+    service_with(site, namespaces, template, |_| {})
+}
+
+/// The same with more changes to the configuration.
+pub(crate) fn service_with(
+    site: &Site,
+    namespaces: &str,
+    template: &str,
+    change: impl FnOnce(&mut Value),
+) -> Service {
     let service = Service::prepare(BINARY, |_| {}).unwrap();
     let kubeconfig = service.folder().join("kubeconfig");
     std::fs::write(&kubeconfig, site.cluster.kubeconfig(&site.token).unwrap()).unwrap();
@@ -227,6 +237,7 @@ pub(crate) fn service(site: &Site, namespaces: &str, template: &str) -> Service 
             let default = guests::component("policy-default");
             let policy = json!({ "name": "default", "path": default, "config": homes });
             config["policies"].as_array_mut().unwrap().insert(0, policy);
+            change(config);
         })
         .unwrap();
     service

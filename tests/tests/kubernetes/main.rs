@@ -7,6 +7,7 @@
 mod attempts;
 mod labs;
 mod network_policy;
+mod prepulls;
 mod restore;
 mod site;
 

@@ -16,6 +16,8 @@ use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 
 pub(crate) const CLUSTER_WIDE: &str = include_str!("../../../deploy/permissions/cluster-wide.yaml");
 pub(crate) const ONE_NAMESPACE: &str = include_str!("../../../deploy/permissions/one-namespace.yaml");
+pub(crate) const NODES: &str = include_str!("../../../deploy/permissions/nodes.yaml");
+pub(crate) const PREPULL: &str = include_str!("../../../deploy/permissions/prepull.yaml");
 const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
 const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
 pub(crate) const NODE: &str = "wasmspawner-test";
@@ -141,8 +143,10 @@ impl Site {
         ] {
             let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(kind.0, "v1", kind.1));
             let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
-            if objects.get_opt(self.name()).await.unwrap().is_some() {
-                objects.delete(self.name(), &DeleteParams::default()).await.unwrap();
+            for name in [self.name().to_owned(), format!("{}-nodes", self.name())] {
+                if objects.get_opt(&name).await.unwrap().is_some() {
+                    objects.delete(&name, &DeleteParams::default()).await.unwrap();
+                }
             }
         }
         let namespaces: Api<Namespace> = Api::all(client);
@@ -169,7 +173,7 @@ impl Site {
     }
 
     /// Creates the objects of a file in `deploy`.
-    async fn apply(&self, file: &str) {
+    pub(crate) async fn apply(&self, file: &str) {
         for object in self.renamed(file) {
             let kind = object.types.clone().unwrap();
             let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(kind).unwrap());
