@@ -28,7 +28,7 @@ async fn every_documented_route_is_served() {
             served.insert(path.clone());
         }
     }
-    assert_eq!(served.len(), 24, "{served:?}");
+    assert_eq!(served.len(), 25, "{served:?}");
 }
 
 #[tokio::test]
