@@ -13,10 +13,13 @@ use crate::BINARY;
 use crate::running::until_some;
 
 /// The panels without data, each with its reason.
-const EMPTY: [(&str, &str); 1] = [(
-    "Wait for a turn, nine of ten",
-    "requests to the one-machine cluster, which is in the same process, do not wait for a turn",
-)];
+const EMPTY: [(&str, &str); 2] = [
+    (
+        "Wait for a turn, nine of ten",
+        "requests to the one-machine cluster, which is in the same process, do not wait for a turn",
+    ),
+    ("Time of a pull in advance, nine of ten", "nodes pull nothing in advance"),
+];
 
 /// Ends when it is dropped.
 struct Prometheus {
