@@ -74,6 +74,13 @@ class LabService:
         answer = self._ask("GET", user)
         return {} if answer.status_code == 404 else answer.json()
 
+    def prepulls(self) -> dict:
+        """What nodes pull before somebody asks for it."""
+        url = f"http://{self.config['http']['listen']}/spawner/v1/prepulls"
+        answer = requests.get(url, headers={"Authorization": f"Bearer {self.token('--hub')}"}, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
     def events(self, user: str) -> list[Event]:
         """All events of the lab's operation, until it ends."""
         events, kind = [], ""
