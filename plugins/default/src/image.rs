@@ -7,6 +7,8 @@ use crate::lab_server;
 pub(crate) struct ImageChoice {
     pub(crate) image: Image,
     pub(crate) program: Program,
+    /// Nodes are to have the image before somebody asks for it.
+    pub(crate) prepull: bool,
 }
 
 /// What runs in an image instead of the site's command, and how it is reached.
@@ -36,7 +38,17 @@ impl ImageChoice {
         let label: Option<String> = entry.optional("label");
         let tag = reference.rsplit('/').next().unwrap_or(&reference).to_owned();
         let image = Image { reference, digest, description: label };
-        (Self { image, program: Program::read(entry) }, Some(tag))
+        let prepull = entry.or_default("prepull");
+        (Self { image, program: Program::read(entry), prepull }, Some(tag))
+    }
+
+    /// The reference with the digest, as the service writes it into pods: a digest in the reference is kept.
+    pub(crate) fn pinned(&self) -> String {
+        let reference = &self.image.reference;
+        match &self.image.digest {
+            Some(digest) if !reference.contains('@') => format!("{reference}@{digest}"),
+            _ => reference.clone(),
+        }
     }
 }
 

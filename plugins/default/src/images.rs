@@ -1,9 +1,8 @@
 //! The images that users choose from: a list, and those that repositories have.
 
 use semver::{Version, VersionReq};
-use wasmspawner_sdk::host::{self, KnownImage};
-use wasmspawner_sdk::images::{Entry, ImageMenu, Place};
-use wasmspawner_sdk::{Error, Options, Section, User, hooks};
+use wasmspawner_sdk::images::{Entry, ImageMenu, Place, WantedImage};
+use wasmspawner_sdk::{Error, Options, Section, User, hooks, host};
 use wildmatch::WildMatch;
 
 use crate::DefaultPolicy;
@@ -31,6 +30,8 @@ struct ImageRepository {
     description: Option<String>,
     /// The newest one is recommended.
     recommended: bool,
+    /// Nodes are to have so many of the offered images, the newest ones.
+    prepull: usize,
     /// Only members of these groups see the images; if empty, every user does.
     groups: Vec<String>,
     program: Program,
@@ -87,6 +88,13 @@ impl Images {
         Ok(options.text("image").and_then(|name| self.repository(name)).map(|repository| &repository.program))
     }
 
+    /// The images that nodes are to have: those of the list, and then those of the repositories.
+    pub(crate) fn wanted(&self) -> Vec<String> {
+        let listed = self.list.entries().iter().map(|entry| &entry.value).filter(|image| image.prepull);
+        let found = self.repositories.iter().flat_map(ImageRepository::wanted);
+        listed.map(ImageChoice::pinned).chain(found).collect()
+    }
+
     /// The repository of an entry, whose name is `NAME:TAG`.
     fn repository(&self, entry: &str) -> Option<&ImageRepository> {
         let (name, _) = entry.split_once(':')?;
@@ -117,6 +125,7 @@ impl ImageRepository {
             label: entry.optional("label").unwrap_or_else(|| format!("{last} {{tag}}")),
             description: entry.optional("description"),
             recommended: entry.or_default("recommended"),
+            prepull: entry.or_default("prepull"),
             groups: entry.or_default("groups"),
             program: Program::read(entry),
             name,
@@ -130,20 +139,34 @@ impl ImageRepository {
         fits && self.versions.as_ref().is_none_or(in_range)
     }
 
-    /// The entries of the menu; the service gives the images newest first.
+    /// The tags that are offered, newest first, as the service gives them.
+    fn offered(&self) -> impl Iterator<Item = String> {
+        let tags = host::images(&self.repository).into_iter().map(|image| image.tag);
+        tags.filter(|tag| self.offers(tag)).take(self.newest.unwrap_or(usize::MAX))
+    }
+
+    /// The entries of the menu.
     fn entries(&self) -> Vec<Entry> {
-        let images = host::images(&self.repository).into_iter().filter(|image| self.offers(&image.tag));
-        let entry = |(at, KnownImage { tag, .. }): (usize, KnownImage)| Entry {
+        let entry = |(at, tag): (usize, String)| Entry {
             description: self.description.clone(),
             group: Some(self.repository.clone()),
             recommended: self.recommended && at == 0,
             ..Entry::new(
                 format!("{}:{tag}", self.name),
-                format!("{}:{tag}", self.repository),
+                self.reference(&tag),
                 self.label.replace("{tag}", &tag),
             )
         };
-        images.take(self.newest.unwrap_or(usize::MAX)).enumerate().map(entry).collect()
+        self.offered().enumerate().map(entry).collect()
+    }
+
+    /// The images that nodes are to have.
+    fn wanted(&self) -> Vec<String> {
+        self.offered().take(self.prepull).map(|tag| self.reference(&tag)).collect()
+    }
+
+    fn reference(&self, tag: &str) -> String {
+        format!("{}:{tag}", self.repository)
     }
 }
 
@@ -179,6 +202,10 @@ impl hooks::Images for DefaultPolicy {
         };
         entries.extend(self.images.repositories.iter().filter(open).flat_map(ImageRepository::entries));
         Ok(Some(ImageMenu { entries, classes: Vec::new() }))
+    }
+
+    fn prepull(&self) -> Result<Vec<WantedImage>, Error> {
+        Ok(self.wanted_images())
     }
 }
 

@@ -20,6 +20,7 @@ mod quota;
 mod size;
 mod storage;
 mod template;
+mod wanted;
 
 use wasmspawner_sdk::pod::TimeLimits;
 use wasmspawner_sdk::{Info, Policy, Section, export};
@@ -41,6 +42,8 @@ pub struct DefaultPolicy {
     images: Images,
     sizes: Menu<Size>,
     profiles: Profiles,
+    /// Nodes are to have the images of the profiles before somebody asks for them.
+    prepull_profiles: bool,
     extras: Vec<Extra>,
     env: Vec<Variable>,
     storage: Storage,
@@ -84,10 +87,15 @@ impl Policy for DefaultPolicy {
                 "replaces `images`, `image_repositories` and `sizes`; remove either it or all of them";
             config.problem("profile_list", problem);
         }
+        let prepull_profiles: Option<bool> = config.optional("prepull_profiles");
+        if prepull_profiles.is_some() && !config.has("profile_list") {
+            config.problem("prepull_profiles", "needs `profile_list`; write that too, or remove this key");
+        }
         Self {
             images,
             sizes,
             profiles,
+            prepull_profiles: prepull_profiles.unwrap_or_default(),
             extras,
             env: env::read(config, "env"),
             init_containers,

@@ -49,6 +49,6 @@ impl hooks::BuildPod for DefaultPolicy {
     }
 }
 
-fn pairs(of: &[(String, String)]) -> Vec<Pair> {
+pub(crate) fn pairs(of: &[(String, String)]) -> Vec<Pair> {
     of.iter().map(|(name, value)| Pair::new(name, value)).collect()
 }

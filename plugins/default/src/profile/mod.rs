@@ -15,6 +15,7 @@ mod slug;
 #[cfg(test)]
 mod tests;
 mod unlisted;
+mod wanted;
 
 use std::collections::BTreeMap;
 

@@ -104,6 +104,12 @@ impl ProfileOption {
             _ => Err(Error::invalid(name, format!("`{chosen}` is not offered"))),
         }
     }
+
+    /// The overrides of every choice, as far as they are known before a user types a value.
+    pub(super) fn without_typed_text(&self) -> Vec<Overrides> {
+        let listed = self.choices.values().map(|choice| choice.overrides.clone());
+        listed.chain(self.unlisted.iter().filter_map(Unlisted::without_typed_text)).collect()
+    }
 }
 
 /// The name of the field for the typed value that belongs to the field `key`.

@@ -232,6 +232,13 @@ impl Overrides {
         Ok(filled)
     }
 
+    /// Changes each label of the node selector whose value is `typed` into one that is removed, as `null` does.
+    pub(super) fn remove_labels_of_nodes(&mut self, typed: impl Fn(&str) -> bool) {
+        for value in self.node_selector.values_mut().filter(|value| value.as_deref().is_some_and(&typed)) {
+            *value = None;
+        }
+    }
+
     pub(super) fn image(&self) -> Option<&str> {
         self.image.as_deref()
     }

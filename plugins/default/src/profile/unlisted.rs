@@ -46,8 +46,7 @@ impl Unlisted {
     fn check_places(&mut self, entry: &mut Section<'_>) {
         let written = entry.optional::<Value>("kubespawner_override").as_ref().map_or(0, places);
         let texts = self.overrides.texts();
-        let filled =
-            texts.iter().filter(|text| text.reading.may_be_typed() && pieces(text.text).len() > 1).count();
+        let filled = texts.iter().filter(|text| text.reading.may_be_typed() && is_typed(text.text)).count();
         if filled == 0 {
             let problem =
                 "does not say where the typed value goes; write {value}, as in `image: \"{value}\"`";
@@ -91,6 +90,17 @@ impl Unlisted {
             return Err(Error::invalid(field, "gives no image, such as registry/repository:tag"));
         }
         Ok(overrides)
+    }
+
+    /// The overrides before a user types the value; `None` if it is a part of the image. A label of the node selector
+    /// whose value is typed is removed, because the lab may select any value of it.
+    pub(super) fn without_typed_text(&self) -> Option<Overrides> {
+        if self.overrides.image().is_some_and(is_typed) {
+            return None;
+        }
+        let mut overrides = self.overrides.clone();
+        overrides.remove_labels_of_nodes(is_typed);
+        Some(overrides)
     }
 
     fn accept(&self, typed: &str) -> Result<(), String> {
@@ -144,6 +154,11 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
+/// True if a part of the text is typed.
+fn is_typed(text: &str) -> bool {
+    pieces(text).len() > 1
+}
+
 /// Expands the lab's fields in a piece of the operator's text. In texts for which KubeSpawner has no field except
 /// `{value}`, only doubled braces are replaced.
 fn fill(reading: Reading, piece: &str) -> Result<String, Error> {
@@ -172,10 +187,10 @@ fn check(entry: &Section<'_>, key: &str, reading: Reading, piece: &str) {
 /// Number of texts with a placeholder, among values and names.
 fn places(value: &Value) -> usize {
     match value {
-        Value::String(text) => usize::from(pieces(text).len() > 1),
+        Value::String(text) => usize::from(is_typed(text)),
         Value::Array(items) => items.iter().map(places).sum(),
         Value::Object(entries) => {
-            entries.iter().map(|(name, value)| usize::from(pieces(name).len() > 1) + places(value)).sum()
+            entries.iter().map(|(name, value)| usize::from(is_typed(name)) + places(value)).sum()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
