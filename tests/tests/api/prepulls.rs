@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
 use super::running::until_some;
@@ -139,8 +140,12 @@ async fn what_is_pulled_goes_on_after_a_crash_and_ends_when_it_is_not_needed() {
     add_node(&service, "slow").await;
     let before = pod_on(&service, "slow").await;
     service.crash_and_restart().await.unwrap();
-    let running = until_prepulls(&service, |answer| answer["running"] != json!([])).await;
-    assert_eq!(running["running"][0]["pod"], before.name_any());
+    let on_slow = |answer: &Value| {
+        let running = answer["running"].as_array().unwrap();
+        running.iter().find(|pull| pull["node"] == "slow").map(|pull| pull["pod"].clone())
+    };
+    let running = until_prepulls(&service, |answer| on_slow(answer).is_some()).await;
+    assert_eq!(on_slow(&running), Some(before.name_any().into()));
     assert_eq!(pod_on(&service, "slow").await.uid(), before.uid(), "it is the same pod");
 
     // The node goes, and comes back under the same name; then nothing is to be pulled any more.
@@ -194,4 +199,24 @@ async fn without_anything_wanted_nodes_are_to_have_the_lab_s_image() {
     assert_eq!(report["images"][0]["reference"], "quay.io/site/only:1");
     let service = Service::start(BINARY).await.unwrap();
     until_prepulls(&service, |answer| answer["enabled"] == false).await;
+}
+
+#[tokio::test]
+async fn what_the_policies_want_comes_first_and_one_that_fails_keeps_nothing_else_from_its_node() {
+    let site = |reference: &str| {
+        let images = json!([{ "name": "lab", "reference": reference, "prepull": true }]);
+        let policy = json!({ "name": "default", "path": guests::component("policy-default"), "config": { "images": images } });
+        move |config: &mut Value| {
+            pulling(config);
+            config["policies"] = json!([policy]);
+        }
+    };
+    let service = Service::start_with(BINARY, site("quay.io/site/wanted:1")).await.unwrap();
+    let warm = until_prepulls(&service, |answer| answer["images"][1]["nodes_with"] == 1).await;
+    assert_eq!(warm["images"][0]["reference"], "quay.io/site/wanted:1", "{warm:#}");
+    let service = Service::start_with(BINARY, site("Not an image")).await.unwrap();
+    let report = until_prepulls(&service, |answer| answer["images"][0]["nodes_with"] == 1).await;
+    assert_eq!(report["images"][0]["reference"], IMAGE);
+    let problem = report["problem"].as_str().unwrap();
+    assert!(problem.contains("`default`") && problem.contains("Not an image"), "{problem}");
 }

@@ -31,10 +31,12 @@ pub struct Prepuller {
     /// The pods, by name.
     known: BTreeMap<String, PullPod>,
     history: PullHistory,
-    /// What was wanted when the policies were asked last.
+    /// What the policies wanted when they could say it the last time.
     wanted: Option<Vec<WantedImage>>,
     /// When they are asked again.
     ask_at: Instant,
+    /// Why the policies could not say what they want.
+    unanswered: Option<String>,
     problem: Option<String>,
 }
 
@@ -55,6 +57,7 @@ impl Prepuller {
             history: PullHistory::default(),
             wanted: None,
             ask_at: Instant::now(),
+            unanswered: None,
             problem: None,
         }
     }
@@ -149,13 +152,11 @@ impl Prepuller {
         let inventory = self.context.policies.inventory().clone();
         let (registries, nodes) = (inventory.registries(), inventory.listed_nodes());
         let Some(nodes) = nodes.filter(|_| !registries.is_incomplete()) else { return self.report(&[]) };
-        let mut problem = self.ask(settings).await;
-        let needs = Needs::of(self.wanted.as_deref().unwrap_or_default(), &registries, &nodes);
-        if self.wanted.is_some() {
-            self.history.observe(&needs.images, &nodes, Timestamp::now());
-            if let Err(error) = self.act(settings, &needs.missing, &nodes).await {
-                problem = Some(error);
-            }
+        let mut problem = self.ask_policies().await;
+        let needs = Needs::of(&self.all_wanted(settings), &registries, &nodes);
+        self.history.observe(&needs.images, &nodes, Timestamp::now());
+        if let Err(error) = self.act(settings, &needs.missing, &nodes).await {
+            problem = Some(error);
         }
         if let Some(problem) = problem.as_ref().filter(|problem| self.problem.as_ref() != Some(problem)) {
             tracing::warn!(problem, "images cannot be pulled in advance; it is tried again");
@@ -170,23 +171,31 @@ impl Prepuller {
     }
 
     /// Asks the policies what is wanted. If they cannot say, it is what they have said before.
-    async fn ask(&mut self, settings: &Settings) -> Option<String> {
-        if self.wanted.is_some() && Instant::now() < self.ask_at {
-            return None;
+    async fn ask_policies(&mut self) -> Option<String> {
+        if Instant::now() < self.ask_at {
+            return self.unanswered.clone();
         }
-        let mut wanted = match self.context.policies.prepull().await {
-            Ok(wanted) => wanted,
-            Err(error) => return Some(format!("it is not known which images nodes are to have: {error}")),
+        self.ask_at = Instant::now() + ROUND;
+        self.unanswered = match self.context.policies.prepull().await {
+            Ok(wanted) => {
+                self.wanted = Some(wanted);
+                None
+            }
+            Err(error) => Some(format!("the policies cannot say which images nodes are to have: {error}")),
         };
-        wanted.extend(settings.images.clone());
-        if wanted.is_empty() {
+        self.unanswered.clone()
+    }
+
+    /// What the policies want, and then what the configuration wants. If nobody wants anything, it is the lab's image.
+    fn all_wanted(&self, settings: &Settings) -> Vec<WantedImage> {
+        let of_policies = self.wanted.iter().flatten();
+        let mut wanted: Vec<_> = of_policies.chain(&settings.images).cloned().collect();
+        if wanted.is_empty() && self.wanted.is_some() {
             let lab_image = settings.lab_image.clone();
             wanted
                 .extend(lab_image.map(|reference| WantedImage { reference, node_selector: BTreeMap::new() }));
         }
-        self.wanted = Some(wanted);
-        self.ask_at = Instant::now() + ROUND;
-        None
+        wanted
     }
 
     /// Removes pods and creates pods. The first failure ends the round.
