@@ -59,6 +59,11 @@ impl Identity {
         }
     }
 
+    /// The user's home, `/home/<username>`.
+    pub fn home(&self) -> String {
+        format!("/home/{}", in_user_files(self.username.as_str()))
+    }
+
     /// The GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut gids = Vec::new();
@@ -69,6 +74,11 @@ impl Identity {
         }
         gids
     }
+}
+
+/// A name as `/etc/passwd` and `/etc/group` have it: every separator of fields and lines is replaced by `_`.
+pub(crate) fn in_user_files(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || matches!(c, ':' | ',' | '/') { '_' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl LiveInventory {
         self.nodes.borrow().clone()
     }
 
-    /// Tells when something has changed.
+    /// Says what changes from now on.
     pub(crate) fn changes(&self) -> InventoryChanges {
         InventoryChanges { registries: self.registries.subscribe(), nodes: self.nodes.subscribe() }
     }
@@ -59,7 +59,16 @@ impl LiveInventory {
     }
 }
 
-/// Tells when something has changed.
+/// A part of what the service knows about images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// What registries have.
+    Registries,
+    /// What nodes have.
+    Nodes,
+}
+
+/// Says what has changed.
 pub(crate) struct InventoryChanges {
     registries: watch::Receiver<Arc<Inventory>>,
     nodes: watch::Receiver<Option<Arc<NodeImages>>>,
@@ -67,13 +76,15 @@ pub(crate) struct InventoryChanges {
 
 impl InventoryChanges {
     /// Waits until something has changed since the last call.
-    pub(crate) async fn next(&mut self) {
-        let gone = tokio::select! {
-            changed = self.registries.changed() => changed.is_err(),
-            changed = self.nodes.changed() => changed.is_err(),
+    pub(crate) async fn next(&mut self) -> Change {
+        let (changed, change) = tokio::select! {
+            changed = self.registries.changed() => (changed, Change::Registries),
+            changed = self.nodes.changed() => (changed, Change::Nodes),
         };
-        if gone {
-            std::future::pending().await
+        if changed.is_err() {
+            // Nobody knows more than now.
+            std::future::pending::<()>().await;
         }
+        change
     }
 }

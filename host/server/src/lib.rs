@@ -1,6 +1,7 @@
 //! The service: all IO around the decisions of `wasmspawner-core`.
 
 pub mod cli;
+mod config_part;
 pub mod history;
 pub mod http;
 pub mod hub;

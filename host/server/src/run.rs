@@ -160,6 +160,8 @@ fn own_pod() -> Option<OwnerReference> {
         kind: "Pod".to_owned(),
         name: variable("WASMSPAWNER_POD_NAME")?,
         uid: variable("WASMSPAWNER_POD_UID")?,
+        // Without a controller, `kubectl drain` would refuse to remove the pods that belong to it.
+        controller: Some(true),
         ..OwnerReference::default()
     })
 }

@@ -127,7 +127,11 @@ async fn a_node_that_cannot_pull_is_reported_and_holds_up_no_other() {
     let report = until_prepulls(&service, |answer| answer["failed_count"] == 2).await;
     let reasons: Vec<_> =
         report["failed"].as_array().unwrap().iter().map(|failed| &failed["reason"]).collect();
-    assert_eq!(reasons, ["OutOfpods: too many pods", "ErrImagePull: dial tcp: i/o timeout"]);
+    assert_eq!(
+        reasons,
+        ["ErrImagePull: dial tcp: i/o timeout", "OutOfpods: too many pods"],
+        "the last one first"
+    );
     assert_eq!(report["excluded_nodes"], json!([{ "name": "cordoned", "excluded": "it is cordoned" }]));
     assert_eq!(report["images"][0]["nodes"], 3, "without the one that is cordoned");
     until_no_pod(&service).await;
@@ -219,4 +223,55 @@ async fn what_the_policies_want_comes_first_and_one_that_fails_keeps_nothing_els
     assert_eq!(report["images"][0]["reference"], IMAGE);
     let problem = report["problem"].as_str().unwrap();
     assert!(problem.contains("`default`") && problem.contains("Not an image"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_registry_that_does_not_answer_keeps_no_image_from_its_node() {
+    let service = Service::start_with(BINARY, |config| {
+        pulling(config);
+        config["images"]["repositories"] = json!([{ "name": "127.0.0.1:1/site/lab" }]);
+        config["registries"] = json!({ "plain_http": ["127.0.0.1:1"] });
+    })
+    .await
+    .unwrap();
+    until_prepulls(&service, |answer| answer["images"][0]["nodes_with"] == 1).await;
+}
+
+#[tokio::test]
+async fn what_a_former_configuration_has_begun_is_removed_at_the_next_start() {
+    let mut service = Service::start_with(BINARY, pulling).await.unwrap();
+    add_node(&service, "slow").await;
+    pod_on(&service, "slow").await;
+    service.end().unwrap();
+    service.reconfigure(|config| config["embedded"]["keep_labs"] = true.into()).unwrap();
+    service.run().await.unwrap();
+    until_no_pod(&service).await;
+}
+
+#[tokio::test]
+async fn a_refused_pod_is_reported_and_holds_up_no_other() {
+    let service = Service::start_with(BINARY, |config| {
+        config["images"] = json!({ "nodes": {}, "prepull": {} });
+        config["lab"]["image"] = IMAGE.into();
+    })
+    .await
+    .unwrap();
+    until_prepulls(&service, |answer| answer["images"][0]["nodes_with"] == 1).await;
+    let name = {
+        add_node(&service, "taken").await;
+        let pod = pod_on(&service, "taken").await;
+        // Somebody else's pod has the name when the service wants to make its own again.
+        nodes(&service).await.delete("taken", &DeleteParams::default()).await.unwrap();
+        until_no_pod(&service).await;
+        pod.name_any()
+    };
+    let foreign = json!({ "metadata": { "name": name }, "spec": { "containers": [{ "name": "a", "image": "b" }], "nodeName": "elsewhere" } });
+    let pods = pods(&service).await;
+    pods.create(&PostParams::default(), &serde_json::from_value(foreign).unwrap()).await.unwrap();
+    add_node(&service, "taken").await;
+    add_node(&service, "zz-other").await;
+    pod_on(&service, "zz-other").await;
+    let report = until_prepulls(&service, |answer| answer["failed_count"] == 1).await;
+    assert_eq!(report["failed"][0]["node"], "taken", "{report:#}");
+    assert!(pods.get_opt(&name).await.unwrap().is_some(), "it is left alone");
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::images::{Pull, PulledBy};
+use wasmspawner_core::images::{Pull, PullPodTemplate};
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::kubernetes::SKIPPED;
@@ -34,8 +34,6 @@ async fn nodes_pull_images_with_the_permissions_for_it_and_under_the_admission_p
     });
     service.run().await.unwrap();
     let nodes: Api<Node> = Api::all(site.cluster.client.clone());
-    let report = service.admin().unwrap().get("/spawner/v1/prepulls").await.unwrap().json().unwrap();
-    assert_eq!(report["problem"], Value::Null);
     make_ready(&nodes, NODE).await;
     until(async || nodes_with(&service).await == 1).await;
 
@@ -78,14 +76,14 @@ async fn the_admission_policy_allows_only_pods_that_pull_in_the_service_s_namesp
     site.install_policy("").await;
     let stolen = Intruder::under_the_policy(&site).await;
     let pods: Api<Pod> = stolen.of(site.name());
-    let by = PulledBy {
+    let template = PullPodTemplate {
         instance: LabelValue::parse(site.name()).unwrap(),
         owner: None,
         pull_secret: None,
         time_limit: jiff::SignedDuration::from_mins(1),
     };
     let pull = Pull { node: "elsewhere".to_owned(), image: IMAGE.parse().unwrap() };
-    let good = serde_json::to_value(by.pod(&pull)).unwrap();
+    let good = serde_json::to_value(template.pod(&pull)).unwrap();
     let create = async |pod: &Value| {
         let pod: Pod = serde_json::from_value(pod.clone()).unwrap();
         pods.create(&PostParams { dry_run: true, ..PostParams::default() }, &pod).await
@@ -94,7 +92,18 @@ async fn the_admission_policy_allows_only_pods_that_pull_in_the_service_s_namesp
     for (pointer, value) in [
         ("/metadata/labels", json!({ "wasmspawner.io/prepull": "other" })),
         ("/metadata/labels", json!({})),
+        (
+            "/metadata/labels",
+            json!({ "wasmspawner.io/prepull": site.name(), "hub.jupyter.org/network-access-hub": "true" }),
+        ),
         ("/spec/nodeName", Value::Null),
+        ("/spec/restartPolicy", json!("Always")),
+        ("/spec/activeDeadlineSeconds", Value::Null),
+        ("/spec/priorityClassName", json!("system-node-critical")),
+        ("/spec/securityContext/runAsNonRoot", Value::Null),
+        ("/spec/containers/0/securityContext/runAsUser", json!(0)),
+        ("/spec/containers/0/securityContext/runAsNonRoot", json!(false)),
+        ("/spec/containers/0/securityContext/capabilities/drop", json!(["NET_RAW"])),
         ("/spec/automountServiceAccountToken", json!(true)),
         ("/spec/automountServiceAccountToken", Value::Null),
         ("/spec/volumes", json!([{ "name": "s", "secret": { "secretName": "token" } }])),

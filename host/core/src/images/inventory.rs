@@ -83,6 +83,12 @@ impl Inventory {
         self.repositories.values().any(|images| images.refreshed_at.is_none() && images.tags.is_empty())
     }
 
+    /// True if one of the repositories was not asked about yet, not even in vain.
+    pub fn is_unread(&self) -> bool {
+        let is_unread = |images: &RepositoryImages| images.problem.is_none() && images.refreshed_at.is_none();
+        self.repositories.values().any(|images| images.tags.is_empty() && is_unread(images))
+    }
+
     /// The same inventory with other knowledge about one repository.
     #[must_use]
     pub fn with(mut self, repository: Repository, images: RepositoryImages) -> Self {

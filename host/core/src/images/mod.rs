@@ -21,7 +21,7 @@ pub use offer::{OfferedImage, offer};
 pub use plain_menu::plain_menu;
 pub use prepull::{
     DailyHours, Ending, FailedPull, InvalidHours, NeededImage, Needs, PREPULL_LABEL, PrepullLimits, Pull,
-    PullHistory, PullPlan, PullPod, PullState, PulledBy, plan, prepull_selector,
+    PullHistory, PullPlan, PullPod, PullPodTemplate, PullState, plan, prepull_selector,
 };
 pub use refresh::{Refresh, resolved};
 pub use repository::{ImageReference, InvalidReference, Repository};

@@ -1,6 +1,6 @@
 use k8s_openapi::api::core::v1::{Container, EnvVar as ContainerEnvVar};
 
-use super::{lab_container, resources, user_files, volume};
+use super::{lab_container, resources, volume};
 use crate::identity::Identity;
 use crate::policy::compose::ValidatedSpawn;
 use crate::policy::{EnvValue, EnvVar, InitContainer};
@@ -33,7 +33,7 @@ fn identity(identity: &Identity) -> [ContainerEnvVar; 5] {
     let gids: Vec<_> = identity.supplemental_gids().iter().map(ToString::to_string).collect();
     [
         ("NB_USER", identity.username.to_string()),
-        ("NB_HOME", user_files::home(identity)),
+        ("NB_HOME", identity.home()),
         ("NB_UID", identity.uid.to_string()),
         ("NB_GID", identity.gid.to_string()),
         ("NB_SUPPLEMENTAL_GIDS", gids.join(" ")),

@@ -2,37 +2,27 @@
 
 use std::fmt::Write as _;
 
-use crate::identity::Identity;
-
-/// The user's home, `/home/<username>`.
-pub(super) fn home(identity: &Identity) -> String {
-    format!("/home/{}", field(identity.username.as_str()))
-}
+use crate::identity::{Identity, in_user_files};
 
 /// The base, and one line for the user with their home and the shell `/bin/bash`.
 pub(super) fn passwd(base: &str, identity: &Identity) -> String {
-    let name = field(identity.username.as_str());
+    let name = in_user_files(identity.username.as_str());
     let Identity { uid, gid, .. } = identity;
-    format!("{base}{name}:x:{uid}:{gid}::{}:/bin/bash\n", home(identity))
+    format!("{base}{name}:x:{uid}:{gid}::{}:/bin/bash\n", identity.home())
 }
 
 /// The base, and one line for each group that has a GID. The user is listed as a member of all but their primary
 /// one.
 pub(super) fn group(base: &str, identity: &Identity) -> String {
     let mut file = base.to_owned();
-    let user = field(identity.username.as_str());
+    let user = in_user_files(identity.username.as_str());
     for group in &identity.groups {
         let Some(gid) = group.gid else { continue };
         let member = if gid == identity.gid { "" } else { &user };
         // Writing to a String cannot fail.
-        let _ = writeln!(file, "{}:x:{gid}:{member}", field(&group.name));
+        let _ = writeln!(file, "{}:x:{gid}:{member}", in_user_files(&group.name));
     }
     file
-}
-
-/// The name with every separator of fields and lines replaced by `_`.
-fn field(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() || matches!(c, ':' | ',' | '/') { '_' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -38,11 +38,19 @@ pub enum Field {
     PodName,
     /// `{pvc_name}`: the volume claim's name; known after the claim's template is resolved.
     PvcName,
+    /// `{uid}`: the user's UID. KubeSpawner has neither this field nor those after it.
+    Uid,
+    /// `{gid}`: the user's primary GID.
+    Gid,
+    /// `{supplemental_gids}`: the GIDs of the user's other groups, with commas; empty if there are none.
+    SupplementalGids,
+    /// `{home}`: the user's home, as `/etc/passwd` has it.
+    Home,
 }
 
 impl Field {
     /// All fields, in the order in which messages list them.
-    pub const ALL: [Field; 16] = [
+    pub const ALL: [Field; 20] = [
         Field::Userid,
         Field::UnescapedUsername,
         Field::UnescapedServername,
@@ -59,6 +67,10 @@ impl Field {
         Field::Namespace,
         Field::PodName,
         Field::PvcName,
+        Field::Uid,
+        Field::Gid,
+        Field::SupplementalGids,
+        Field::Home,
     ];
 
     /// The field's name in templates.
@@ -80,6 +92,10 @@ impl Field {
             Field::Namespace => "namespace",
             Field::PodName => "pod_name",
             Field::PvcName => "pvc_name",
+            Field::Uid => "uid",
+            Field::Gid => "gid",
+            Field::SupplementalGids => "supplemental_gids",
+            Field::Home => "home",
         }
     }
 
@@ -98,8 +114,11 @@ pub enum TemplateScope {
     Pod,
     /// The volume claim's template: also knows `{pod_name}`.
     Pvc,
-    /// All other templates: also know `{pvc_name}`.
+    /// The templates of all other names: also know `{pvc_name}`.
     Rest,
+    /// Templates of what is in a lab: also know the user's numbers and home. Names do not, because they are needed where
+    /// the identity provider is not asked, and must not change with its answer.
+    Lab,
 }
 
 impl TemplateScope {
@@ -109,6 +128,7 @@ impl TemplateScope {
             Field::Namespace => self > TemplateScope::Namespace,
             Field::PodName => self > TemplateScope::Pod,
             Field::PvcName => self > TemplateScope::Pvc,
+            Field::Uid | Field::Gid | Field::SupplementalGids | Field::Home => self > TemplateScope::Rest,
             _ => true,
         }
     }
@@ -129,6 +149,10 @@ pub struct Fields {
     namespace: String,
     pod_name: String,
     pvc_name: String,
+    uid: u32,
+    gid: u32,
+    supplemental_gids: String,
+    home: String,
 }
 
 /// The value of a field.
@@ -162,7 +186,19 @@ impl Fields {
             namespace: String::new(),
             pod_name: String::new(),
             pvc_name: String::new(),
+            uid: 0,
+            gid: 0,
+            supplemental_gids: String::new(),
+            home: String::new(),
         }
+    }
+
+    /// The same values, with the numbers and the home of the lab's user.
+    #[must_use]
+    pub fn with_user(mut self, uid: u32, gid: u32, supplemental_gids: &[u32], home: String) -> Self {
+        let gids: Vec<_> = supplemental_gids.iter().map(u32::to_string).collect();
+        (self.uid, self.gid, self.supplemental_gids, self.home) = (uid, gid, gids.join(","), home);
+        self
     }
 
     /// Sets the namespace of JupyterHub.
@@ -202,6 +238,8 @@ impl Fields {
     pub(super) fn value(&self, field: Field) -> Value<'_> {
         Value::Text(match field {
             Field::Userid => return self.userid.map_or(Value::Missing, Value::Number),
+            Field::Uid => return Value::Number(self.uid.into()),
+            Field::Gid => return Value::Number(self.gid.into()),
             Field::UnescapedUsername => &self.username,
             Field::UnescapedServername => &self.servername,
             Field::Hubnamespace => &self.hubnamespace,
@@ -217,6 +255,8 @@ impl Fields {
             Field::Namespace => &self.namespace,
             Field::PodName => &self.pod_name,
             Field::PvcName => &self.pvc_name,
+            Field::SupplementalGids => &self.supplemental_gids,
+            Field::Home => &self.home,
         })
     }
 }

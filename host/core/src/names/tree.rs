@@ -44,7 +44,7 @@ impl TemplateTree {
 
 fn parse(key: &str, value: &Value, errors: &mut Vec<TemplateError>) -> Node {
     match value {
-        Value::String(text) => match Template::parse(key, text, TemplateScope::Rest) {
+        Value::String(text) => match Template::parse(key, text, TemplateScope::Lab) {
             Ok(template) => Node::Text(template),
             Err(error) => {
                 errors.push(error);

@@ -2,19 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
+use serde_json::Value;
 use wasmspawner_core::names::Username;
 
-use super::labs::{ConnectionArgs, print_json};
+use super::labs::{ConnectionArgs, Service, print_json};
 use super::plain::plain;
 
 const EXAMPLES: &str = "\
 Examples:
   wasmspawner images list --state-dir DIR       what registries have, and since when the service knows it
   wasmspawner images menu ada                   what ada may choose, and why an image is hidden
-  wasmspawner images prepulls                   which nodes have what they are to have, and what fails";
+  wasmspawner images prepulls                   which nodes have what they are to have, and what fails
+  wasmspawner images prepulls --wait 900        the same, once all nodes have all images; 15 minutes at most";
+
+/// How often `--wait` looks.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Shows the images that a running service knows.
 #[derive(Debug, Args)]
@@ -33,11 +39,21 @@ enum ImagesCommand {
     /// List the images from which a user chooses
     Menu(MenuArgs),
     /// List the images that nodes pull before somebody asks for them
-    Prepulls(ListArgs),
+    Prepulls(PrepullsArgs),
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    /// Answer in JSON, as the service does
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct PrepullsArgs {
+    /// Wait until all nodes have all images, at most this many seconds; then fail if one is still missing
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600")]
+    wait: Option<u64>,
     /// Answer in JSON, as the service does
     #[arg(long)]
     json: bool,
@@ -147,7 +163,7 @@ impl ImagesArgs {
                 let user = Username::parse(&args.user)?;
                 (runtime.block_on(service.read(&["images", user.as_str()]))?, args.json)
             }
-            ImagesCommand::Prepulls(args) => (runtime.block_on(service.read(&["prepulls"]))?, args.json),
+            ImagesCommand::Prepulls(args) => (runtime.block_on(warm(&service, args.wait))?, args.json),
         };
         match self.command {
             _ if as_json => print_json(out, &answer),
@@ -186,6 +202,28 @@ fn excluded(out: &mut impl Write, nodes: Vec<Node>) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What nodes pull in advance. With `wait`, once they have it all; fails if they do not within so many seconds.
+async fn warm(service: &Service, wait: Option<u64>) -> anyhow::Result<Value> {
+    let begun = Instant::now();
+    loop {
+        let answer = service.read(&["prepulls"]).await?;
+        let Some(seconds) = wait else { return Ok(answer) };
+        let Prepulls { enabled, problem, images, .. } = Prepulls::deserialize(&answer)?;
+        let missing: usize = images.iter().map(|image| image.nodes - image.nodes_with).sum();
+        if !enabled || (missing == 0 && problem.is_none()) {
+            return Ok(answer);
+        }
+        if begun.elapsed() > Duration::from_secs(seconds) {
+            let problem = problem.map(|problem| format!("; {problem}")).unwrap_or_default();
+            anyhow::bail!(
+                "after {seconds} seconds, {missing} images are still missing on nodes{problem}; `wasmspawner images prepulls` \
+                 shows which"
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 fn prepulls(out: &mut impl Write, prepulls: Prepulls) -> anyhow::Result<()> {

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::{
-    Inventory, LabNode, Needs, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
+    Inventory, LabNode, Needs, NodeImages, NodeRules, PullHistory, Refresh, Repository, RepositoryImages,
+    Tag, resolved,
 };
 use wasmspawner_core::policy::{Group, User};
 
@@ -122,7 +123,8 @@ impl RunArgs {
         let menu = policies.image_menu(&context).await?.map(|answer| answer.value);
         let wanted = policies.prepull().await?;
         let known = policies.inventory();
-        let needs = Needs::of(&wanted, &known.registries(), &known.nodes());
+        let (registries, nodes) = (known.registries(), known.nodes());
+        let needs = Needs::of(&wanted, &registries, &nodes, &PullHistory::default(), Timestamp::now());
         Ok(json!({ "menu": menu, "prepull": wanted, "missing": needs.missing }))
     }
 }

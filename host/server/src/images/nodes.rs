@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
+use crate::config_part::ConfigPart;
 use crate::inventory::LiveInventory;
 
 /// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
@@ -19,25 +20,20 @@ const RECONNECT_SECONDS: u32 = 70;
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(
     client: Client,
-    mut config: watch::Receiver<Arc<Config>>,
+    config: watch::Receiver<Arc<Config>>,
     inventory: LiveInventory,
     stop: CancellationToken,
 ) {
+    let mut configured = ConfigPart::new(config, |config| config.images.node_rules());
     while !stop.is_cancelled() {
-        let rules = config.borrow_and_update().images.node_rules();
-        let changed = config.wait_for(|config| config.images.node_rules() != rules);
+        let rules = configured.current();
         let following = async {
             match &rules {
                 Some(rules) => follow(&client, rules, &inventory).await,
                 None => inventory.replace_nodes(None),
             }
-            std::future::pending::<()>().await;
         };
-        tokio::select! {
-            _ = changed => {}
-            () = following => {}
-            () = stop.cancelled() => {}
-        }
+        configured.while_it_is(&rules, &stop, following).await;
     }
 }
 
@@ -54,9 +50,13 @@ async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
             }
             Ok(watcher::Event::InitDone) => inventory.replace_nodes(Some(std::mem::take(&mut listed))),
             Ok(watcher::Event::Apply(node)) => {
-                let mut nodes = NodeImages::clone(&inventory.nodes());
-                nodes.insert(node.name_any(), LabNode::observed(&node, rules));
-                inventory.replace_nodes(Some(nodes));
+                let (name, node) = (node.name_any(), LabNode::observed(&node, rules));
+                // A node reports that it is alive much more often than that it has other images.
+                if inventory.nodes().node(&name) != Some(&node) {
+                    let mut nodes = NodeImages::clone(&inventory.nodes());
+                    nodes.insert(name, node);
+                    inventory.replace_nodes(Some(nodes));
+                }
             }
             Ok(watcher::Event::Delete(node)) => {
                 let mut nodes = NodeImages::clone(&inventory.nodes());

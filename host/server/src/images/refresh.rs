@@ -11,6 +11,7 @@ use wasmspawner_core::config::{Config, ImageRepository, RegistriesConfig};
 use wasmspawner_core::images::{Inventory, Refresh, RepositoryImages, Tag, resolved};
 
 use super::stored::StoredInventory;
+use crate::config_part::ConfigPart;
 use crate::inventory::LiveInventory;
 use crate::registry::{RegistryError, RepositoryReader};
 
@@ -25,29 +26,45 @@ const LONGEST: Duration = Duration::from_mins(10);
 /// Asks the registries again and again, until `stop`. A registry that does not answer delays nobody, and no other
 /// registry: what was known stays. When the configuration changes, it is used at once.
 pub async fn keep_fresh(
-    mut config: watch::Receiver<Arc<Config>>,
+    config: watch::Receiver<Arc<Config>>,
     inventory: LiveInventory,
     stop: CancellationToken,
 ) {
     let stored = StoredInventory::new(config.borrow().state_dir.as_deref());
     inventory.replace_registries(stored.read().await);
+    let mut configured = ConfigPart::new(config, Questions::of);
     while !stop.is_cancelled() {
-        let current = Arc::clone(&config.borrow_and_update());
-        let repositories = &current.images.repositories;
+        let questions = configured.current();
         let known = inventory.registries();
         let kept = |repository: &ImageRepository| known.kept(&repository.name, |tag| repository.has(tag));
         inventory.replace_registries(
-            repositories.iter().fold(Inventory::default(), |kept_all, repository| {
+            questions.repositories.iter().fold(Inventory::default(), |kept_all, repository| {
                 kept_all.with(repository.name.clone(), kept(repository))
             }),
         );
-        let changed = config.wait_for(|config| config.images != current.images);
-        let following =
-            join_all(repositories.iter().map(|repository| follow(repository, &current, &inventory, &stored)));
-        tokio::select! {
-            _ = changed => {}
-            _ = following, if !repositories.is_empty() => {}
-            () = stop.cancelled() => {}
+        let following = async {
+            let repositories = questions.repositories.iter();
+            let each = repositories.map(|repository| follow(repository, &questions, &inventory, &stored));
+            join_all(each).await;
+        };
+        configured.while_it_is(&questions, &stop, following).await;
+    }
+}
+
+/// The part of the configuration that says what registries are asked.
+#[derive(PartialEq)]
+struct Questions {
+    repositories: Vec<ImageRepository>,
+    every: Duration,
+    registries: RegistriesConfig,
+}
+
+impl Questions {
+    fn of(config: &Config) -> Self {
+        Self {
+            repositories: config.images.repositories.clone(),
+            every: Duration::try_from(config.images.refresh_every).unwrap_or(Duration::from_mins(5)),
+            registries: config.registries.clone(),
         }
     }
 }
@@ -55,14 +72,13 @@ pub async fn keep_fresh(
 /// Asks about one repository again and again; never ends by itself.
 async fn follow(
     repository: &ImageRepository,
-    config: &Config,
+    questions: &Questions,
     inventory: &LiveInventory,
     stored: &StoredInventory,
 ) {
-    let every = Duration::try_from(config.images.refresh_every).unwrap_or(Duration::from_mins(5));
     loop {
         let before = inventory.registries().repository(&repository.name).cloned().unwrap_or_default();
-        let reading = read(repository, before.clone(), &config.registries);
+        let reading = read(repository, before.clone(), &questions.registries);
         let images = tokio::time::timeout(LONGEST, reading).await.unwrap_or_else(|_| {
             before.after_failure(
                 "the registry takes too long to answer all questions".to_owned(),
@@ -72,7 +88,7 @@ async fn follow(
         let known = Arc::unwrap_or_clone(inventory.registries());
         inventory.replace_registries(known.with(repository.name.clone(), images));
         stored.write(inventory).await;
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(questions.every).await;
     }
 }
 

@@ -9,6 +9,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use wasmspawner_core::images::{PullPod, prepull_selector};
 use wasmspawner_core::names::LabelValue;
 
+use super::list::list_some;
 use super::rate_limiter::in_background;
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
@@ -27,6 +28,16 @@ pub struct PullPods {
     watched: Api<Pod>,
     instance: LabelValue,
     retry_policy: RetryPolicy,
+}
+
+/// What came of the creation of a pod.
+pub(crate) enum Created {
+    /// The pod is there.
+    Own(PullPod),
+    /// There is a pod of its name that is not this installation's.
+    Foreign,
+    /// The cluster has changed it so that it cannot be recognized. It was deleted.
+    Changed,
 }
 
 /// What has become of the pods.
@@ -57,33 +68,50 @@ impl PullPods {
         }
     }
 
-    /// Creates the pod for a pull. `None` if there is a pod of its name that is not this installation's.
-    pub(crate) async fn create(&self, pod: &Pod) -> Result<Option<PullPod>, KubernetesError> {
-        let action = format!("create Pod {}", pod.metadata.name.as_deref().unwrap_or_default());
-        let params = PostParams::default();
+    /// Creates the pod for a pull.
+    pub(crate) async fn create(&self, pod: &Pod) -> Result<Created, KubernetesError> {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let (action, params) = (format!("create Pod {name}"), PostParams::default());
         let created = retrying(&self.retry_policy, &action, || self.pods.create(&params, pod));
         let created = match in_background(created).await {
             // An earlier attempt may have succeeded although its answer was lost.
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
-                let name = pod.metadata.name.as_deref().unwrap_or_default();
-                in_background(retrying(&self.retry_policy, &action, || self.pods.get(name))).await?
+                let found = retrying(&self.retry_policy, &action, || self.pods.get(name));
+                let found = PullPod::observed(&in_background(found).await?, &self.instance);
+                return Ok(found.map_or(Created::Foreign, Created::Own));
             }
             created => created?,
         };
-        Ok(PullPod::observed(&created, &self.instance))
+        if let Some(own) = PullPod::observed(&created, &self.instance) {
+            return Ok(Created::Own(own));
+        }
+        let Some(uid) = &created.metadata.uid else { return Ok(Created::Foreign) };
+        self.delete_by_uid(name, uid).await?;
+        Ok(Created::Changed)
+    }
+
+    /// All pods.
+    pub(crate) async fn list(&self) -> Result<Vec<PullPod>, KubernetesError> {
+        let own = |pod: Pod| PullPod::observed(&pod, &self.instance);
+        let selector = prepull_selector(&self.instance);
+        in_background(list_some(&self.pods, &selector, "list the pods that pull images", own)).await
     }
 
     /// Deletes a pod at once: its container does nothing, so there is nothing to wait for. It is no error if the pod is
     /// gone already.
     pub(crate) async fn delete(&self, pod: &PullPod) -> Result<(), KubernetesError> {
-        let action = format!("delete Pod {}", pod.name);
-        let preconditions = Preconditions { uid: Some(pod.uid.clone()), resource_version: None };
+        self.delete_by_uid(&pod.name, &pod.uid).await
+    }
+
+    async fn delete_by_uid(&self, name: &str, uid: &str) -> Result<(), KubernetesError> {
+        let action = format!("delete Pod {name}");
+        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
         let params = DeleteParams {
             grace_period_seconds: Some(0),
             preconditions: Some(preconditions),
             ..DeleteParams::default()
         };
-        let deleted = retrying(&self.retry_policy, &action, || self.pods.delete(&pod.name, &params));
+        let deleted = retrying(&self.retry_policy, &action, || self.pods.delete(name, &params));
         match in_background(deleted).await {
             Err(KubernetesError::Refused {
                 reason: StatusReason::NotFound | StatusReason::Conflict, ..

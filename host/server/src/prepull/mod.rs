@@ -2,6 +2,7 @@
 //! questions to policies, the pods, and the report about both.
 
 mod prepuller;
+mod problems;
 mod report;
 mod settings;
 

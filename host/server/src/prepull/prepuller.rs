@@ -8,18 +8,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::images::{
-    Ending, NeededImage, Needs, NodeImages, Pull, PullHistory, PullPod, WantedImage, plan,
+    Ending, Inventory, Needs, NodeImages, Pull, PullHistory, PullPod, WantedImage, plan,
 };
 
+use super::problems::Problems;
 use super::report::{LivePrepulls, PrepullReport};
 use super::settings::Settings;
-use crate::k8s::{Causes, PullPodChange, PullPods};
+use crate::config_part::ConfigPart;
+use crate::inventory::Change;
+use crate::k8s::{Causes, Created, KubernetesError, PullPodChange, PullPods, StatusReason};
 use crate::spawner::Context;
-use crate::telemetry::Prepull;
+use crate::telemetry::{Prepull, PrepullCounts};
 
 /// How often there is a round when nothing has changed. Policies are asked again then.
 const ROUND: Duration = Duration::from_secs(30);
-/// The shortest time between two rounds.
+/// The shortest time between two rounds: often many nodes change at once.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Lets nodes pull images in advance. One task does all of it, so nothing is pulled twice.
@@ -35,9 +38,7 @@ pub struct Prepuller {
     wanted: Option<Vec<WantedImage>>,
     /// When they are asked again.
     ask_at: Instant,
-    /// Why the policies could not say what they want.
-    unanswered: Option<String>,
-    problem: Option<String>,
+    problems: Problems,
 }
 
 impl Prepuller {
@@ -57,48 +58,58 @@ impl Prepuller {
             history: PullHistory::default(),
             wanted: None,
             ask_at: Instant::now(),
-            unanswered: None,
-            problem: None,
+            problems: Problems::default(),
         }
     }
 
-    /// Pulls what is wanted, until `stop`. What is being pulled then goes on, and the next start finds it.
+    /// Pulls what is wanted, until `stop`. What is being pulled then goes on, and the next process finds it, as long as
+    /// the owner is there.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut config = self.context.config.follow();
         let owner = self.owner.clone();
-        let settings_of = |config: &_| Settings::of(config, owner.as_ref());
+        let config = self.context.config.follow();
+        let mut configured = ConfigPart::new(config, |config| Settings::of(config, owner.as_ref()));
         while !stop.is_cancelled() {
-            let settings = settings_of(&config.borrow_and_update());
-            let changed = config.wait_for(|config| settings_of(config) != settings);
+            let settings = configured.current();
             let working = async {
                 match &settings {
-                    Some(settings) => self.follow(settings).await,
+                    Some(settings) => self.pull(settings).await,
                     None => self.remove_all().await,
                 }
-                std::future::pending::<()>().await;
             };
-            tokio::select! {
-                _ = changed => {}
-                () = working => {}
-                () = stop.cancelled() => {}
-            }
+            configured.while_it_is(&settings, &stop, working).await;
         }
     }
 
-    /// Removes what is being pulled, because nothing is to be pulled any more.
+    /// Removes what is left of former pulls, because nothing is to be pulled any more.
     async fn remove_all(&mut self) {
         self.reports.replace(None);
-        self.context.metrics.set_prepulls(0, 0, 0);
-        for (_, pod) in std::mem::take(&mut self.known) {
-            if let Err(error) = self.pods.delete(&pod).await {
-                tracing::warn!(pod = pod.name, error = %Causes(&error), "a pod that pulls an image cannot be deleted; it ends by itself");
+        self.context.metrics.set_prepulls(PrepullCounts::default());
+        self.known.clear();
+        loop {
+            match self.pods.list().await {
+                Ok(pods) if pods.is_empty() => return,
+                Ok(pods) => {
+                    for pod in pods {
+                        if let Err(error) = self.pods.delete(&pod).await {
+                            tracing::warn!(pod = pod.name, error = %Causes(&error), "a pod that pulls an image cannot be deleted; it ends by itself");
+                        }
+                    }
+                }
+                // A service that never pulls has no permission to see such pods.
+                Err(KubernetesError::Refused { reason: StatusReason::Forbidden, .. }) => return,
+                Err(error) => {
+                    tracing::debug!(error = %Causes(&error), "the pods that pull images cannot be listed");
+                }
             }
+            tokio::time::sleep(ROUND).await;
         }
     }
 
-    /// Goes round again and again: when something has changed, and every 30 seconds. Never ends.
-    async fn follow(&mut self, settings: &Settings) {
+    /// Pulls what is wanted: when something has changed, and every 30 seconds. Never ends.
+    async fn pull(&mut self, settings: &Settings) {
         self.ask_at = Instant::now();
+        self.problems.unknown = Some("it has just begun");
+        self.report(&Needs::default());
         let mut inventory = self.context.policies.inventory().changes();
         let mut pods = std::pin::pin!(self.pods.follow());
         self.wait_for_list(pods.as_mut()).await;
@@ -107,10 +118,9 @@ impl Prepuller {
             let (earliest, latest) = (Instant::now() + SHORTEST, Instant::now() + ROUND);
             tokio::select! {
                 Some(change) = pods.next() => self.note(change),
-                () = inventory.next() => self.ask_at = Instant::now(),
+                change = inventory.next() => if change == Change::Registries { self.ask_at = Instant::now() },
                 () = tokio::time::sleep_until(latest) => {}
             }
-            // Changes come in crowds.
             let mut due = std::pin::pin!(tokio::time::sleep_until(earliest));
             loop {
                 tokio::select! {
@@ -129,61 +139,78 @@ impl Prepuller {
             if listed {
                 return;
             }
-            self.report(&[]);
+            self.report(&Needs::default());
         }
     }
 
     fn note(&mut self, change: PullPodChange) {
+        self.problems.watch = None;
         match change {
             PullPodChange::All(pods) => {
                 self.known = pods.into_iter().map(|pod| (pod.name.clone(), pod)).collect();
             }
-            PullPodChange::Changed(pod) => drop(self.known.insert(pod.name.clone(), pod)),
-            PullPodChange::Gone(name) => drop(self.known.remove(&name)),
-            PullPodChange::Failed(error) => {
-                tracing::warn!(%error, "the pods that pull images cannot be watched, and it is tried again; `images.prepull` needs the permissions of deploy/permissions/prepull.yaml");
-                self.problem = Some(format!("the pods that pull images cannot be watched: {error}"));
+            PullPodChange::Changed(mut pod) => {
+                // What is seen now may be older than the deletion.
+                let before = self.known.get(&pod.name);
+                pod.is_being_deleted |=
+                    before.is_some_and(|before| before.uid == pod.uid && before.is_being_deleted);
+                self.known.insert(pod.name.clone(), pod);
             }
+            PullPodChange::Gone(name) => drop(self.known.remove(&name)),
+            PullPodChange::Failed(error) => self.problems.watch = Some(error),
         }
     }
 
-    /// Does what is to be done now. Without knowledge of nodes, or of what is wanted, nothing is.
+    /// Does what is to be done now. Without knowledge of nodes and registries, nothing is.
     async fn round(&mut self, settings: &Settings) {
-        let inventory = self.context.policies.inventory().clone();
+        let before = self.problems.message();
+        let needs = match self.knowledge() {
+            Ok((registries, nodes)) => {
+                self.problems.unknown = None;
+                self.ask_policies().await;
+                let (wanted, now) = (self.all_wanted(settings), Timestamp::now());
+                let needs = Needs::of(&wanted, &registries, &nodes, &self.history, now);
+                self.history.observe(needs.images(), &nodes, now);
+                self.problems.requests = self.act(settings, &needs.missing, &nodes).await.err();
+                needs
+            }
+            Err(unknown) => {
+                self.problems.unknown = Some(unknown);
+                Needs::default()
+            }
+        };
+        match (before, self.problems.message()) {
+            (None, Some(problem)) => {
+                tracing::warn!(problem, "images cannot be pulled in advance; it is tried again");
+            }
+            (Some(_), None) => tracing::info!("images can be pulled in advance again"),
+            _ => {}
+        }
+        self.report(&needs);
+    }
+
+    fn knowledge(&self) -> Result<(Arc<Inventory>, Arc<NodeImages>), &'static str> {
+        let inventory = self.context.policies.inventory();
         let (registries, nodes) = (inventory.registries(), inventory.listed_nodes());
-        let Some(nodes) = nodes.filter(|_| !registries.is_incomplete()) else { return self.report(&[]) };
-        let mut problem = self.ask_policies().await;
-        let needs = Needs::of(&self.all_wanted(settings), &registries, &nodes);
-        self.history.observe(&needs.images, &nodes, Timestamp::now());
-        if let Err(error) = self.act(settings, &needs.missing, &nodes).await {
-            problem = Some(error);
+        let nodes = nodes.ok_or(
+            "the nodes are not known yet (`images.nodes` needs the permissions of deploy/permissions/nodes.yaml)",
+        )?;
+        if registries.is_unread() {
+            return Err("the registries of `images.repositories` have not answered yet");
         }
-        if let Some(problem) = problem.as_ref().filter(|problem| self.problem.as_ref() != Some(problem)) {
-            tracing::warn!(problem, "images cannot be pulled in advance; it is tried again");
-        }
-        self.problem = problem;
-        self.context.metrics.set_prepulls(
-            self.known.len(),
-            needs.missing.len(),
-            self.history.failures_of_now().count(),
-        );
-        self.report(&needs.images);
+        Ok((registries, nodes))
     }
 
     /// Asks the policies what is wanted. If they cannot say, it is what they have said before.
-    async fn ask_policies(&mut self) -> Option<String> {
+    async fn ask_policies(&mut self) {
         if Instant::now() < self.ask_at {
-            return self.unanswered.clone();
+            return;
         }
         self.ask_at = Instant::now() + ROUND;
-        self.unanswered = match self.context.policies.prepull().await {
-            Ok(wanted) => {
-                self.wanted = Some(wanted);
-                None
-            }
-            Err(error) => Some(format!("the policies cannot say which images nodes are to have: {error}")),
-        };
-        self.unanswered.clone()
+        match self.context.policies.prepull().await {
+            Ok(wanted) => (self.wanted, self.problems.policies) = (Some(wanted), None),
+            Err(error) => self.problems.policies = Some(error.to_string()),
+        }
     }
 
     /// What the policies want, and then what the configuration wants. If nobody wants anything, it is the lab's image.
@@ -198,61 +225,96 @@ impl Prepuller {
         wanted
     }
 
-    /// Removes pods and creates pods. The first failure ends the round.
+    /// Removes pods and creates pods. What is refused holds up nothing else; the error is the last refusal. If the API
+    /// server is away, or slow, the rest waits for the next round.
     async fn act(&mut self, settings: &Settings, missing: &[Pull], nodes: &NodeImages) -> Result<(), String> {
         let pods: Vec<PullPod> = self.known.values().cloned().collect();
         let plan = plan(missing, &pods, &self.history, nodes, &settings.limits, Timestamp::now());
+        let (mut refused, latest) = (Ok(()), Instant::now() + ROUND);
         for (pod, ending) in plan.remove {
-            self.pods.delete(&pod).await.map_err(|error| Causes(&error).to_string())?;
-            self.known.remove(&pod.name);
-            self.ended(pod, ending);
+            match self.pods.delete(&pod).await {
+                Ok(()) => self.ended(pod, ending),
+                Err(error) if is_refusal(&error) => refused = Err(Causes(&error).to_string()),
+                Err(error) => return Err(Causes(&error).to_string()),
+            }
         }
         for pull in plan.begin {
-            match self.pods.create(&settings.by.pod(&pull)).await {
-                Ok(Some(pod)) => drop(self.known.insert(pod.name.clone(), pod)),
-                Ok(None) => {
-                    let reason = "somebody else has a pod of the name that the service uses";
-                    self.history.failed(pull, reason.to_owned(), Timestamp::now());
-                }
-                Err(error) => {
-                    let reason = Causes(&error).to_string();
-                    self.history.failed(pull, reason.clone(), Timestamp::now());
-                    return Err(reason);
-                }
+            if Instant::now() > latest {
+                break;
             }
+            let reason = match self.pods.create(&settings.template.pod(&pull)).await {
+                Ok(Created::Own(pod)) => {
+                    self.known.insert(pod.name.clone(), pod);
+                    continue;
+                }
+                Ok(Created::Foreign) => {
+                    "somebody else has a pod of the name that the service uses".to_owned()
+                }
+                Ok(Created::Changed) => {
+                    "the cluster has changed the pod so that it is not recognized, and it was \
+                                         deleted; see its admission webhooks"
+                        .to_owned()
+                }
+                Err(error) if is_refusal(&error) => Causes(&error).to_string(),
+                Err(error) => return Err(Causes(&error).to_string()),
+            };
+            refused = Err(reason.clone());
+            self.failed(pull, reason);
         }
-        Ok(())
+        refused
     }
 
+    /// The pod is deleted. It is known until the watch says that it is gone.
     fn ended(&mut self, pod: PullPod, ending: Ending) {
+        if let Some(known) = self.known.get_mut(&pod.name) {
+            known.is_being_deleted = true;
+        }
         let now = Timestamp::now();
         let took = Duration::try_from(now.duration_since(pod.since)).unwrap_or_default();
-        let Pull { node, image } = &pod.pull;
-        let outcome = match &ending {
+        let metrics = &self.context.metrics;
+        match ending {
             Ending::Pulled => {
+                let Pull { node, image } = &pod.pull;
                 tracing::info!(%node, %image, ?took, "a node has pulled an image in advance");
-                Prepull::Pulled
+                metrics.prepulled(Prepull::Pulled, took);
+                self.history.pulled(pod.pull, now);
             }
             Ending::Failed(reason) => {
-                tracing::warn!(%node, %image, reason, "a node cannot pull an image in advance; it is tried again");
-                Prepull::Failed
+                metrics.prepulled(Prepull::Failed, took);
+                self.failed(pod.pull, reason);
             }
-            Ending::NotNeeded => Prepull::NotNeeded,
-        };
-        self.context.metrics.prepulled(outcome, took);
-        match ending {
-            Ending::Pulled => self.history.pulled(pod.pull, now),
-            Ending::Failed(reason) => self.history.failed(pod.pull, reason, now),
-            Ending::NotNeeded => {}
+            Ending::NotNeeded => metrics.prepulled(Prepull::NotNeeded, took),
         }
     }
 
-    fn report(&self, images: &[NeededImage]) {
+    fn failed(&mut self, pull: Pull, reason: String) {
+        let Pull { node, image } = &pull;
+        if self.history.attempts(&pull) == 0 {
+            tracing::warn!(%node, %image, reason, "a node cannot pull an image in advance; it is tried again");
+        } else {
+            tracing::debug!(%node, %image, reason, "a node cannot pull an image in advance again");
+        }
+        self.history.failed(pull, reason, Timestamp::now());
+    }
+
+    fn report(&self, needs: &Needs) {
+        let mut failed: Vec<_> = self.history.failures().collect();
+        failed.sort_by_key(|failed| std::cmp::Reverse(failed.at));
+        self.context.metrics.set_prepulls(PrepullCounts {
+            running: self.known.len(),
+            missing: needs.missing.len(),
+            failing: failed.len(),
+        });
         self.reports.replace(Some(PrepullReport {
-            images: images.to_vec(),
+            images: needs.images.clone(),
             running: self.known.values().cloned().collect(),
-            failed: self.history.failures_of_now().collect(),
-            problem: self.problem.clone(),
+            failed,
+            problem: self.problems.message(),
         }));
     }
+}
+
+/// True if the API server has answered, and would answer the same again.
+fn is_refusal(error: &KubernetesError) -> bool {
+    !matches!(error, KubernetesError::Unavailable(_) | KubernetesError::Cancelled)
 }

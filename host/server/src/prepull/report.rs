@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use arc_swap::ArcSwapOption;
 use wasmspawner_core::images::{FailedPull, NeededImage, PullPod};
 
 /// What is pulled in advance, as of the last round.
@@ -10,23 +10,23 @@ pub struct PrepullReport {
     pub images: Vec<NeededImage>,
     /// The pulls that run.
     pub running: Vec<PullPod>,
-    /// The pulls that have failed and are tried again.
+    /// The pulls that have failed and are tried again, those that failed last first.
     pub failed: Vec<FailedPull>,
-    /// Why nothing can be pulled, or not known what.
+    /// Why nothing can be pulled, or not everything.
     pub problem: Option<String>,
 }
 
 /// What is pulled in advance, which changes while the service runs. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct LivePrepulls(watch::Sender<Option<Arc<PrepullReport>>>);
+pub struct LivePrepulls(Arc<ArcSwapOption<PrepullReport>>);
 
 impl LivePrepulls {
     /// The report of this moment; `None` if nothing is pulled in advance.
     pub fn current(&self) -> Option<Arc<PrepullReport>> {
-        self.0.borrow().clone()
+        self.0.load_full()
     }
 
     pub(super) fn replace(&self, report: Option<PrepullReport>) {
-        self.0.send_replace(report.map(Arc::new));
+        self.0.store(report.map(Arc::new));
     }
 }

@@ -1,6 +1,6 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use wasmspawner_core::config::Config;
-use wasmspawner_core::images::{PrepullLimits, PulledBy, WantedImage};
+use wasmspawner_core::images::{PrepullLimits, PullPodTemplate, WantedImage};
 
 /// The part of the configuration by which images are pulled in advance.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub(super) struct Settings {
     pub(super) images: Vec<WantedImage>,
     /// The image that they are to have if nobody wants any other.
     pub(super) lab_image: Option<String>,
-    pub(super) by: PulledBy,
+    pub(super) template: PullPodTemplate,
 }
 
 impl Settings {
@@ -23,7 +23,7 @@ impl Settings {
             limits: prepull.limits(),
             images: prepull.images.clone(),
             lab_image: lab.image.clone(),
-            by: PulledBy {
+            template: PullPodTemplate {
                 instance: config.kubernetes.instance.clone(),
                 owner: owner.cloned(),
                 pull_secret: pull_secret.map(|secret| secret.name.to_string()),

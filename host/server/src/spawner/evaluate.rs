@@ -169,12 +169,19 @@ pub(super) async fn decide_with(
     Ok(build(rules, spawn, volumes, operation))
 }
 
-/// The names of the lab. If it has a claim that an older KubeSpawner made, that claim stays its own.
+/// The names of the lab, and what its templates may contain. If it has a claim that an older KubeSpawner made, that claim
+/// stays its own.
 fn names(rules: &SiteRules<'_>, approved: &Approved, own_claim: &OwnClaim) -> Result<LabNames, Failure> {
-    let OwnClaim::Legacy(pvc) = own_claim else { return Ok(approved.names.clone()) };
-    let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
-    let names = rules.names(&kept, &approved.request.key);
-    names.map_err(|error| SpawnError::from(error).into_failure())
+    let names = if let OwnClaim::Legacy(pvc) = own_claim {
+        let kept = KeptNames { namespace: Some(approved.names.namespace.clone()), pvc: Some(pvc.clone()) };
+        let names = rules.names(&kept, &approved.request.key);
+        names.map_err(|error| SpawnError::from(error).into_failure())?
+    } else {
+        approved.names.clone()
+    };
+    let user = &approved.request.identity;
+    let fields = names.fields.with_user(user.uid, user.gid, &user.supplemental_gids(), user.home());
+    Ok(LabNames { fields, ..names })
 }
 
 /// Refuses a lab whose own claim belongs to another user: two usernames that give the same claim name must not share

@@ -12,7 +12,7 @@ mod writer;
 pub use log::{LogError, init, init_tool, lab_span};
 pub use metrics::{Metrics, SseReader};
 pub use otlp::{MetricsExport, OtlpError};
-pub use outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
+pub use outcome::{HubCheck, Prepull, PrepullCounts, Reload, SpawnOutcome};
 pub use trace::Traces;
 pub use trace_id::TraceId;
 pub use writer::LastLines;

@@ -74,6 +74,17 @@ impl Prepull {
     }
 }
 
+/// Numbers of pulls in advance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PrepullCounts {
+    /// Those that run.
+    pub running: usize,
+    /// Those that are still to be made, once for each node and image.
+    pub missing: usize,
+    /// Those that have failed the last time.
+    pub failing: usize,
+}
+
 /// The result of loading the configuration or the policies anew while the service runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reload {

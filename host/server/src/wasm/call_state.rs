@@ -132,8 +132,8 @@ fn expanded(template: String, lab: Option<&Fields>) -> Result<String, String> {
     if template.len() > TEMPLATE_BYTES {
         return Err(format!("is {} bytes long; a template may have {TEMPLATE_BYTES}", template.len()));
     }
-    let parsed = Template::parse("", &template, TemplateScope::Rest)
-        .map_err(|error| template_error(&error.problem))?;
+    let parsed =
+        Template::parse("", &template, TemplateScope::Lab).map_err(|error| template_error(&error.problem))?;
     if parsed.needs_userid() {
         return Err("{userid} is not known when a lab is started; use {username} or {user_server}".into());
     }

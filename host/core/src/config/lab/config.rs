@@ -151,7 +151,7 @@ impl LabConfig {
 }
 
 fn template(key: &str, text: &str, errors: &mut Vec<FieldError>) -> Option<Template> {
-    match Template::parse(key, text, TemplateScope::Rest) {
+    match Template::parse(key, text, TemplateScope::Lab) {
         Ok(template) => Some(template),
         Err(error) => {
             errors.push(FieldError::new(key, error.problem.to_string()));

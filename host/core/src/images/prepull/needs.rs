@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Pull;
+use jiff::Timestamp;
+
 use super::pull::image_to_pull;
+use super::{Pull, PullHistory};
 use crate::images::{ImageReference, Inventory, LabNode, NodeImages, WantedImage};
 
 /// Which nodes need which images.
@@ -24,14 +26,20 @@ pub struct NeededImage {
     pub node_selector: BTreeMap<String, String>,
     /// How many nodes need it: those with the labels on which labs can be placed.
     pub nodes: usize,
-    /// How many of these have it.
+    /// How many of these have it. A node that has just pulled it counts even if it does not list it.
     pub nodes_with: usize,
 }
 
 impl Needs {
     /// Finds what nodes need. A node on which no lab is placed needs nothing, and an image that is wanted under several
     /// names is pulled once.
-    pub fn of(wanted: &[WantedImage], inventory: &Inventory, nodes: &NodeImages) -> Self {
+    pub fn of(
+        wanted: &[WantedImage],
+        inventory: &Inventory,
+        nodes: &NodeImages,
+        history: &PullHistory,
+        now: Timestamp,
+    ) -> Self {
         let mut needs = Self::default();
         let mut known = BTreeSet::new();
         for WantedImage { reference, node_selector } in wanted {
@@ -44,25 +52,28 @@ impl Needs {
             for (name, node) in nodes.nodes().filter(|(_, node)| needs_image(node, node_selector)) {
                 needing += 1;
                 if !node.has(&image) {
-                    lacking.push(name);
+                    lacking.push(Pull { node: name.to_owned(), image: image.clone() });
                 }
             }
+            lacking.retain(|pull| !history.has_pulled(pull, now));
             needs.images.push(NeededImage {
                 reference: reference.clone(),
                 node_selector: node_selector.clone(),
                 nodes: needing,
                 nodes_with: needing - lacking.len(),
-                image: image.clone(),
+                image,
             });
-            let pull = |node: &str| Pull { node: node.to_owned(), image: image.clone() };
-            needs.missing.extend(lacking.into_iter().map(pull));
+            needs.missing.extend(lacking);
         }
         // A node may be selected in two ways.
         let mut once = BTreeSet::new();
-        let repeated: Vec<bool> = needs.missing.iter().map(|pull| !once.insert(pull)).collect();
-        let mut repeated = repeated.into_iter();
-        needs.missing.retain(|_| !repeated.next().unwrap_or_default());
+        needs.missing.retain(|pull| once.insert(pull.clone()));
         needs
+    }
+
+    /// The images that any node needs.
+    pub fn images(&self) -> impl Iterator<Item = &ImageReference> {
+        self.images.iter().map(|needed| &needed.image)
     }
 }
 

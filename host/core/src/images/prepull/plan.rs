@@ -79,7 +79,7 @@ pub fn plan(
         }
         let here = on_node.entry(&pull.node).or_default();
         let may_begin = *here < limits.per_node && (in_hours || is_new(pull));
-        if may_begin && !under_way.contains(pull) && !history.waits(pull, now) {
+        if may_begin && !under_way.contains(pull) && !history.is_waiting(pull, now) {
             *here += 1;
             free -= 1;
             plan.begin.push(pull.clone());
@@ -94,7 +94,8 @@ fn ending(pod: &PullPod, is_needed: bool, limits: &PrepullLimits, now: Timestamp
         PullState::Failed(_) | PullState::Pulling if !is_needed => Some(Ending::NotNeeded),
         PullState::Failed(reason) => Some(Ending::Failed(reason.clone())),
         PullState::Pulling if now.duration_since(pod.since) > limits.time_limit => {
-            Some(Ending::Failed(format!("it was not done after {:#}", limits.time_limit)))
+            let limit = limits.time_limit;
+            Some(Ending::Failed(format!("it was not done after {limit:#} (`images.prepull.time_limit`)")))
         }
         PullState::Pulling => None,
     }

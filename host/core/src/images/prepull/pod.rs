@@ -1,4 +1,4 @@
-//! The pod that pulls an image: it is bound to the node, and its only container ends at once.
+//! The pod that pulls an image: it is bound to the node, and its container ends at once.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +21,10 @@ use crate::names::LabelValue;
 pub const PREPULL_LABEL: &str = "wasmspawner.io/prepull";
 /// The value of [`COMPONENT_LABEL`].
 const PREPULL_COMPONENT: &str = "prepull";
+/// Annotation: the image. A webhook of the cluster may change that of the container.
+const IMAGE_ANNOTATION: &str = "wasmspawner.io/prepull-image";
+/// Annotation: the cluster autoscaler may remove a node in spite of this pod.
+const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// The largest length of a kubelet's message in characters; the rest is cut off.
 const LONGEST_DETAIL: usize = 300;
 
@@ -43,14 +47,17 @@ const CANNOT_PULL: [&str; 7] = [
 const CANNOT_START: [&str; 4] =
     ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"];
 
+/// Reason of a terminated container that never existed, such as that of a pod that was evicted before.
+const NEVER_THERE: &str = "ContainerStatusUnknown";
+
 /// Selects the pods with which an installation pulls.
 pub fn prepull_selector(instance: &LabelValue) -> String {
     format!("{PREPULL_LABEL}={instance}")
 }
 
-/// Who pulls.
+/// What all pods of an installation have in common.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PulledBy {
+pub struct PullPodTemplate {
     /// The installation.
     pub instance: LabelValue,
     /// The service's own pod: the pods that pull go with it.
@@ -61,16 +68,19 @@ pub struct PulledBy {
     pub time_limit: SignedDuration,
 }
 
-impl PulledBy {
+impl PullPodTemplate {
     /// The pod for a pull. The same pull has the same name.
     pub fn pod(&self, pull: &Pull) -> Pod {
         let labels = [(COMPONENT_LABEL, PREPULL_COMPONENT), (PREPULL_LABEL, self.instance.as_str())];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let annotations = [(IMAGE_ANNOTATION, pull.image.to_string()), (SAFE_TO_EVICT, "true".to_owned())];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value));
         let secret = self.pull_secret.iter().map(|name| LocalObjectReference { name: name.clone() });
         Pod {
             metadata: ObjectMeta {
                 name: Some(name_of(pull, &self.instance)),
                 labels: Some(BTreeMap::from(labels)),
+                annotations: Some(BTreeMap::from(annotations)),
                 owner_references: self.owner.clone().map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
@@ -83,7 +93,7 @@ impl PulledBy {
                 termination_grace_period_seconds: Some(0),
                 automount_service_account_token: Some(false),
                 enable_service_links: Some(false),
-                // Which taints keep labs off has been looked at before.
+                // Nodes with taints that labs do not tolerate pull nothing.
                 tolerations: Some(vec![Toleration {
                     operator: Some("Exists".to_owned()),
                     ..Toleration::default()
@@ -165,10 +175,10 @@ pub enum PullState {
 
 impl PullPod {
     /// What a pod says; `None` if this installation has not made it. Everybody can write the label, so it is not enough:
-    /// the pod also has the name that follows from what it pulls.
+    /// the pod also has the name that follows from its node and its annotation.
     pub fn observed(pod: &Pod, instance: &LabelValue) -> Option<Self> {
         let (metadata, spec) = (&pod.metadata, pod.spec.as_ref()?);
-        let image = spec.containers.first()?.image.as_deref()?.parse().ok()?;
+        let image = metadata.annotations.as_ref()?.get(IMAGE_ANNOTATION)?.parse().ok()?;
         let pull = Pull { node: spec.node_name.clone()?, image };
         let name = metadata.name.clone().filter(|name| *name == name_of(&pull, instance))?;
         Some(Self {
@@ -184,10 +194,16 @@ impl PullPod {
 
 impl PullState {
     fn observed(status: &PodStatus) -> Self {
-        let container = status.container_statuses.iter().flatten().next();
+        let mut containers = status.container_statuses.iter().flatten();
+        let container = containers.find(|container| container.name == CONTAINER);
         let state = container.and_then(|container| container.state.as_ref());
         match (status.phase.as_deref(), state) {
             (Some("Succeeded"), _) => Self::Pulled,
+            (_, Some(ContainerState { terminated: Some(ended), .. }))
+                if ended.reason.as_deref() == Some(NEVER_THERE) =>
+            {
+                Self::of_phase(status)
+            }
             (
                 _,
                 Some(ContainerState { running: Some(_), .. } | ContainerState { terminated: Some(_), .. }),

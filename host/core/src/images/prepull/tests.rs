@@ -61,7 +61,7 @@ fn shown(pulls: &[Pull]) -> Vec<String> {
 }
 
 fn needs(wanted: &[WantedImage], nodes: &NodeImages) -> Needs {
-    Needs::of(wanted, &Inventory::default(), nodes)
+    Needs::of(wanted, &Inventory::default(), nodes, &PullHistory::default(), at(0))
 }
 
 /// The pulls that begin when nothing runs and nothing has ended.
@@ -110,7 +110,11 @@ fn a_pod_is_removed_when_its_pull_has_ended_or_is_not_needed() {
     let missing = [on("a"), on("b")];
     for (second, observed, expected) in [
         (600, pod(&on("a"), 0, PullState::Pulling), None),
-        (601, pod(&on("a"), 0, PullState::Pulling), Some("Failed(\"it was not done after 10m\")")),
+        (
+            601,
+            pod(&on("a"), 0, PullState::Pulling),
+            Some("Failed(\"it was not done after 10m (`images.prepull.time_limit`)\")"),
+        ),
         (0, pod(&on("a"), 0, PullState::Pulled), Some("Pulled")),
         (0, pod(&on("a"), 0, PullState::Failed("no".into())), Some("Failed(\"no\")")),
         (0, pod(&on("gone"), 0, PullState::Pulling), Some("NotNeeded")),
@@ -153,14 +157,14 @@ fn a_pull_that_fails_is_tried_again_after_longer_and_longer_waits() {
         history.failed(missing[0].clone(), "no space left on device".into(), at(failed_at));
         assert!(!begins(&history, still_waits) && begins(&history, again));
     }
-    let failed: Vec<_> = history.failures_of_now().map(|failed| (failed.attempts, failed.again_at)).collect();
+    let failed: Vec<_> = history.failures().map(|failed| (failed.attempts, failed.again_at)).collect();
     assert_eq!(failed, [(3, at(1240))]);
     for _ in 0..100 {
         history.failed(missing[0].clone(), "no".into(), at(0));
     }
     assert!(!begins(&history, 3599) && begins(&history, 3600), "at most an hour");
     history.pulled(missing[0].clone(), at(0));
-    assert_eq!(history.failures_of_now().count(), 0);
+    assert_eq!(history.failures().count(), 0);
 }
 
 #[test]
@@ -172,23 +176,26 @@ fn an_image_that_a_node_does_not_list_is_not_pulled_again_and_again() {
         plan(&needed.missing, &[], history, &without, &LIMITS, at(second)).begin.len() == 1
     };
     history.pulled(needed.missing[0].clone(), at(0));
-    history.observe(&needed.images, &without, at(10));
+    history.observe(needed.images(), &without, at(10));
     assert!(!begins(&history, 20_000) && begins(&history, 21_600), "six hours later it is looked at again");
+    let taken =
+        |second| Needs::of(&wanted(&["lab:1"]), &Inventory::default(), &without, &history, at(second));
+    assert_eq!((taken(20_000).images[0].nodes_with, taken(21_600).images[0].nodes_with), (1, 0));
     // The node has listed it, and then removed it: the next pull waits as after a failure.
-    history.observe(&needed.images, &with, at(100));
-    history.observe(&needed.images, &without, at(200));
+    history.observe(needed.images(), &with, at(100));
+    history.observe(needed.images(), &without, at(200));
     assert!(!begins(&history, 259) && begins(&history, 260));
-    let failed = history.failures_of_now().next().unwrap();
+    let failed = history.failures().next().unwrap();
     assert!(failed.reason.contains("has removed the image"), "{failed:?}");
     history.pulled(needed.missing[0].clone(), at(300));
-    history.observe(&needed.images, &with, at(400));
-    history.observe(&needed.images, &without, at(500));
+    history.observe(needed.images(), &with, at(400));
+    history.observe(needed.images(), &without, at(500));
     assert!(!begins(&history, 619) && begins(&history, 620), "twice in a row waits longer");
     // An image that was kept for a day has not failed before.
     history.pulled(needed.missing[0].clone(), at(1000));
-    history.observe(&needed.images, &with, at(1100));
-    history.observe(&needed.images, &with, at(100_000));
-    history.observe(&needed.images, &without, at(100_000));
+    history.observe(needed.images(), &with, at(1100));
+    history.observe(needed.images(), &with, at(100_000));
+    history.observe(needed.images(), &without, at(100_000));
     assert!(begins(&history, 100_060));
 }
 
@@ -200,16 +207,16 @@ fn what_nobody_needs_any_more_is_forgotten() {
     history.failed(pull("a", "lab:1"), "no".into(), at(0));
     history.failed(pull("gone", "lab:1"), "no".into(), at(0));
     history.failed(pull("a", "lab:old"), "no".into(), at(0));
-    history.observe(&needed.images, &here, at(1));
-    assert_eq!(history.failures_of_now().map(|failed| failed.pull).collect::<Vec<_>>(), needed.missing);
+    history.observe(needed.images(), &here, at(1));
+    assert_eq!(history.failures().map(|failed| failed.pull).collect::<Vec<_>>(), needed.missing);
     let mut replaced = node(&json!({}), false, &[]);
     replaced.created = Some(at(1));
     let mut again = NodeImages::default();
     again.insert("a".into(), replaced);
     let mut of_the_old_node = history.clone();
-    of_the_old_node.observe(&needed.images, &again, at(2));
+    of_the_old_node.observe(needed.images(), &again, at(2));
     assert_eq!(of_the_old_node, PullHistory::default());
-    history.observe(&needed.images, &nodes(&[("a", &["lab:1"])]), at(2));
+    history.observe(needed.images(), &nodes(&[("a", &["lab:1"])]), at(2));
     assert_eq!(history, PullHistory::default(), "a lab has pulled it");
 }
 
@@ -217,8 +224,8 @@ fn instance() -> LabelValue {
     LabelValue::parse("wasmspawner").unwrap()
 }
 
-fn by() -> PulledBy {
-    PulledBy {
+fn template() -> PullPodTemplate {
+    PullPodTemplate {
         instance: instance(),
         owner: None,
         pull_secret: Some("registry".into()),
@@ -228,7 +235,7 @@ fn by() -> PulledBy {
 
 /// The pod as the API server has it.
 fn created(pull: &Pull, status: &Value) -> Pod {
-    let mut pod = by().pod(pull);
+    let mut pod = template().pod(pull);
     pod.metadata.uid = Some("uid".into());
     pod.metadata.creation_timestamp = serde_json::from_value(json!("1970-01-01T00:00:07Z")).unwrap();
     pod.status = serde_json::from_value(status.clone()).unwrap();
@@ -243,6 +250,10 @@ fn a_pod_is_recognized_by_its_name_and_not_by_its_label_alone() {
     let mut of_another_node = created(&wanted, &Value::Null);
     of_another_node.spec.as_mut().unwrap().node_name = Some("b".into());
     assert_eq!(PullPod::observed(&of_another_node, &instance()), None);
+    let mut of_a_mirror = created(&wanted, &Value::Null);
+    of_a_mirror.spec.as_mut().unwrap().containers[0].image = Some("mirror/lab:1".into());
+    let observed = PullPod::observed(&of_a_mirror, &instance()).unwrap();
+    assert_eq!(observed.pull, wanted, "a webhook may name a mirror");
     let mut of_somebody = created(&wanted, &Value::Null);
     of_somebody.metadata.name = Some("hub".into());
     assert_eq!(PullPod::observed(&of_somebody, &instance()), None);
@@ -259,6 +270,13 @@ fn the_state_of_a_pod_says_whether_the_node_has_the_image() {
     let waiting =
         |reason: &str, message: &str| container(json!({"waiting": {"reason": reason, "message": message}}));
     let failed = |reason: &str| PullState::Failed(reason.to_owned());
+    let of_evicted = |state: Value| {
+        let mut status = container(state);
+        status["phase"] = "Failed".into();
+        status["reason"] = "Evicted".into();
+        status["message"] = "the node was low on memory".into();
+        status
+    };
     for (status, expected) in [
         (Value::Null, PullState::Pulling),
         (json!({"phase": "Pending"}), PullState::Pulling),
@@ -271,6 +289,10 @@ fn the_state_of_a_pod_says_whether_the_node_has_the_image() {
         (container(json!({"running": {}})), PullState::Pulled),
         (container(json!({"terminated": {"exitCode": 128, "reason": "StartError"}})), PullState::Pulled),
         (json!({"phase": "Succeeded"}), PullState::Pulled),
+        (
+            of_evicted(json!({"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}})),
+            failed("Evicted: the node was low on memory"),
+        ),
         (
             json!({"phase": "Failed", "reason": "OutOfpods", "message": "Node didn't have enough resource: pods"}),
             failed("OutOfpods: Node didn't have enough resource: pods"),
@@ -311,7 +333,7 @@ proptest! {
             }
             let now = at(round * 4000);
             let needs = needs(&wanted(&IMAGES), &nodes);
-            history.observe(&needs.images, &nodes, now);
+            history.observe(needs.images(), &nodes, now);
             let plan = plan(&needs.missing, &pods, &history, &nodes, &limits, now);
             for (gone, ending) in plan.remove {
                 pods.retain(|pod| *pod != gone);

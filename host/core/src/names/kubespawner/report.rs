@@ -130,7 +130,11 @@ impl KubeSpawner {
                 ("hub.jupyter.org/servername", LabelValue::for_name(question.servername)),
             ]),
             rendered: self.asked.as_ref().map(|template| template.render(&fields)),
-            fields: Field::ALL.into_iter().map(|field| (field.as_str(), json(fields.value(field)))).collect(),
+            fields: Field::ALL
+                .into_iter()
+                .filter(|field| TemplateScope::Rest.knows(*field))
+                .map(|field| (field.as_str(), json(fields.value(field))))
+                .collect(),
         })
     }
 }

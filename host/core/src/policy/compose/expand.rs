@@ -82,7 +82,7 @@ fn expand_answer(
             );
             return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
         }
-        match Template::parse(&field, text, TemplateScope::Rest) {
+        match Template::parse(&field, text, TemplateScope::Lab) {
             Ok(template) => *text = template.render(fields),
             Err(error) => refused.push(FieldError::new(field, error.problem.to_string())),
         }
@@ -92,7 +92,7 @@ fn expand_answer(
     }
     let granted = answer.grants.secrets.iter_mut().chain(&mut answer.grants.host_path);
     for text in granted.filter(|text| text.contains(['{', '}'])) {
-        match Template::parse("grants", text, TemplateScope::Rest) {
+        match Template::parse("grants", text, TemplateScope::Lab) {
             Ok(template) => *text = template.render(fields),
             Err(error) => {
                 return Err(SpawnRejected::operator(

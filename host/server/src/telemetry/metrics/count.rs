@@ -13,7 +13,7 @@ use super::labels::{
 };
 use super::{Metrics, blame_label};
 use crate::telemetry::method::method_label;
-use crate::telemetry::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
+use crate::telemetry::outcome::{HubCheck, Prepull, PrepullCounts, Reload, SpawnOutcome};
 use crate::telemetry::trace_id::TraceId;
 
 impl Metrics {
@@ -61,11 +61,11 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of pulls in advance that run, that are still to be made, and of these the ones that have failed.
-    pub fn set_prepulls(&self, running: usize, missing: usize, failing: usize) {
-        set(&self.prepulls_running, running);
-        set(&self.prepulls_missing, missing);
-        set(&self.prepulls_failing, failing);
+    /// Sets the numbers of pulls in advance.
+    pub fn set_prepulls(&self, counts: PrepullCounts) {
+        set(&self.prepulls_running, counts.running);
+        set(&self.prepulls_missing, counts.missing);
+        set(&self.prepulls_failing, counts.failing);
     }
 
     /// Sets the number of records of operations that are kept.
