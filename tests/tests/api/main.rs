@@ -27,6 +27,7 @@ mod policies;
 mod prepulls;
 mod previous_version;
 mod probes;
+mod provisioning;
 mod records;
 mod restart;
 mod running;
