@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
-const GUESTS: [&str; 6] = [
+const GUESTS: [&str; 7] = [
     "policy-default",
     "policy-deny-group",
+    "policy-rubin",
     "guest-hostile",
     "guest-stagehand",
     "guest-wrong-type",

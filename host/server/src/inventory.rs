@@ -6,17 +6,11 @@ use tokio::sync::watch;
 use wasmspawner_core::images::{Inventory, NodeImages};
 
 /// What the service knows about images. Clones share it; reading never waits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LiveInventory {
     registries: watch::Sender<Arc<Inventory>>,
     /// Absent until the nodes were listed.
     nodes: watch::Sender<Option<Arc<NodeImages>>>,
-}
-
-impl Default for LiveInventory {
-    fn default() -> Self {
-        Self { registries: watch::Sender::default(), nodes: watch::Sender::default() }
-    }
 }
 
 impl LiveInventory {

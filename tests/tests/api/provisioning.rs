@@ -72,8 +72,7 @@ async fn a_home_is_prepared_again_after_a_start_that_failed() {
     for _ in 0..2 {
         assert_eq!(user.spawn(name).await.unwrap().status, 303);
         let pods: Api<Pod> = Api::all(service.cluster().await.unwrap());
-        let found =
-            until_some(async || pods.list(&ListParams::default()).await.unwrap().items.pop()).await;
+        let found = until_some(async || pods.list(&ListParams::default()).await.unwrap().items.pop()).await;
         assert_eq!(init_containers(found).len(), 1);
         user.stop_to_end(name).await.unwrap();
     }
@@ -108,8 +107,7 @@ async fn templates_know_the_numbers_and_the_home_of_the_lab_s_user() {
 
 #[test]
 fn names_do_not_depend_on_what_the_identity_provider_says() {
-    let service =
-        Service::prepare(BINARY, |config| config["names"] = json!({ "pod": "nb-{uid}" })).unwrap();
+    let service = Service::prepare(BINARY, |config| config["names"] = json!({ "pod": "nb-{uid}" })).unwrap();
     let end = service.run_to_end().unwrap();
     let said = String::from_utf8_lossy(&end.stderr).into_owned();
     assert!(!end.status.success() && said.contains("names.pod: ") && said.contains("{uid}"), "{said}");

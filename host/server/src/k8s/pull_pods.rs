@@ -33,7 +33,7 @@ pub struct PullPods {
 /// What came of the creation of a pod.
 pub(crate) enum Created {
     /// The pod is there.
-    Own(PullPod),
+    Own(Box<PullPod>),
     /// There is a pod of its name that is not this installation's.
     Foreign,
     /// The cluster has changed it so that it cannot be recognized. It was deleted.
@@ -45,7 +45,7 @@ pub(crate) enum PullPodChange {
     /// These are all pods.
     All(Vec<PullPod>),
     /// A pod is new, or has changed.
-    Changed(PullPod),
+    Changed(Box<PullPod>),
     /// A pod of this name is gone.
     Gone(String),
     /// The pods cannot be followed, and it is tried again.
@@ -78,12 +78,12 @@ impl PullPods {
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => {
                 let found = retrying(&self.retry_policy, &action, || self.pods.get(name));
                 let found = PullPod::observed(&in_background(found).await?, &self.instance);
-                return Ok(found.map_or(Created::Foreign, Created::Own));
+                return Ok(found.map_or(Created::Foreign, |own| Created::Own(Box::new(own))));
             }
             created => created?,
         };
         if let Some(own) = PullPod::observed(&created, &self.instance) {
-            return Ok(Created::Own(own));
+            return Ok(Created::Own(Box::new(own)));
         }
         let Some(uid) = &created.metadata.uid else { return Ok(Created::Foreign) };
         self.delete_by_uid(name, uid).await?;
@@ -138,7 +138,7 @@ impl PullPods {
                     None
                 }
                 Ok(watcher::Event::InitDone) => Some(PullPodChange::All(std::mem::take(&mut listed))),
-                Ok(watcher::Event::Apply(pod)) => own(&pod).map(PullPodChange::Changed),
+                Ok(watcher::Event::Apply(pod)) => own(&pod).map(|pod| PullPodChange::Changed(Box::new(pod))),
                 Ok(watcher::Event::Delete(pod)) => pod.metadata.name.map(PullPodChange::Gone),
                 Err(error) => Some(PullPodChange::Failed(error.to_string())),
             })

@@ -76,7 +76,7 @@ impl Prepuller {
                     None => self.remove_all().await,
                 }
             };
-            configured.while_it_is(&settings, &stop, working).await;
+            configured.while_it_is(&settings, &stop, Box::pin(working)).await;
         }
     }
 
@@ -114,7 +114,7 @@ impl Prepuller {
         let mut pods = std::pin::pin!(self.pods.follow());
         self.wait_for_list(pods.as_mut()).await;
         loop {
-            self.round(settings).await;
+            Box::pin(self.round(settings)).await;
             let (earliest, latest) = (Instant::now() + SHORTEST, Instant::now() + ROUND);
             tokio::select! {
                 Some(change) = pods.next() => self.note(change),
@@ -154,7 +154,7 @@ impl Prepuller {
                 let before = self.known.get(&pod.name);
                 pod.is_being_deleted |=
                     before.is_some_and(|before| before.uid == pod.uid && before.is_being_deleted);
-                self.known.insert(pod.name.clone(), pod);
+                self.known.insert(pod.name.clone(), *pod);
             }
             PullPodChange::Gone(name) => drop(self.known.remove(&name)),
             PullPodChange::Failed(error) => self.problems.watch = Some(error),
@@ -244,7 +244,7 @@ impl Prepuller {
             }
             let reason = match self.pods.create(&settings.template.pod(&pull)).await {
                 Ok(Created::Own(pod)) => {
-                    self.known.insert(pod.name.clone(), pod);
+                    self.known.insert(pod.name.clone(), *pod);
                     continue;
                 }
                 Ok(Created::Foreign) => {

@@ -205,7 +205,10 @@ impl Labs {
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
-        self.send(&key, Message::Spawn(approved, Waiting { until, reply, cause: Cause::current() }));
+        self.send(
+            &key,
+            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current() }),
+        );
         answered(answer, until).await
     }
 
@@ -286,7 +289,7 @@ impl Labs {
     /// else or is not accepted yet, and is ignored.
     pub(super) fn send_record(&self, key: &LabKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
-            let _ = handle.inbox.send(Box::new(Message::Record(stored)));
+            let _ = handle.inbox.send(Box::new(Message::Record(Box::new(stored))));
         }
     }
 

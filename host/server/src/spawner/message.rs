@@ -1,5 +1,7 @@
 //! Messages to a driver. What the cluster shows is not among them; the driver reads it from the store.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use wasmspawner_core::lab::JobId;
@@ -23,13 +25,13 @@ pub(super) struct Waiting {
 /// channel.
 pub(super) enum Message {
     /// Start a lab, if its state allows it.
-    Spawn(Approved, Waiting),
+    Spawn(Arc<Approved>, Waiting),
     /// Stop the lab, if there is one.
     Stop(StopRequest, Waiting),
     /// Delete the volume claims of the lab, if it is gone.
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The lab's record, as the watch shows it. It may ask for a stop.
-    Record(StoredSpawn),
+    Record(Box<StoredSpawn>),
     /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(bool),
     /// Do the periodic work.

@@ -21,7 +21,7 @@ impl Driver {
     /// Begins a spawn, if the state of the lab and of the service allows it.
     pub(super) async fn accept_spawn(
         &mut self,
-        approved: Approved,
+        approved: Arc<Approved>,
         until: Instant,
     ) -> Result<(), SpawnError> {
         self.finish_record_write_by(until).await?;
@@ -63,7 +63,7 @@ impl Driver {
         self.lab = next;
         self.spawn_slot = slot;
         self.about = about;
-        self.preparation = Preparation::Approved(Arc::new(approved));
+        self.preparation = Preparation::Approved(approved);
         self.carry_out(effects);
         Ok(())
     }

@@ -156,7 +156,7 @@ impl Driver {
                 let _ = reply.send(cause.during(self.accept_stop(request, until)).await);
             }
             Message::Release(reply) => self.release(reply),
-            Message::Record(stored) => self.on_record(stored).await,
+            Message::Record(stored) => self.on_record(*stored).await,
             Message::ClusterAway(away) => self.publish_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
