@@ -61,7 +61,9 @@ def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart
     assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
 
     def environment(rendered):
-        return {each["name"] for each in one(rendered, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]}
+        return {
+            each["name"] for each in one(rendered, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
+        }
 
     without = chart.render(merged(MINIMAL, values))
     assert environment(rendered) - environment(without) == {"WASMSPAWNER_POD_NAME", "WASMSPAWNER_POD_UID"}
