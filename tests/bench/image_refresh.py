@@ -8,9 +8,7 @@ environment of `make test`.
 """
 
 import argparse
-import hashlib
 import itertools
-import json
 import sys
 import tempfile
 import threading
@@ -18,7 +16,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import psutil
@@ -27,7 +25,7 @@ import requests
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "deploy/local")]
 
-from local_registry import LocalRegistry  # noqa: E402
+from local_registry import LocalRegistry, taken_over_registry  # noqa: E402
 from lone_service import LoneService  # noqa: E402
 from world import eventually  # noqa: E402
 
@@ -35,7 +33,6 @@ import toolchain  # noqa: E402
 
 REPOSITORY = "site/lab"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-CONFIG = b'{"architecture":"amd64","os":"linux"}'
 AT_ONCE = 8
 
 
@@ -49,7 +46,8 @@ def main() -> None:
         sys.exit(f"{options.program} does not exist; `cargo bench --locked --workspace --bench images` builds it")
     with tempfile.TemporaryDirectory() as folder, LocalRegistry(Path(folder) / "registry") as registry:
         tags = list(itertools.islice(daily(), options.tags))
-        push(registry.address, tags)
+        for tag in tags:
+            registry.push_image(REPOSITORY, tag, tag)
         with counted(registry.address) as (address, requested):
             reference = ask_about(address, tags)
             print(f"reference: {len(tags)} tags asked about in {reference:.2f} s")
@@ -60,25 +58,6 @@ def daily():
     """The tags of a site that builds every day."""
     for year, month, day in itertools.product(range(2010, 2100), range(1, 13), range(1, 29)):
         yield f"d_{year}_{month:02}_{day:02}"
-
-
-def push(address: str, tags: list[str]) -> None:
-    """Fill the repository with an image for each tag."""
-    base, session = f"http://{address}/v2/{REPOSITORY}", requests.Session()
-    digest = f"sha256:{hashlib.sha256(CONFIG).hexdigest()}"
-    upload = session.post(f"{base}/blobs/uploads/").headers["Location"]
-    session.put(upload, params={"digest": digest}, data=CONFIG).raise_for_status()
-    config = {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest, "size": len(CONFIG)}
-    for tag in tags:
-        manifest = {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST,
-            "config": config,
-            "layers": [],
-            "annotations": {"t": tag},
-        }
-        headers = {"Content-Type": MANIFEST}
-        session.put(f"{base}/manifests/{tag}", data=json.dumps(manifest), headers=headers).raise_for_status()
 
 
 @contextmanager
@@ -108,11 +87,8 @@ def counted(upstream: str):
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_port}", requested
-        server.shutdown()
+    with taken_over_registry(Proxy) as address:
+        yield address, requested
 
 
 def ask_about(address: str, tags: list[str]) -> float:

@@ -16,6 +16,7 @@ pub mod records;
 pub mod registry;
 pub mod run;
 mod secret_file;
+mod short_watch;
 pub mod spawner;
 pub mod store;
 pub mod telemetry;

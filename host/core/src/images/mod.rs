@@ -20,8 +20,8 @@ pub use node_images::{LabNode, NodeImages, NodeRules};
 pub use offer::{OfferedImage, offer};
 pub use plain_menu::plain_menu;
 pub use prepull::{
-    DailyHours, Ending, FailedPull, InvalidHours, NeededImage, Needs, PREPULL_LABEL, PrepullLimits, Pull,
-    PullHistory, PullPlan, PullPod, PullPodTemplate, PullState, plan, prepull_selector,
+    DailyHours, Ending, FailedPull, InvalidHours, NeededImage, Needs, PrepullLimits, Pull, PullHistory,
+    PullPlan, PullPod, PullPodTemplate, PullState, plan, prepull_selector,
 };
 pub use refresh::{Refresh, resolved};
 pub use repository::{ImageReference, InvalidReference, Repository};

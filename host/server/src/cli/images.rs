@@ -242,12 +242,11 @@ fn prepulls(out: &mut impl Write, prepulls: Prepulls) -> anyhow::Result<()> {
     for Wanted { reference, digest, node_selector, nodes, nodes_with } in prepulls.images {
         let pairs: Vec<_> = node_selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let which = if pairs.is_empty() { String::new() } else { format!(" with {}", pairs.join(",")) };
-        let digest = digest.as_deref().map_or("not pinned", |digest| &digest[..digest.len().min(19)]);
         writeln!(
             out,
             "{}  {}  on {nodes_with} of {nodes} nodes{}",
             plain(&reference),
-            plain(digest),
+            plain(shortened(digest.as_deref())),
             plain(&which)
         )?;
     }
@@ -286,16 +285,20 @@ fn menu(out: &mut impl Write, menu: Menu) -> anyhow::Result<()> {
             None if default => format!("{shown}, default"),
             None => shown,
         };
-        let digest =
-            digest.as_deref().map_or("not pinned", |digest| &digest[..digest.len().min(19)]).to_owned();
         writeln!(
             out,
             "  {:<32}  {:<19}  {}  ({})",
             plain(&name),
-            plain(&digest),
+            plain(shortened(digest.as_deref())),
             plain(&label),
             plain(&place)
         )?;
     }
     Ok(())
+}
+
+/// The beginning of a digest, by which people tell digests apart.
+fn shortened(digest: Option<&str>) -> &str {
+    const LENGTH: usize = "sha256:".len() + 12;
+    digest.map_or("not pinned", |digest| &digest[..digest.len().min(LENGTH)])
 }

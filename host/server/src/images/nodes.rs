@@ -13,9 +13,7 @@ use wasmspawner_core::images::{LabNode, NodeImages, NodeRules};
 
 use crate::config_part::ConfigPart;
 use crate::inventory::LiveInventory;
-
-/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
-const RECONNECT_SECONDS: u32 = 70;
+use crate::short_watch::short_watch;
 
 /// Follows the nodes that the configuration means, until `stop`. Without `images.nodes`, none is followed.
 pub async fn follow_nodes(
@@ -39,8 +37,8 @@ pub async fn follow_nodes(
 
 /// Follows the nodes; never ends by itself. While the API server is away, what was known stays.
 async fn follow(client: &Client, rules: &NodeRules, inventory: &LiveInventory) {
-    let config = watcher::Config::default().timeout(RECONNECT_SECONDS);
-    let mut changes = std::pin::pin!(watcher(Api::<Node>::all(client.clone()), config).default_backoff());
+    let nodes = Api::<Node>::all(client.clone());
+    let mut changes = std::pin::pin!(watcher(nodes, short_watch()).default_backoff());
     let mut listed = NodeImages::default();
     while let Some(change) = changes.next().await {
         match change {

@@ -13,9 +13,8 @@ use super::list::list_some;
 use super::rate_limiter::in_background;
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};
+use crate::short_watch::short_watch;
 
-/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
-const RECONNECT_SECONDS: u32 = 70;
 /// How long a request is tried. What fails is done again later.
 const TRY_FOR: Duration = Duration::from_secs(10);
 
@@ -122,8 +121,7 @@ impl PullPods {
 
     /// Follows the pods; never ends.
     pub(crate) fn follow(&self) -> impl Stream<Item = PullPodChange> + use<> {
-        let config =
-            watcher::Config::default().timeout(RECONNECT_SECONDS).labels(&prepull_selector(&self.instance));
+        let config = short_watch().labels(&prepull_selector(&self.instance));
         let instance = self.instance.clone();
         let mut listed = Vec::new();
         watcher(self.watched.clone(), config).default_backoff().filter_map(move |event| {

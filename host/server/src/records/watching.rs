@@ -7,9 +7,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::record::INSTANCE_LABEL;
 
 use super::{SpawnRecords, StoredSpawn, resource};
-
-/// After this many seconds the server ends a watch, and a new one begins: on some platforms long watches fall silent.
-const RECONNECT_SECONDS: u32 = 70;
+use crate::short_watch::short_watch;
 
 impl SpawnRecords {
     /// Calls `on_change` with every state of every record until `stop`, including those that the service itself wrote.
@@ -21,9 +19,7 @@ impl SpawnRecords {
         mut on_change: impl FnMut(StoredSpawn),
     ) {
         let api: Api<kube::api::DynamicObject> = Api::namespaced_with(client, namespace, &resource());
-        let config = watcher::Config::default()
-            .timeout(RECONNECT_SECONDS)
-            .labels(&format!("{INSTANCE_LABEL}={}", self.instance));
+        let config = short_watch().labels(&format!("{INSTANCE_LABEL}={}", self.instance));
         let mut stream = std::pin::pin!(watcher(api, config).default_backoff());
         while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
             match change {

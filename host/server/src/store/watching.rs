@@ -14,16 +14,13 @@ use wasmspawner_core::stage::ObservedPod;
 
 use super::index::Key;
 use super::{Reach, Store, slim};
-
-/// After this many seconds the server ends a watch, and a new one begins. Five seconds later a watch without any data,
-/// not even a bookmark, counts as dead: on some platforms connections fall silent.
-const RECONNECT_SECONDS: u32 = 70;
+use crate::short_watch::short_watch;
 
 impl Store {
     /// Watches the pods and namespaces that `selector` selects, until `stop`; no namespaces if all labs are in one.
     /// Failures are logged and retried. Changes that were missed meanwhile come with the next list, deletions included.
     pub async fn run(&self, client: Client, reach: &Reach, selector: &str, stop: &CancellationToken) {
-        let config = watcher::Config::default().timeout(RECONNECT_SECONDS).labels(selector);
+        let config = short_watch().labels(selector);
         let (mut pods, mut namespaces) = (PodList::default(), NamespaceList::default());
         tokio::join!(
             watch::<Pod>(reach.all(client.clone()), config.clone(), stop, |change| {
@@ -48,7 +45,7 @@ impl Store {
     pub async fn run_events(&self, client: Client, reach: &Reach, stop: &CancellationToken) {
         let about = |kind: &str| {
             let fields = format!("involvedObject.kind={kind}");
-            let config = watcher::Config::default().timeout(RECONNECT_SECONDS).fields(&fields);
+            let config = short_watch().fields(&fields);
             watch::<Event>(reach.all(client.clone()), config, stop, |change| {
                 self.note_activity("events");
                 if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {

@@ -17,5 +17,5 @@ pub use history::{FailedPull, PullHistory};
 pub use hours::{DailyHours, InvalidHours};
 pub use needs::{NeededImage, Needs};
 pub use plan::{Ending, PrepullLimits, PullPlan, plan};
-pub use pod::{PREPULL_LABEL, PullPod, PullPodTemplate, PullState, prepull_selector};
+pub use pod::{PullPod, PullPodTemplate, PullState, prepull_selector};
 pub use pull::Pull;

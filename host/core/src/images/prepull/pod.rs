@@ -18,7 +18,7 @@ use crate::names::LabelValue;
 
 /// Label: the installation of the service that pulls. These pods do not have the labels of labs, and so are never taken
 /// for one.
-pub const PREPULL_LABEL: &str = "wasmspawner.io/prepull";
+const PREPULL_LABEL: &str = "wasmspawner.io/prepull";
 /// The value of [`COMPONENT_LABEL`].
 const PREPULL_COMPONENT: &str = "prepull";
 /// Annotation: the image. A webhook of the cluster may change that of the container.
