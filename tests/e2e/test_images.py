@@ -215,8 +215,9 @@ def test_the_menu_of_the_rubin_science_platform(tmp_path):
     assert sorted(entry["name"] for entry in answer["menu"]["entries"]) == sorted(shown)
     wanted = [image["reference"].rpartition(":")[2] for image in answer["prepull"]]
     assert wanted == ["recommended", "w_2026_41", "w_2026_40", "d_2026_10_05"]
-    assert [(pull["node"], pull["image"].partition("@")[0].rpartition(":")[2]) for pull in answer["missing"]] == [
-        ("a", tag) for tag in wanted
+    repository = f"{registry.address}/{REPOSITORY}"
+    assert [(pull["node"], pull["image"]) for pull in answer["missing"]] == [
+        ("a", f"{repository}@{menu_digest(menu, tag)}") for tag in wanted
     ]
 
 
