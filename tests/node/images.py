@@ -103,6 +103,14 @@ def lab() -> Image:
     )  # fmt: skip
 
 
+def distinct(image: Image, folder: Path, label: str) -> Image:
+    """The same image with a label, and so with another digest: a node that has the one does not have the other."""
+    layout = folder / label
+    shutil.copytree(image.layout, layout)
+    _run("umoci", "config", "--image", f"{layout}:latest", "--config.label", f"of-test={label}")
+    return Image(f"{image.name}-{label}", layout, label)
+
+
 def _image(name: str, inputs: bytes, fill, *config: str) -> Image:
     pins = inputs + repr(config).encode()
 

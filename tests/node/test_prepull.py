@@ -15,9 +15,10 @@ def permissions(node, site):
         node.kubectl("apply", "-f", str(ROOT / "deploy/permissions" / file))
 
 
-def test_a_node_pulls_what_it_is_to_have_and_no_pod_stays(node, site, reconfigure):
-    warm = node.push(images.shell().source, "warm:1")
-    bare = node.push(images.pause().source, "bare:1")  # without a program that ends at once
+def test_a_node_pulls_what_it_is_to_have_and_no_pod_stays(node, site, reconfigure, tmp_path):
+    warm = node.push(images.distinct(images.shell(), tmp_path, "warm").source, "warm:1")
+    # Without a program that ends at once.
+    bare = node.push(images.distinct(images.pause(), tmp_path, "bare").source, "bare:1")
     missing = f"{node.registry}/not-there:1"
 
     def change(config):
@@ -40,12 +41,18 @@ def test_a_node_pulls_what_it_is_to_have_and_no_pod_stays(node, site, reconfigur
     assert failed[0]["reason"].startswith("ErrImagePull: ")
     assert "not found" in failed[0]["reason"]
     eventually(lambda: not node.get(*PREPULL_PODS).get("items"), "no pod stays")
-    on_node = [name for image in node.get("nodes")["items"][0]["status"]["images"] for name in image["names"]]
-    assert f"{node.registry}/warm@{digest}" in on_node
+    # A kubelet that has just started says what it has after a while.
+    eventually(lambda: f"{node.registry}/warm@{digest}" in on_node(node), "the node says that it has the image", 120)
 
 
-def test_a_cordoned_node_pulls_nothing_until_it_takes_labs_again(node, site, reconfigure):
-    late = node.push(images.shell().source, "late:1")
+def on_node(node):
+    """The names of the images that the node reports."""
+    reported = node.get("nodes")["items"][0]["status"].get("images", [])
+    return [name for image in reported for name in image["names"]]
+
+
+def test_a_cordoned_node_pulls_nothing_until_it_takes_labs_again(node, site, reconfigure, tmp_path):
+    late = node.push(images.distinct(images.shell(), tmp_path, "late").source, "late:1")
     name = node.get("nodes")["items"][0]["metadata"]["name"]
     node.kubectl("cordon", name)
     try:

@@ -28,7 +28,8 @@ pub struct Events {
 }
 
 impl Events {
-    pub(crate) fn of(response: reqwest::Response) -> Self {
+    /// The events of an answer.
+    pub fn of(response: reqwest::Response) -> Self {
         Self { response, buffer: String::new(), transcript: String::new() }
     }
 

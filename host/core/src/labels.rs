@@ -19,6 +19,8 @@ pub const SPAWN_LABEL: &str = "wasmspawner.io/spawn";
 pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 /// The value of [`COMPONENT_LABEL`] of the `ConfigMap` that holds a lab's environment.
 pub const ENVIRONMENT: &str = "environment";
+/// The value of [`COMPONENT_LABEL`] of the pod of a kernel.
+pub const KERNEL: &str = "kernel";
 /// Annotation: the raw username.
 pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 /// Annotation: the raw server name.

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::{JobId, LabKey};
+use crate::lab::JobId;
 use crate::lifecycle::{Operation, OperationKind, Outcome};
 use crate::progress::{Entry, LoggedEntry, StageReport};
+use crate::spawn_key::SpawnKey;
 use crate::stage::{Finding, Stage};
 
 /// The history of one operation.
@@ -14,9 +15,9 @@ use crate::stage::{Finding, Stage};
 pub struct OperationRecord {
     /// The operation.
     pub job_id: JobId,
-    /// The lab.
+    /// The lab, or the lab's child.
     #[serde(flatten)]
-    pub key: LabKey,
+    pub key: SpawnKey,
     /// The kind of operation.
     pub kind: OperationKind,
     /// When it began.
@@ -66,7 +67,7 @@ pub struct StageSpan {
 
 impl OperationRecord {
     /// The record of an operation that begins.
-    pub fn begin(key: LabKey, operation: &Operation) -> Self {
+    pub fn begin(key: SpawnKey, operation: &Operation) -> Self {
         Self {
             job_id: operation.job_id,
             key,
@@ -149,6 +150,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
+    use crate::lab::LabKey;
     use crate::names::Username;
     use crate::stage::Severity;
 
@@ -160,8 +162,10 @@ mod tests {
             started_at: Timestamp::UNIX_EPOCH,
             deadline: Timestamp::UNIX_EPOCH,
         };
-        let mut record =
-            OperationRecord::begin(LabKey::default_server(Username::parse("ada").unwrap()), &operation);
+        let mut record = OperationRecord::begin(
+            LabKey::default_server(Username::parse("ada").unwrap()).into(),
+            &operation,
+        );
         let finding = |severity, count| Finding {
             severity,
             reason: "FailedMount".into(),

@@ -10,8 +10,9 @@ use wasmspawner_core::lifecycle::{
 };
 use wasmspawner_core::names::{NamespaceName, ObjectName, ServerName, Username};
 use wasmspawner_core::record::{
-    Desired, LabDescription, OperationSpec, Place, Recovered, SpawnKind, SpawnSpec, SpawnStatus, recover,
+    Desired, LabDescription, OperationSpec, Place, Recovered, SpawnSpec, SpawnStatus, recover,
 };
+use wasmspawner_core::spawn_key::SpawnKind;
 use wasmspawner_core::stage::{Analysis, Stage};
 
 const LIMITS: TimeLimits =
@@ -30,6 +31,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         kind: SpawnKind::Lab,
         user: Username::parse("ada").unwrap(),
         name: ServerName::default(),
+        server: ServerName::default(),
         parent: None,
         desired,
         operation: OperationSpec::of(&LIMITS.operation(job(1), kind, at(0)), Some("ada".into())),

@@ -7,8 +7,17 @@ use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Info, Policy, Section, Ve
 pub struct DenyGroup {
     deny: Vec<String>,
     allow: Vec<String>,
+    actions: Vec<Action>,
     message: String,
 }
+
+/// The actions that can be refused, by their names. A stop is never refused.
+const ACTIONS: [(&str, Action); 4] = [
+    ("spawn", Action::Spawn),
+    ("start-kernel", Action::StartKernel),
+    ("dask-pool", Action::DaskPool),
+    ("scale", Action::Scale),
+];
 
 impl Policy for DenyGroup {
     fn info() -> Info {
@@ -29,16 +38,27 @@ impl Policy for DenyGroup {
         if deny.is_empty() && allow.is_empty() {
             config.problem("", "names no group; set `deny`, `allow` or both");
         }
+        let named: Option<Vec<String>> = config.optional("actions");
+        let mut actions = Vec::new();
+        for name in named.unwrap_or_else(|| ACTIONS.map(|(name, _)| name.to_owned()).to_vec()) {
+            match ACTIONS.iter().find(|(known, _)| *known == name) {
+                Some((_, action)) => actions.push(*action),
+                None => config.problem(
+                    "actions",
+                    format!("`{name}` is not an action; write spawn, start-kernel, dask-pool or scale"),
+                ),
+            }
+        }
         let message =
             config.optional("message").unwrap_or_else(|| "Your groups may not start a lab here.".into());
-        Self { deny, allow, message }
+        Self { deny, allow, actions, message }
     }
 }
 
 impl hooks::Authorize for DenyGroup {
     /// A stop is never refused: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
-        if request.action == Action::Stop {
+        if !self.actions.contains(&request.action) {
             return Ok(Verdict::Allow);
         }
         let user = &request.user;
@@ -76,6 +96,21 @@ mod tests {
         assert!(matches!(verdict(&config, &User::named("eve")), Verdict::Deny(_)));
         let both = User::named("ada").in_group("staff").in_group("guests");
         assert!(matches!(verdict(&config, &both), Verdict::Deny(_)));
+    }
+
+    #[test]
+    fn only_the_named_actions_are_refused() {
+        let eve = User::named("eve").in_group("guests");
+        let config = json!({"deny": ["guests"], "actions": ["start-kernel"]});
+        assert_eq!(verdict(&config, &eve), Verdict::Allow);
+        let policy = |config: &serde_json::Value| TestKit::<DenyGroup>::new(config);
+        let kernel = policy(&config).unwrap().may(Action::StartKernel, &eve).unwrap();
+        assert!(matches!(kernel, Verdict::Deny(_)));
+        let all = policy(&json!({"deny": ["guests"]})).unwrap();
+        assert!(matches!(all.may(Action::StartKernel, &eve).unwrap(), Verdict::Deny(_)));
+        assert_eq!(all.may(Action::Stop, &eve).unwrap(), Verdict::Allow);
+        let wrong = policy(&json!({"deny": ["guests"], "actions": ["kernels"]})).err().unwrap();
+        assert!(wrong[0].message.contains("`kernels` is not an action"), "{wrong:?}");
     }
 
     #[test]

@@ -68,12 +68,19 @@ impl<P: hooks::Policy> TestKit<P> {
     where
         P: hooks::Authorize,
     {
-        let request = AuthorizeRequest {
-            action: Action::Spawn,
-            user: user.clone(),
-            server: String::new(),
-            options: Vec::new(),
-        };
+        self.may(Action::Spawn, user)
+    }
+
+    /// Whether `user` may do this, with empty options.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn may(&self, action: Action, user: &User) -> Result<Verdict, Error>
+    where
+        P: hooks::Authorize,
+    {
+        let request =
+            AuthorizeRequest { action, user: user.clone(), server: String::new(), options: Vec::new() };
         self.policy.decide(&request)
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InvalidSetting;
+use super::{BaseUrl, InvalidSetting};
 
 /// Where the service listens, and what it accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,11 @@ pub struct HttpConfig {
     /// Most connections to the REST API at any one time. Further ones wait until others end.
     #[schemars(range(min = 1))]
     pub max_connections: usize,
+    /// URL under which labs reach this service, without the prefix: `http://wasmspawner.wasmspawner:8090`. Labs start
+    /// kernels through it. Default: none, so that labs start no kernels; on the one-machine cluster the address at which
+    /// the service listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labs_url: Option<BaseUrl>,
     /// The REST API's certificate. Without it, the API is served without TLS, and tokens travel readably.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
@@ -47,12 +52,30 @@ impl Default for HttpConfig {
             prefix: "/spawner/v1".to_owned(),
             max_body_bytes: 1 << 20,
             max_connections: 10_000,
+            labs_url: None,
             tls: None,
         }
     }
 }
 
 impl HttpConfig {
+    /// The URL of the API for labs, with the prefix; `None` if they do not reach it. The pods of the one-machine cluster
+    /// are processes of the machine on which the service listens.
+    pub fn url_for_labs(&self, one_machine: bool) -> Option<String> {
+        let listens = || {
+            let ip = if self.listen.ip().is_unspecified() {
+                IpAddr::V4(Ipv4Addr::LOCALHOST)
+            } else {
+                self.listen.ip()
+            };
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            let address = SocketAddr::new(ip, self.listen.port());
+            one_machine.then(|| format!("{scheme}://{address}"))
+        };
+        let base = self.labs_url.as_ref().map(|url| url.as_str().to_owned()).or_else(listens)?;
+        Some(format!("{}{}", base.trim_end_matches('/'), self.prefix))
+    }
+
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {
         if self.max_connections == 0 {
             let problem = "0 would let nobody connect; write a number of at least 1";

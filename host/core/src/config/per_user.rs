@@ -22,6 +22,8 @@ pub struct PerUserLimits {
     pub event_streams: NonZeroU32,
     /// Labs at the same time. A policy may allow fewer. Further ones are refused with status 403.
     pub labs: NonZeroU32,
+    /// Kernels at the same time that the service runs, of all labs together. Further ones are refused with status 403.
+    pub kernels: NonZeroU32,
 }
 
 impl Default for PerUserLimits {
@@ -33,6 +35,7 @@ impl Default for PerUserLimits {
             spawns_per_minute: limit(20),
             event_streams: limit(20),
             labs: limit(20),
+            kernels: limit(20),
         }
     }
 }

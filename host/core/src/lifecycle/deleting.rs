@@ -11,15 +11,15 @@ impl Lab {
         match self.phase {
             Phase::Starting(_) => {
                 effects.push(Effect::Finish(Outcome::Cancelled));
-                effects
-                    .push(Effect::Publish(Entry::Failed("The lab was stopped before it was ready".into())));
+                let message = format!("The {} was stopped before it was ready", self.noun());
+                effects.push(Effect::Publish(Entry::Failed(message)));
             }
             Phase::Running(_) | Phase::Failed(_) => {}
             Phase::Absent | Phase::Stopping(_) | Phase::CleaningUp(_) => return,
         }
         self.begin(self.within_its_own_limit(operation), effects);
         effects.push(Effect::Publish(Entry::Progress(10)));
-        effects.push(Effect::Publish(Entry::Info("Stopping the lab".into())));
+        effects.push(Effect::Publish(Entry::Info(format!("Stopping the {}", self.noun()))));
         self.stop(now, effects);
     }
 
@@ -51,15 +51,15 @@ impl Lab {
         if self.observed.rest == Presence::Present {
             if self.first_time("pod", "gone") {
                 effects.push(Effect::Publish(Entry::Progress(50)));
-                effects
-                    .push(Effect::Publish(Entry::Info("The lab has stopped; removing its resources".into())));
+                let message = format!("The {} has stopped; removing its resources", self.noun());
+                effects.push(Effect::Publish(Entry::Info(message)));
             }
             return;
         }
         self.phase = if gone { Phase::Absent } else { Phase::CleaningUp(self.deletion(now)) };
         effects.push(Effect::Publish(Entry::Progress(100)));
         effects.push(Effect::Finish(Outcome::Complete));
-        effects.push(Effect::Publish(Entry::Complete("The lab is stopped".into())));
+        effects.push(Effect::Publish(Entry::Complete(format!("The {} is stopped", self.noun()))));
     }
 
     /// A request failed. It is repeated until the operation's time limit.
@@ -71,9 +71,9 @@ impl Lab {
         }
     }
 
-    /// Restarts the deletion's time limit when the pod or the rest has made progress.
-    pub(super) fn note_progress(&mut self, before: (Presence, Presence), now: Timestamp) {
-        let after = (self.observed.pod, self.observed.rest);
+    /// Restarts the deletion's time limit when the children, the pod or the rest have made progress.
+    pub(super) fn note_progress(&mut self, before: [Presence; 3], now: Timestamp) {
+        let after = self.observed.presences();
         let fresh = self.deletion(now);
         if let Phase::Stopping(deletion) | Phase::CleaningUp(deletion) = &mut self.phase
             && after != before
@@ -113,8 +113,13 @@ impl Lab {
     }
 
     pub(super) fn deletion_timed_out(&self) -> Failure {
-        let what = if self.observed.pod.is_missing() { "resources" } else { "pod" };
-        let mut message = format!("The lab's {what} could not be removed in time; the service keeps trying");
+        let what = match &self.observed {
+            observed if !observed.children.is_missing() => "kernels and pools",
+            observed if observed.pod.is_missing() => "resources",
+            _ => "pod",
+        };
+        let mut message =
+            format!("The {}'s {what} could not be removed in time; the service keeps trying", self.noun());
         if let Some(detail) = &self.observed.stuck {
             message = format!("{message} ({detail})");
         }

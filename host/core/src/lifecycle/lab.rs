@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::after;
 use super::{Failure, InFlight, Observed, Operation, OperationKind, PodPresence, Restarts, TimeLimits};
+use crate::spawn_key::SpawnKind;
 use crate::stage::{Analysis, Stage};
 
 /// The state of one lab, owned by its driver.
 #[derive(Debug, Clone)]
 pub struct Lab {
+    /// What it is: a lab, or what a lab has started. This decides only what it is called.
+    pub kind: SpawnKind,
     /// Where in its life the lab is.
     pub phase: Phase,
     /// The operation under way, or the last one.
@@ -140,6 +143,7 @@ impl Lab {
     /// A lab that does not exist.
     pub fn absent(limits: TimeLimits) -> Self {
         Self {
+            kind: SpawnKind::Lab,
             phase: Phase::Absent,
             operation: None,
             in_flight: InFlight::default(),
@@ -149,6 +153,17 @@ impl Lab {
             usual_limits: limits,
             limits,
         }
+    }
+
+    /// The same, as a spawn of another kind.
+    #[must_use]
+    pub fn of_kind(self, kind: SpawnKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// What people call it.
+    pub(super) fn noun(&self) -> &'static str {
+        self.kind.noun()
     }
 
     /// The state of a lab after a restart of the service; see [`crate::record::recover`].

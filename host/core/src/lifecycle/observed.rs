@@ -50,6 +50,8 @@ pub struct Observed {
     /// All other objects: the lab's namespace or, when namespaces are retained, the lab's objects in it; and the
     /// objects that an earlier lab left at another place.
     pub rest: Presence,
+    /// What the lab has started: its kernels and pools. They are deleted before the lab.
+    pub children: Presence,
     /// Why the deletion of the namespace does not finish: its conditions and remaining finalizers.
     pub stuck: Option<String>,
     /// The stage, as analysed from the pod and its events.
@@ -63,13 +65,19 @@ impl Observed {
             pod: Presence::Missing,
             pod_uid: None,
             rest: Presence::Missing,
+            children: Presence::Missing,
             stuck: None,
             analysis: Analysis::unknown(),
         }
     }
 
+    /// Which objects exist, for noticing progress.
+    pub(super) fn presences(&self) -> [Presence; 3] {
+        [self.children, self.pod, self.rest]
+    }
+
     /// True when nothing is left in the cluster.
     pub fn is_nothing(&self) -> bool {
-        self.pod.is_missing() && self.rest.is_missing()
+        self.pod.is_missing() && self.rest.is_missing() && self.children.is_missing()
     }
 }

@@ -63,18 +63,24 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
     needed
 }
 
-/// Deletes the pod first and then the rest. Waits while a creation is still under way, because it could create objects
-/// after their deletion.
+/// Stops the children first, then deletes the pod and then the rest. Waits while a creation is still under way, because
+/// it could create objects after their deletion. Once the time limit has passed, children that do not end delay nothing
+/// any more.
 fn deletion(lab: &Lab) -> Vec<Request> {
     if lab.in_flight.awaits(Request::Create) {
-        Vec::new()
-    } else if !lab.observed.pod.is_missing() {
-        vec![Request::DeletePod]
-    } else if !lab.observed.rest.is_missing() {
-        vec![Request::DeleteRest]
-    } else {
-        Vec::new()
+        return Vec::new();
     }
+    let has_children = !lab.observed.children.is_missing();
+    let own = if has_children && !lab.is_overdue() && !matches!(lab.phase, Phase::Failed(_)) {
+        None
+    } else if !lab.observed.pod.is_missing() {
+        Some(Request::DeletePod)
+    } else if !lab.observed.rest.is_missing() {
+        Some(Request::DeleteRest)
+    } else {
+        None
+    };
+    has_children.then_some(Request::StopChildren).into_iter().chain(own).collect()
 }
 
 fn is_wanted(request: Request, lab: &Lab) -> bool {
@@ -86,7 +92,7 @@ fn is_wanted(request: Request, lab: &Lab) -> bool {
         Request::Decide => step == Some(SpawnStep::Deciding),
         Request::Create => step == Some(SpawnStep::Creating),
         // A deletion request that is still under way could delete the next lab's objects.
-        Request::DeletePod | Request::DeleteRest => {
+        Request::StopChildren | Request::DeletePod | Request::DeleteRest => {
             !matches!(step, Some(SpawnStep::Deciding | SpawnStep::Creating | SpawnStep::Waiting))
         }
         Request::Read => lab.is_overdue(),

@@ -13,6 +13,8 @@ pub enum Request {
     Decide,
     /// Create the lab's objects, the pod last.
     Create,
+    /// Stop the lab's children: its kernels and pools.
+    StopChildren,
     /// Delete the pod.
     DeletePod,
     /// Delete all other objects, and those that an earlier lab left at another place.

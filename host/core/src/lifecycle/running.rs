@@ -16,11 +16,14 @@ impl Lab {
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
+        let noun = self.noun();
         let ending = match analysis.stage {
-            _ if self.observed.pod.is_missing() => Some(Ending::Gone("The lab's pod was deleted".into())),
-            Stage::Stopped => Some(Ending::Gone("The lab has shut down".into())),
+            _ if self.observed.pod.is_missing() => {
+                Some(Ending::Gone(format!("The {noun}'s pod was deleted")))
+            }
+            Stage::Stopped => Some(Ending::Gone(format!("The {noun} has shut down"))),
             Stage::Terminating if analysis.reason == DELETED => {
-                Some(Ending::Gone("The lab's pod is being deleted".into()))
+                Some(Ending::Gone(format!("The {noun}'s pod is being deleted")))
             }
             // The cluster needs the machine, and has said so.
             Stage::Terminating => Some(Ending::Gone(analysis.message.clone())),
@@ -46,12 +49,14 @@ impl Lab {
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
+        let noun = self.noun();
         let Phase::Running(running) = &mut self.phase else { return };
         let new = running.restarts.count(analysis.restarts, now);
         if new == 0 {
             return;
         }
-        let why = analysis.last_end.as_deref().unwrap_or("Your lab stopped unexpectedly and was restarted.");
+        let unexplained = || format!("Your {noun} stopped unexpectedly and was restarted.");
+        let why = analysis.last_end.clone().unwrap_or_else(unexplained);
         if running.restarts.are_too_many(policy, now) {
             let failure = Failure::cluster(
                 "CrashLoopBackOff",
@@ -60,7 +65,7 @@ impl Lab {
             effects.push(Effect::Cleanup(Ending::Crashed(failure)));
         } else {
             effects.push(Effect::Restarted(new));
-            effects.push(Effect::Publish(Entry::Error(why.to_owned())));
+            effects.push(Effect::Publish(Entry::Error(why)));
         }
     }
 

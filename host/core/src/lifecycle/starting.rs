@@ -25,11 +25,11 @@ impl Lab {
             self.decide(effects);
         } else {
             let what = if matches!(self.phase, Phase::CleaningUp(_)) {
-                "Waiting until the previous lab is gone"
+                format!("Waiting until the previous {} is gone", self.noun())
             } else {
-                "Deleting objects of the previous lab"
+                format!("Deleting objects of the previous {}", self.noun())
             };
-            effects.push(Effect::Publish(Entry::Info(what.into())));
+            effects.push(Effect::Publish(Entry::Info(what)));
             self.enter(SpawnStep::Cleaning);
         }
     }
@@ -66,7 +66,7 @@ impl Lab {
         match decision {
             Ok(terms) => {
                 self.set_time_limits(terms);
-                publish(CREATING, "Creating the lab's resources", effects);
+                publish(CREATING, &format!("Creating the {}'s resources", self.noun()), effects);
                 self.enter(SpawnStep::Creating);
             }
             Err(failure) => self.fail(failure, now, effects),
@@ -88,7 +88,8 @@ impl Lab {
         }
         match result {
             Ok(()) => {
-                publish(percent(Stage::Scheduling) - 5, "Created the lab's resources", effects);
+                let message = format!("Created the {}'s resources", self.noun());
+                publish(percent(Stage::Scheduling) - 5, &message, effects);
                 self.enter(SpawnStep::Waiting);
             }
             Err(failure) => self.fail(failure, now, effects),
@@ -98,11 +99,8 @@ impl Lab {
     pub(super) fn observe_start(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
         self.publish_findings(&analysis.findings, effects);
         if self.observed.pod.is_missing() {
-            return self.fail(
-                Failure::cluster("PodDeleted", "The lab was deleted before it was ready"),
-                now,
-                effects,
-            );
+            let message = format!("The {} was deleted before it was ready", self.noun());
+            return self.fail(Failure::cluster("PodDeleted", message), now, effects);
         }
         match analysis.stage {
             Stage::Running => self.become_running(analysis, now, effects),
@@ -130,7 +128,7 @@ impl Lab {
         effects.push(Effect::Publish(Entry::Progress(100)));
         effects.push(Effect::MarkProvisioned);
         effects.push(Effect::Finish(Outcome::Complete));
-        effects.push(Effect::Publish(Entry::Complete("The lab is ready".into())));
+        effects.push(Effect::Publish(Entry::Complete(format!("The {} is ready", self.noun()))));
     }
 
     /// Publishes the cluster's findings, each once per operation.
@@ -159,12 +157,12 @@ impl Lab {
     pub(super) fn spawn_timed_out(&self) -> Failure {
         let waiting_for = match (&self.stage, &self.observed.stuck) {
             (_, Some(detail)) if self.is_at(SpawnStep::Cleaning) => {
-                format!(": objects of the previous lab are not deleted yet ({detail})")
+                format!(": objects of the previous {} are not deleted yet ({detail})", self.noun())
             }
             (Some((_, _, message)), _) => format!(": {message}"),
             _ => String::new(),
         };
-        Failure::cluster("SpawnTimeout", format!("The lab was not ready in time{waiting_for}"))
+        Failure::cluster("SpawnTimeout", format!("The {} was not ready in time{waiting_for}", self.noun()))
     }
 }
 

@@ -42,8 +42,11 @@ impl Lab {
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
-        let before = (self.observed.pod, self.observed.rest);
+        let before = self.observed.presences();
         self.observed = observed;
+        if self.observed.children.is_missing() {
+            self.in_flight.on_effect_observed(Request::StopChildren);
+        }
         if self.observed.pod.is_missing() {
             self.in_flight.on_effect_observed(Request::DeletePod);
         }

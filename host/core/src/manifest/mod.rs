@@ -6,6 +6,7 @@ mod claim;
 mod default_resources;
 mod env_config_map;
 mod init_container;
+mod kernel;
 mod lab_container;
 mod limit_range;
 mod metadata;
@@ -25,6 +26,7 @@ mod spec_digest;
 mod user_files;
 mod volume;
 
+pub use kernel::{ParentPod, build_kernel};
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 
@@ -40,7 +42,7 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let has_limits = spawn.namespaces != NamespaceReclaim::Single;
     LabObjects {
         namespace: namespace::build(spawn, &pod, &digest),
-        service_account: service_account::build(spawn),
+        service_account: Some(service_account::build(spawn)),
         env,
         nss: nss_config_map::build(spawn),
         secret: secret::build(spawn),

@@ -15,8 +15,8 @@ use crate::policy::compose::REDACTED;
 pub struct LabObjects {
     /// The namespace, which contains all the other objects. Absent where it is not the service's to create.
     pub namespace: Option<LabObject>,
-    /// The lab's own service account.
-    pub service_account: ServiceAccount,
+    /// The lab's own service account, which its children share.
+    pub service_account: Option<ServiceAccount>,
     /// The non-secret environment.
     pub env: ConfigMap,
     /// The lab's `/etc/passwd` and `/etc/group`.
@@ -46,7 +46,7 @@ impl LabObjects {
     /// The objects that may be created in parallel, after the first and before the last.
     pub fn rest(&self) -> impl Iterator<Item = LabObject> + '_ {
         let single = [
-            Some(self.service_account.clone().into()),
+            self.service_account.clone().map(LabObject::from),
             Some(self.env.clone().into()),
             Some(self.nss.clone().into()),
             Some(self.secret.clone().into()),

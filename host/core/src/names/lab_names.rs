@@ -38,3 +38,22 @@ pub struct LabNames {
     /// The field values for templates outside the section `names`.
     pub fields: Fields,
 }
+
+impl LabNames {
+    /// The names of what the lab starts: objects called `object` in `namespace`, where the lab is. The volume claim and
+    /// the service account are those of the lab.
+    #[must_use]
+    pub fn of_child(self, namespace: NamespaceName, object: ObjectName) -> Self {
+        let suffixed =
+            |suffix| ObjectName::parse(format!("{object}{suffix}")).unwrap_or_else(|_| object.clone());
+        Self {
+            namespace,
+            pod: object.clone(),
+            env: suffixed("-env"),
+            nss: suffixed("-nss"),
+            pull_secret: suffixed("-pull"),
+            object,
+            ..self
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! The field names, slug schemes and template language are KubeSpawner's, so that existing volumes are found by their
 //! names.
 
+mod child;
 mod config;
 mod env_name;
 mod field;
@@ -29,6 +30,7 @@ mod user;
 #[cfg(test)]
 mod vectors;
 
+pub use child::ChildName;
 pub use config::NamesConfig;
 pub use env_name::EnvName;
 pub use field::{Field, Fields, TemplateScope};

@@ -33,6 +33,20 @@ pub struct LabDescription {
     /// Environment variables whose values are not in the lab's `ConfigMap`, and the text that is shown in place of the
     /// values: credentials, and values that only the pod knows.
     pub hidden_env: BTreeMap<String, String>,
+    /// The kernel, if this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelDescription>,
+}
+
+/// A kernel in its record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KernelDescription {
+    /// The name of its kernel spec: `python3`.
+    pub name: String,
+    /// Digest of the token with which its launcher presents itself: `sha256:` and 64 hexadecimal digits. The token
+    /// itself is random, and long enough that nobody finds it from its digest.
+    pub launcher: String,
 }
 
 /// Limits and requests of a lab's resources.

@@ -7,7 +7,6 @@
 
 mod definition;
 mod description;
-mod key;
 mod place;
 mod recover;
 mod spec;
@@ -16,8 +15,7 @@ mod status;
 /// The label with the installation of the service that wrote a record, the same as on every other object.
 pub use crate::labels::INSTANCE_LABEL;
 pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
-pub use description::{LabDescription, PolicyRef, Quotas, ResourceAmount};
-pub use key::{SpawnKey, SpawnKind};
+pub use description::{KernelDescription, LabDescription, PolicyRef, Quotas, ResourceAmount};
 pub use place::Place;
 pub use recover::{Recovered, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};

@@ -8,6 +8,7 @@ use crate::lifecycle::{
     Deletion, Failed, Failure, Lab, Observed, Operation, OperationKind, Phase, Restarts, Running, SpawnStep,
     Starting, TimeLimits,
 };
+use crate::spawn_key::SpawnKind;
 
 /// The state of a lab after a restart.
 #[derive(Debug, Clone)]
@@ -41,7 +42,9 @@ pub fn recover(
 ) -> Recovered {
     let limits = TimeLimits::from(spec.time_limits);
     let operation = spec.operation.operation();
-    let lab = |phase, operation| Lab::recovered(phase, operation, observed.clone(), limits, usual);
+    let lab = |phase, operation| {
+        Lab::recovered(phase, operation, observed.clone(), limits, usual).of_kind(spec.kind)
+    };
     if deleted || spec.desired == Desired::Stopped {
         let operation = match operation.kind {
             OperationKind::Stop | OperationKind::Cleanup => operation,
@@ -63,7 +66,7 @@ pub fn recover(
         let phase = Phase::Starting(Starting { step: SpawnStep::Waiting, overdue: false });
         return Recovered { lab: lab(phase, operation), interrupted: None };
     }
-    let failure = interrupted();
+    let failure = interrupted(spec.kind);
     let phase = Phase::Failed(Failed { failure: failure.clone(), at: now, operation: OperationKind::Spawn });
     Recovered { lab: lab(phase, operation), interrupted: Some(failure) }
 }
@@ -81,6 +84,7 @@ fn stopping_phase(observed: &Observed, limits: TimeLimits, now: Timestamp) -> Ph
     }
 }
 
-fn interrupted() -> Failure {
-    Failure::service("Interrupted", "The service restarted while the lab was being created")
+fn interrupted(kind: SpawnKind) -> Failure {
+    let message = format!("The service restarted while the {} was being created", kind.noun());
+    Failure::service("Interrupted", message)
 }

@@ -6,10 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{LabDescription, Place, SpawnKey, SpawnKind};
+use super::{LabDescription, Place};
 use crate::lab::{JobId, LabKey};
 use crate::lifecycle::{Operation, OperationKind, TimeLimits};
-use crate::names::{ObjectName, ServerName, Username};
+use crate::names::{ChildName, ObjectName, ServerName, Username};
+use crate::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 
 /// Several parts of the service hold the same description of a lab, so it is shared instead of copied.
 fn shared<S: Serializer>(lab: &Arc<LabDescription>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -31,6 +32,9 @@ pub struct SpawnSpec {
     /// For a lab, the server name, which is empty for the default server. For a kernel or pool, its own name.
     #[serde(default)]
     pub name: ServerName,
+    /// For a kernel or pool, the server name of its lab; absent for a lab, and for the default server.
+    #[serde(default, skip_serializing_if = "ServerName::is_default")]
+    pub server: ServerName,
     /// For a kernel or pool, the name of the record of its lab; absent for a lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ObjectName>,
@@ -91,19 +95,17 @@ pub struct TimeLimitsSpec {
 }
 
 impl SpawnSpec {
-    /// The key of the spawn.
-    pub fn key(&self) -> SpawnKey {
-        SpawnKey {
-            kind: self.kind,
-            user: self.user.clone(),
-            name: self.name.clone(),
-            parent: self.parent.clone(),
-        }
-    }
-
-    /// The key of the lab; `None` for a child of a lab.
-    pub fn lab_key(&self) -> Option<LabKey> {
-        (self.kind == SpawnKind::Lab).then(|| LabKey::new(self.user.clone(), self.name.clone()))
+    /// The key of the spawn; `None` if the name of a child is not valid, which only a record has that somebody else
+    /// wrote.
+    pub fn key(&self) -> Option<SpawnKey> {
+        let kind = match self.kind {
+            SpawnKind::Lab => return Some(LabKey::new(self.user.clone(), self.name.clone()).into()),
+            SpawnKind::Kernel => ChildKind::Kernel,
+            SpawnKind::DaskPool => ChildKind::DaskPool,
+        };
+        let name = ChildName::parse(self.name.as_str()).ok()?;
+        let lab = LabKey::new(self.user.clone(), self.server.clone());
+        Some(SpawnKey { lab, child: Some(ChildKey { kind, name }) })
     }
 }
 

@@ -25,7 +25,8 @@ proptest! {
         match &simulation.lab.phase {
             Phase::Running(_) => prop_assert!(simulation.pod == Presence::Present || !simulation.watch_works),
             Phase::Absent | Phase::Failed(_) => {
-                prop_assert_eq!((simulation.pod, simulation.rest), (Presence::Missing, Presence::Missing));
+                let left = [simulation.children, simulation.pod, simulation.rest];
+                prop_assert_eq!(left, [Presence::Missing; 3]);
             }
             other => prop_assert!(false, "not settled: {:?}", other),
         }
@@ -72,6 +73,33 @@ fn a_lab_starts_runs_and_stops() {
     assert!(matches!(simulation.lab.phase, Phase::CleaningUp(_)));
     simulation.act(&Act::RestGoes);
     assert_eq!(simulation.lab.phase, Phase::Absent);
+}
+
+#[test]
+fn the_children_of_a_lab_are_deleted_before_it() {
+    let mut simulation = Simulation::new();
+    simulation.run_a_lab();
+    for act in [Act::StartChild, Act::Stop, Act::ChainAnswer] {
+        simulation.act(&act);
+    }
+    assert_eq!((simulation.children, simulation.pod), (Presence::Terminating, Presence::Present));
+    simulation.act(&Act::ChildrenGo);
+    simulation.act(&Act::ChainAnswer);
+    assert_eq!(simulation.pod, Presence::Terminating);
+    simulation.run_until_idle();
+    assert_eq!(simulation.lab.phase, Phase::Absent);
+}
+
+#[test]
+fn a_child_that_does_not_end_delays_the_lab_only_until_its_time_limit() {
+    let mut simulation = Simulation::new();
+    simulation.run_a_lab();
+    let late = u16::try_from(LIMITS.delete.as_secs()).unwrap() + 1;
+    for act in [Act::StartChild, Act::Stop, Act::ChainAnswer, Act::Wait(late), Act::ChainAnswer] {
+        simulation.act(&act);
+    }
+    assert_eq!((simulation.children, simulation.pod), (Presence::Terminating, Presence::Terminating));
+    assert_eq!(simulation.lab.status(), Some(LabStatus::Terminating));
 }
 
 #[test]

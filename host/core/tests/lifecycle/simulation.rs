@@ -25,6 +25,7 @@ pub(crate) struct Simulation {
     pub(crate) log: ProgressLog,
     pub(crate) pod: Presence,
     pub(crate) rest: Presence,
+    pub(crate) children: Presence,
     pub(crate) stage: Stage,
     restarts: u32,
     /// Requests that change the cluster are answered and have their effect.
@@ -48,6 +49,8 @@ pub(crate) enum Act {
     RestGoes,
     Evict,
     Restart,
+    StartChild,
+    ChildrenGo,
     Wait(u16),
     BreakCluster(bool),
     BreakWatch(bool),
@@ -62,6 +65,7 @@ impl Simulation {
             log: ProgressLog::new(job(0)),
             pod: Presence::Missing,
             rest: Presence::Missing,
+            children: Presence::Missing,
             stage: Stage::Scheduling,
             restarts: 0,
             cluster_works: true,
@@ -134,6 +138,14 @@ impl Simulation {
                 self.restarts += 1;
                 self.observe();
             }
+            Act::StartChild if matches!(self.lab.phase, Phase::Running(_)) => {
+                self.children = Presence::Present;
+                self.show();
+            }
+            Act::ChildrenGo if self.children == Presence::Terminating => {
+                self.children = Presence::Missing;
+                self.show();
+            }
             Act::Wait(seconds) => {
                 self.now += SignedDuration::from_secs(i64::from(*seconds));
                 self.on_event(Event::Tick);
@@ -148,6 +160,8 @@ impl Simulation {
             | Act::PodGoes
             | Act::RestGoes
             | Act::Evict
+            | Act::StartChild
+            | Act::ChildrenGo
             | Act::Restart => {}
         }
     }
@@ -157,11 +171,16 @@ impl Simulation {
         for request in self.lab.in_flight.awaited().collect::<Vec<_>>() {
             match request {
                 Request::Decide | Request::Create | Request::SaveRecord | Request::DeleteRecord => continue,
-                Request::DeletePod | Request::DeleteRest | Request::Read => {
+                Request::StopChildren | Request::DeletePod | Request::DeleteRest | Request::Read => {
                     self.lab.in_flight.answered(request, self.now);
                 }
             }
             match request {
+                // The service stops the children itself; only their pods need the cluster.
+                Request::StopChildren => {
+                    self.children = self.children.min(Presence::Terminating);
+                    self.show();
+                }
                 _ if !self.cluster_works => {
                     self.on_event(Event::RequestFailed(failure("Forbidden")));
                 }
@@ -197,7 +216,7 @@ impl Simulation {
             restarts: self.restarts,
             ..Analysis::unknown()
         };
-        Observed { pod: self.pod, rest: self.rest, analysis, ..Observed::nothing() }
+        Observed { pod: self.pod, rest: self.rest, children: self.children, analysis, ..Observed::nothing() }
     }
 
     fn observe(&mut self) {
@@ -234,6 +253,8 @@ impl Simulation {
             if matches!(request, Request::DeletePod | Request::DeleteRest) {
                 assert!(!self.lab.in_flight.awaits(Request::Create), "nothing is deleted while it is made");
                 assert!(!matches!(self.lab.phase, Phase::Running(_)), "what runs is not deleted");
+                let in_time = matches!(&self.lab.phase, Phase::Stopping(deletion) if !deletion.overdue);
+                assert!(!in_time || self.children.is_missing(), "the children are deleted before the lab");
             }
             if request != Request::DeleteRecord {
                 self.lab.in_flight.begin(request);
@@ -295,9 +316,14 @@ impl Simulation {
         self.cluster_works = true;
         for _ in 0..40 {
             self.now += SignedDuration::from_secs(61);
-            for act in
-                [Act::Decide(true), Act::FinishCreate(true), Act::ChainAnswer, Act::PodGoes, Act::RestGoes]
-            {
+            for act in [
+                Act::Decide(true),
+                Act::FinishCreate(true),
+                Act::ChainAnswer,
+                Act::ChildrenGo,
+                Act::PodGoes,
+                Act::RestGoes,
+            ] {
                 self.act(&act);
             }
             if self.lab.status() == Some(LabStatus::Starting) && self.pod == Presence::Present {
@@ -340,6 +366,8 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Evict),
         1 => (0_u16..700).prop_map(Act::Wait),
         1 => Just(Act::Restart),
+        2 => Just(Act::StartChild),
+        2 => Just(Act::ChildrenGo),
         1 => any::<bool>().prop_map(Act::BreakCluster),
         1 => any::<bool>().prop_map(Act::BreakWatch),
     ]

@@ -9,9 +9,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, mps
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Outcome};
 use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use self::disk::Write;
 use self::entry::Shared;
@@ -75,19 +76,19 @@ impl History {
     }
 
     /// The record of one operation.
-    pub fn find(&self, key: &LabKey, job_id: JobId) -> Option<HistoryEntry> {
+    pub fn find(&self, key: &SpawnKey, job_id: JobId) -> Option<HistoryEntry> {
         let shared = self.read().of(key).find(|known| known.job_id() == job_id).cloned()?;
         Some(HistoryEntry::new(self.clone(), shared))
     }
 
     /// The records of a lab, newest first.
-    pub fn of(&self, key: &LabKey) -> Vec<OperationRecord> {
+    pub fn of(&self, key: &SpawnKey) -> Vec<OperationRecord> {
         let shared: Vec<_> = self.read().of(key).cloned().collect();
         shared.iter().map(|record| record.copy()).collect()
     }
 
     /// The newest record of a lab.
-    pub fn last(&self, key: &LabKey) -> Option<OperationRecord> {
+    pub fn last(&self, key: &SpawnKey) -> Option<OperationRecord> {
         let shared = self.read().of(key).next().cloned()?;
         Some(shared.copy())
     }
@@ -104,7 +105,7 @@ impl History {
 
     /// Marks operations that a crash left open as failed (`Interrupted`), except those that still go on. `going_on`
     /// returns the operation of a lab that still goes on.
-    pub fn close_interrupted(&self, now: Timestamp, going_on: impl Fn(&LabKey) -> Option<JobId>) {
+    pub fn close_interrupted(&self, now: Timestamp, going_on: impl Fn(&SpawnKey) -> Option<JobId>) {
         let open = self.read().open();
         for shared in open {
             let record = shared.copy();
@@ -152,7 +153,7 @@ impl History {
         self.forget(&dropped);
     }
 
-    fn add(&self, key: &LabKey, shared: Arc<Shared>) {
+    fn add(&self, key: &SpawnKey, shared: Arc<Shared>) {
         let dropped = {
             let mut records = self.write();
             records.add(key, shared);

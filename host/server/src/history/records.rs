@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::entry::Shared;
 
@@ -12,9 +13,9 @@ use super::entry::Shared;
 #[derive(Default)]
 pub(super) struct HistoryRecords {
     /// The records of each lab, newest first.
-    of_labs: HashMap<LabKey, VecDeque<Arc<Shared>>>,
+    of_labs: HashMap<SpawnKey, VecDeque<Arc<Shared>>>,
     /// The records of ended operations, ordered by the time of their end.
-    ended: BTreeMap<(Timestamp, JobId), LabKey>,
+    ended: BTreeMap<(Timestamp, JobId), SpawnKey>,
     count: usize,
 }
 
@@ -23,7 +24,7 @@ impl HistoryRecords {
         self.count
     }
 
-    pub(super) fn of(&self, key: &LabKey) -> impl Iterator<Item = &Arc<Shared>> {
+    pub(super) fn of(&self, key: &SpawnKey) -> impl Iterator<Item = &Arc<Shared>> {
         self.of_labs.get(key).into_iter().flatten()
     }
 
@@ -33,14 +34,14 @@ impl HistoryRecords {
     }
 
     /// Adds the newest record of a lab. There must be no record of this operation yet.
-    pub(super) fn add(&mut self, key: &LabKey, record: Arc<Shared>) {
+    pub(super) fn add(&mut self, key: &SpawnKey, record: Arc<Shared>) {
         self.end(key, &record);
         self.of_labs.entry(key.clone()).or_default().push_front(record);
         self.count += 1;
     }
 
     /// Lists the record among the ended ones, if its operation has ended.
-    pub(super) fn end(&mut self, key: &LabKey, record: &Shared) {
+    pub(super) fn end(&mut self, key: &SpawnKey, record: &Shared) {
         if let Some(ended_at) = record.ended_at() {
             self.ended.insert((ended_at, record.job_id()), key.clone());
         }
@@ -48,7 +49,12 @@ impl HistoryRecords {
 
     /// Drops records until the lab has at most `of_one_lab` and all labs together have at most `in_all`. Operations
     /// that ended first are dropped first; operations under way are never dropped.
-    pub(super) fn drop_above(&mut self, key: &LabKey, of_one_lab: usize, in_all: usize) -> Vec<Arc<Shared>> {
+    pub(super) fn drop_above(
+        &mut self,
+        key: &SpawnKey,
+        of_one_lab: usize,
+        in_all: usize,
+    ) -> Vec<Arc<Shared>> {
         let mut dropped = Vec::new();
         let of_lab: Vec<Arc<Shared>> = self.of(key).skip(of_one_lab).cloned().collect();
         for record in of_lab {
@@ -77,7 +83,7 @@ impl HistoryRecords {
         dropped
     }
 
-    fn take(&mut self, key: &LabKey, job_id: JobId) -> Option<Arc<Shared>> {
+    fn take(&mut self, key: &SpawnKey, job_id: JobId) -> Option<Arc<Shared>> {
         let of_lab = self.of_labs.get_mut(key)?;
         let at = of_lab.iter().position(|record| record.job_id() == job_id)?;
         let taken = of_lab.remove(at);

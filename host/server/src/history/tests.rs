@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{Operation, OperationKind};
 use wasmspawner_core::names::Username;
 use wasmspawner_core::progress::{Entry, LoggedEntry};
@@ -15,8 +16,8 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
 }
 
-fn lab(user: &str) -> LabKey {
-    LabKey::default_server(Username::parse(user).unwrap())
+fn lab(user: &str) -> SpawnKey {
+    LabKey::default_server(Username::parse(user).unwrap()).into()
 }
 
 fn job(number: u128) -> JobId {

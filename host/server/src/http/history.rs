@@ -24,7 +24,8 @@ pub(super) async fn get_history(
     LabPath(key): LabPath,
 ) -> Result<Json<Vec<wire::Operation>>, Problem> {
     caller.may(Access::ReadOrStop(&key))?;
-    let records =
-        labs.history(&key).ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
+    let records = labs
+        .history(&key.into())
+        .ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
     Ok(Json(records.iter().map(wire::Operation::from).collect()))
 }

@@ -25,7 +25,7 @@ pub(super) async fn get_lab(
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
     caller.may(Access::ReadOrStop(&key))?;
-    let lab = labs.lab(&key).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
+    let lab = labs.lab(&key.into()).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
     Ok(Json(wire::Lab::from(&*lab)))
 }
 
@@ -50,6 +50,6 @@ pub(super) async fn stop_lab(
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.user).await?),
         Permit::Administrator => None,
     };
-    labs.stop(&key, owner.as_ref(), caller.username.as_str()).await?;
+    labs.stop(&key.into(), owner.as_ref(), caller.username.as_str()).await?;
     Ok(StatusCode::ACCEPTED)
 }

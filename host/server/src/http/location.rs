@@ -3,17 +3,28 @@
 use std::fmt::Write as _;
 
 use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::prefix::Prefix;
 
 /// The URL path of a lab.
 pub(super) fn of_lab(prefix: &Prefix, key: &LabKey) -> String {
-    let mut path = format!("{}/labs/{}", prefix.as_str(), segment(key.user.as_str()));
+    format!("{}{}", prefix.as_str(), below_prefix(key))
+}
+
+fn below_prefix(key: &LabKey) -> String {
+    let mut path = format!("/labs/{}", segment(key.user.as_str()));
     if !key.server.is_default() {
         path.push_str("/servers/");
         path.push_str(&segment(key.server.as_str()));
     }
     path
+}
+
+/// The URL path of a kernel below the prefix.
+pub(super) fn of_kernel(key: &SpawnKey) -> String {
+    let name = key.child.as_ref().map_or("", |child| child.name.as_str());
+    format!("{}/kernels/{}", below_prefix(&key.lab), segment(name))
 }
 
 /// One segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.

@@ -11,6 +11,7 @@ mod fair_use;
 mod forgotten;
 mod history;
 mod images;
+mod kernels;
 mod lab;
 mod lab_status;
 mod labs;

@@ -4,7 +4,8 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use http::StatusCode;
 use http::request::Parts;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::names::{InvalidName, ServerName, Username};
+use wasmspawner_core::names::{ChildName, InvalidName, ServerName, Username};
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::problem::{Detail, Problem};
 
@@ -37,6 +38,27 @@ impl<S: Send + Sync> FromRequestParts<S> for LabPath {
                 let wrong = user.err().map(|error| invalid("username", error)).into_iter();
                 let wrong = wrong.chain(server.err().map(|error| invalid("server", error))).collect();
                 Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong))
+            }
+        }
+    }
+}
+
+/// The kernel that `.../kernels/{kernel}` names, below the path of its lab.
+#[derive(Debug)]
+pub(super) struct KernelPath(pub(super) SpawnKey);
+
+impl<S: Send + Sync> FromRequestParts<S> for KernelPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let LabPath(lab) = LabPath::from_request_parts(parts, state).await?;
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+        let name = params.iter().find(|(key, _)| *key == "kernel").map(|(_, value)| value);
+        match ChildName::parse(name.unwrap_or_default()) {
+            Ok(name) => Ok(Self(SpawnKey::kernel(lab, name))),
+            Err(error) => {
+                let loc = &["path", "kernel"];
+                Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, loc, "invalid_name", error.to_string()))
             }
         }
     }

@@ -33,6 +33,11 @@ impl From<SpawnError> for Problem {
             SpawnError::RecordTaken | SpawnError::RecordGone => {
                 Self::at(StatusCode::CONFLICT, &["path", "username"], "record_taken", msg)
             }
+            SpawnError::NoLab => Self::unknown_lab(msg),
+            SpawnError::LabNotRunning => {
+                Self::at(StatusCode::CONFLICT, &["path", "username"], "lab_not_running", msg)
+            }
+            SpawnError::NoKernels => Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg),
             SpawnError::NotReady => Self::not_ready(),
         }
     }

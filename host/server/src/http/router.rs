@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -13,6 +13,10 @@ use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
 use super::images::{get_image_menu, list_images};
+use super::kernels::{
+    connect_launcher, follow_kernel_events, get_kernel, list_kernels, report_process, restart_kernel,
+    signal_kernel, start_kernel, stop_kernel,
+};
 use super::lab::{get_lab, stop_lab};
 use super::lab_status::get_lab_status;
 use super::labs::list_labs;
@@ -55,6 +59,15 @@ fn lab_routes() -> Vec<Route> {
         of_server("GET", "/labs/{username}", "/history", get(get_history)),
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
+        of_server("GET", "/labs/{username}", "/kernels", get(list_kernels)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}", post(start_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}", get(get_kernel)),
+        of_server("DELETE", "/labs/{username}", "/kernels/{kernel}", delete(stop_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}/events", get(follow_kernel_events)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/signal", post(signal_kernel)),
+        of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", post(restart_kernel)),
+        of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", get(connect_launcher)),
+        of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", put(report_process)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
         of_server("GET", "/images/{username}", "", get(get_image_menu)),
     ];

@@ -50,7 +50,7 @@ pub(super) async fn spawn_lab(
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let parsed = wire::parse_spawn(&body)?;
     // A request that costs no more than this does not count: a client may repeat it while the cluster is away.
-    labs.can_spawn(&key)?;
+    labs.can_spawn(&key.clone().into())?;
     if let Some(user) = caller.limited() {
         fair_use.spawn(user)?;
     }

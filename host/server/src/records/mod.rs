@@ -17,9 +17,9 @@ use kube::api::{
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use tokio::time::Instant;
-use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
 
@@ -58,10 +58,10 @@ impl SpawnRecords {
         list_some(&self.api, &self.selector(), "list Spawns", StoredSpawn::read).await
     }
 
-    /// The labs that have a record.
-    pub async fn labs(&self) -> Result<Vec<LabKey>, KubernetesError> {
-        let lab = |object| StoredSpawn::read(object)?.spec.lab_key();
-        list_some(&self.api, &self.selector(), "list Spawns", lab).await
+    /// The labs and children that have a record.
+    pub async fn keys(&self) -> Result<Vec<SpawnKey>, KubernetesError> {
+        let key = |object| StoredSpawn::read(object)?.spec.key();
+        list_some(&self.api, &self.selector(), "list Spawns", key).await
     }
 
     /// Writes the record of an accepted spawn; retries until `until`. If the record exists already with the same

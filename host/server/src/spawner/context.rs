@@ -5,10 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 
 use super::clock::Clock;
@@ -77,6 +79,11 @@ impl Context {
     /// The part of the cluster in which labs are.
     pub(super) fn reach(&self) -> Reach {
         Reach::of(&self.config.current())
+    }
+
+    /// What becomes of the namespace: a child never has one of its own.
+    pub(super) fn reclaim(&self, key: &SpawnKey) -> NamespaceReclaim {
+        if key.is_lab() { self.config.current().kubernetes.namespaces } else { NamespaceReclaim::Single }
     }
 
     /// What the operator grants to the policy of this name.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
-use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::driver::Driver;
 use super::labs::Labs;
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
     /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver.
-    pub(super) fn adopt(&self, key: &LabKey, stored: StoredSpawn, env: recover::Environment) {
+    pub(super) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: recover::Environment) {
         if self.registry().get(key).is_some() {
             return;
         }
@@ -36,12 +36,12 @@ impl Labs {
             tokio::spawn(self.clone().run(key.clone(), driver));
         } else {
             self.context().metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, "a lab could not be adopted from its record, and is left alone");
+            tracing::error!(user = %key.lab.user, server = %key.lab.server, "a lab could not be adopted from its record, and is left alone");
         }
     }
 
     /// Runs a driver to its end. A driver that panics is replaced by one made from the lab's record.
-    pub(super) async fn run(self, key: LabKey, driver: Box<Driver>) {
+    pub(super) async fn run(self, key: SpawnKey, driver: Box<Driver>) {
         let mut next = Some(driver);
         let mut pause = FIRST_PAUSE;
         loop {
@@ -51,14 +51,14 @@ impl Labs {
                     None => Box::pin(self.replacement(&key)).await,
                 };
                 if let Some(driver) = driver {
-                    on_behalf_of(key.user.clone(), driver.run()).await;
+                    on_behalf_of(key.lab.user.clone(), driver.run()).await;
                 }
             };
             if AssertUnwindSafe(life).catch_unwind().await.is_ok() {
                 return;
             }
             self.context().metrics.panicked();
-            tracing::error!(user = %key.user, server = %key.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
+            tracing::error!(user = %key.lab.user, server = %key.lab.server, ?pause, "the driver of a lab panicked and is replaced from the lab's record");
             tokio::time::sleep(pause).await;
             pause = (pause * 4).min(LONGEST_PAUSE);
         }
@@ -66,7 +66,7 @@ impl Labs {
 
     /// A driver in place of one that panicked; `None` if there is no record to make it from. Readers of the operation's
     /// log continue with the new driver, or come to the end of the log.
-    async fn replacement(&self, key: &LabKey) -> Option<Box<Driver>> {
+    async fn replacement(&self, key: &SpawnKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);
         let Some((stored, env)) = found else {
@@ -82,7 +82,7 @@ impl Labs {
         Some(driver)
     }
 
-    pub(super) fn driver(&self, key: &LabKey) -> (Handle, Box<Driver>) {
+    pub(super) fn driver(&self, key: &SpawnKey) -> (Handle, Box<Driver>) {
         let (inbox, messages) = mpsc::unbounded_channel();
         let (publish, view) = watch::channel(View::default());
         let driver = Driver::new(key.clone(), Arc::clone(self.context()), self.clone(), messages, publish);

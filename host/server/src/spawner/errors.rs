@@ -55,6 +55,17 @@ pub enum SpawnError {
     /// Somebody has deleted the lab's record.
     #[error("the record of this lab does not exist any more")]
     RecordGone,
+    /// There is no lab that could start something.
+    #[error("there is no lab of this name; start it first")]
+    NoLab,
+    /// The lab is starting, stopping or has failed, and starts nothing.
+    #[error("the lab is not running; what it starts needs a running lab")]
+    LabNotRunning,
+    /// The operator has not configured how labs reach the service.
+    #[error(
+        "this site starts no kernels: labs do not know where the service is (`http.labs_url` is not set)"
+    )]
+    NoKernels,
     /// The service has just started and does not know its labs yet.
     #[error("the service has just started and does not know its labs yet; try again in a moment")]
     NotReady,
@@ -97,6 +108,9 @@ impl SpawnError {
             Self::Name(_) => ("InvalidName", Blame::User, message),
             Self::Refused(_)
             | Self::NotReady
+            | Self::NoLab
+            | Self::LabNotRunning
+            | Self::NoKernels
             | Self::ClusterAway
             | Self::NoTime
             | Self::RecordTaken

@@ -7,22 +7,27 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
+use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::FormContext;
+use wasmspawner_core::images::IMAGE;
+use wasmspawner_core::kernel::Launch;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, LabObjects};
+use wasmspawner_core::manifest::{self, LabObjects, ParentPod};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, REDACTED, Source, SpawnInputs, SpawnRejected, ValidatedSpawn, all_allow,
     compose,
 };
-use wasmspawner_core::policy::{Action, AuthorizeRequest, ChainAnswer, LabRequest, User, Verdict};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, ChainAnswer, Image, LabRequest, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
+use wasmspawner_core::record::{KernelDescription, LabDescription, PolicyRef, Quotas, ResourceAmount};
 use wasmspawner_core::secret::SecretBytes;
-use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::spawn::{KernelRequest, SpawnRequest};
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
+use super::children::RunningLab;
 use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::image_menu::{self, ChosenImage};
@@ -39,6 +44,15 @@ pub(super) struct Approved {
     user: User,
     quotas: Vec<(Source, Quota)>,
     image: Option<Box<ChosenImage>>,
+    kernel: Option<Box<ApprovedKernel>>,
+}
+
+/// What makes an approved spawn that of a kernel.
+struct ApprovedKernel {
+    launch: Launch,
+    lab: ParentPod,
+    /// The image of the lab, unless the request chooses another.
+    image: Option<Image>,
 }
 
 /// A lab whose objects are decided.
@@ -74,7 +88,67 @@ pub(super) async fn approve(
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas, image: image.map(Box::new) })
+    Ok(Approved { request, names, user, quotas, image: image.map(Box::new), kernel: None })
+}
+
+/// The same for a kernel of `lab`, which runs. `names` are the names of the lab's objects; `kernels` is the number of
+/// kernels that the user has already. The options of the lab hold for its kernels too, except those that the request
+/// replaces.
+pub(super) async fn approve_kernel(
+    rules: &SiteRules<'_>,
+    names: LabNames,
+    request: KernelRequest,
+    lab: RunningLab,
+    launch: Launch,
+    kernels: u32,
+) -> Result<Approved, SpawnError> {
+    request.identity.may_spawn().map_err(denied)?;
+    let allowed = rules.config.limits.per_user.kernels.get();
+    if kernels >= allowed {
+        let message =
+            format!("You may have {allowed} kernels at a time and have {kernels}; shut one down first");
+        return Err(SpawnError::Denied { message });
+    }
+    let user = User::from(&request.identity);
+    let server = request.lab.server.to_string();
+    let chooses_image = request.options.contains_key(IMAGE);
+    let mut options = lab.description.options.clone();
+    let is_like_lab = request.options.is_empty();
+    options.extend(request.options);
+    let (options, image) = if is_like_lab {
+        (options, None)
+    } else {
+        let context = FormContext { user: user.clone(), server: server.clone() };
+        image_menu::parse(rules, &options, &context).await?
+    };
+    let question = AuthorizeRequest {
+        action: Action::StartKernel,
+        user: user.clone(),
+        server,
+        options: options.clone(),
+    };
+    authorize(rules, &question).await?;
+    let answers = rules.policies.limits(&user, Usage::default()).await?;
+    let quotas =
+        answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect();
+    let key = SpawnKey::kernel(request.lab.clone(), request.name);
+    let names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
+    let image_of_lab = lab.description.image.clone().filter(|_| !chooses_image);
+    Ok(Approved {
+        request: SpawnRequest {
+            key: request.lab,
+            identity: request.identity,
+            options,
+            env: BTreeMap::new(),
+            token: request.token,
+            requested_by: request.requested_by,
+        },
+        names,
+        user,
+        quotas,
+        image: image.map(Box::new).filter(|_| chooses_image),
+        kernel: Some(Box::new(ApprovedKernel { launch, lab: lab.pod, image: image_of_lab })),
+    })
 }
 
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
@@ -120,7 +194,9 @@ pub(super) async fn decide(
     let provisioned = context.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
-    if let (Some(volumes), Some(record)) = (&context.volumes, decided.volumes.clone()) {
+    // What a lab uses is remembered. A kernel may use less.
+    if let (Some(volumes), Some(record), None) = (&context.volumes, decided.volumes.clone(), &approved.kernel)
+    {
         volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
     Ok(decided)
@@ -128,10 +204,11 @@ pub(super) async fn decide(
 
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
-        Some(volumes) => {
+        // The names of a kernel's claims are those of its lab, which has looked for older ones.
+        Some(volumes) if approved.kernel.is_none() => {
             volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await
         }
-        None => Ok(OwnClaim::Today),
+        _ => Ok(OwnClaim::Today),
     }
 }
 
@@ -160,13 +237,16 @@ pub(super) async fn decide_with(
             unpinned: rules.config.images.unpinned,
         },
     };
-    let spawn = compose(inputs).map_err(rejected)?;
+    let mut spawn = compose(inputs).map_err(rejected)?;
+    if let Some(image) = approved.kernel.as_ref().and_then(|kernel| kernel.image.clone()) {
+        spawn.image = image;
+    }
     let volumes = VolumeRecord::of(&spawn);
     refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
     for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
-    Ok(build(rules, spawn, volumes, operation))
+    Ok(build(rules, approved, spawn, volumes, operation))
 }
 
 /// The names of the lab, and what its templates may contain. If it has a claim that an older KubeSpawner made, that claim
@@ -200,6 +280,7 @@ fn refuse_claim_of_another(own_claim: &OwnClaim, volumes: Option<&VolumeRecord>)
 
 fn build(
     rules: &SiteRules<'_>,
+    approved: &Approved,
     spawn: ValidatedSpawn,
     volumes: Option<VolumeRecord>,
     operation: &Operation,
@@ -212,7 +293,11 @@ fn build(
             .delete_seconds
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
     };
-    let mut objects = manifest::build(&spawn);
+    Arc::make_mut(&mut about.description).kernel = approved.kernel_description();
+    let mut objects = match &approved.kernel {
+        Some(kernel) => manifest::build_kernel(&spawn, &kernel.launch, &kernel.lab),
+        None => manifest::build(&spawn),
+    };
     let shown = objects.env.data.clone().unwrap_or_default();
     let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
     Arc::make_mut(&mut about.description).hidden_env =
@@ -303,12 +388,24 @@ impl Approved {
                 uid: identity.uid,
                 gid: identity.gid,
                 groups: identity.groups.clone(),
+                kernel: self.kernel_description(),
                 ..LabDescription::default()
             }
             .into(),
             env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
             started_at: Some(operation.started_at),
         }
+    }
+
+    /// The uid of the record of a kernel's lab.
+    pub(super) fn parent(&self) -> Option<&str> {
+        self.kernel.as_ref().map(|kernel| kernel.lab.spawn.as_str())
+    }
+
+    fn kernel_description(&self) -> Option<KernelDescription> {
+        let Launch { kernel, token, .. } = &self.kernel.as_ref()?.launch;
+        let launcher = Digest::of(token.expose().as_bytes()).to_string();
+        Some(KernelDescription { name: kernel.name.clone(), launcher })
     }
 
     /// The name of the caller who asked for the lab.
@@ -337,6 +434,7 @@ fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -
             .map(|policy| PolicyRef { name: policy.name.to_string(), digest: policy.digest.to_string() })
             .collect(),
         hidden_env: BTreeMap::new(),
+        kernel: None,
     };
     LabDetails {
         description: Arc::new(description),

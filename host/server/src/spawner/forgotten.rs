@@ -62,11 +62,12 @@ impl Labs {
     /// gone soon.
     fn active_labs(&self) -> Vec<KnownLab> {
         let registry = self.registry();
-        let running = registry.iter().filter_map(|(key, handle)| {
+        let labs = registry.iter().filter(|(key, _)| key.is_lab());
+        let running = labs.filter_map(|(key, handle)| {
             let lab = handle.view.borrow().snapshot.clone()?;
             let (job_id, started_at) = (lab.job_id?, lab.about.started_at?);
             matches!(lab.status, LabStatus::Starting | LabStatus::Running).then(|| KnownLab {
-                key: key.clone(),
+                key: key.lab.clone(),
                 job_id,
                 started_at,
             })
@@ -82,7 +83,7 @@ impl Labs {
             because: Some(format!("JupyterHub has not known this lab for {counted:#}, so it is stopped")),
             only: Some(forgotten.lab.job_id),
         };
-        self.ask_stop(&forgotten.lab.key, request).await
+        self.ask_stop(&forgotten.lab.key.clone().into(), request).await
     }
 }
 

@@ -4,22 +4,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
+use wasmspawner_core::names::Username;
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
 use super::context::Context;
 use super::errors::SpawnError;
 use super::evaluate::{approve, authorize};
+use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
 use super::policy_report::PolicyReport;
@@ -43,6 +46,7 @@ pub struct Labs {
     ready: Arc<AtomicBool>,
     draining: Arc<AtomicBool>,
     user_locks: Arc<PerUser>,
+    kernel_links: Arc<KernelLinks>,
     /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
@@ -69,8 +73,19 @@ impl Labs {
             ready: Arc::default(),
             draining: Arc::default(),
             user_locks: Arc::new(PerUser::one()),
+            kernel_links: Arc::default(),
             start: Uuid::new_v4(),
         }
+    }
+
+    /// The connections to the launchers of kernels.
+    pub(super) fn kernel_links(&self) -> &KernelLinks {
+        &self.kernel_links
+    }
+
+    /// The user's turn to have a spawn approved.
+    pub(super) async fn user_lock(&self, user: &Username) -> Option<OwnedSemaphorePermit> {
+        self.user_locks.take(user).await
     }
 
     /// The configuration and modules that every driver uses.
@@ -107,8 +122,9 @@ impl Labs {
         let mut labs: Vec<_> = self
             .registry()
             .iter()
+            .filter(|(key, _)| key.is_lab())
             .filter_map(|(key, handle)| {
-                handle.view.borrow().snapshot.as_ref().map(|lab| (key.clone(), lab.status))
+                handle.view.borrow().snapshot.as_ref().map(|lab| (key.lab.clone(), lab.status))
             })
             .collect();
         labs.sort();
@@ -127,20 +143,27 @@ impl Labs {
             Some((changed, gone)) => LabChanges {
                 revision,
                 complete: false,
-                labs: changed.iter().filter_map(|key| registry.get(key).and_then(snapshot)).collect(),
+                labs: changed
+                    .into_iter()
+                    .filter_map(|lab| registry.get(&lab.into()).and_then(snapshot))
+                    .collect(),
                 gone,
             },
             None => LabChanges {
                 revision,
                 complete: true,
-                labs: registry.iter().filter_map(|(_, handle)| snapshot(handle)).collect(),
+                labs: registry
+                    .iter()
+                    .filter(|(key, _)| key.is_lab())
+                    .filter_map(|(_, handle)| snapshot(handle))
+                    .collect(),
                 gone: Vec::new(),
             },
         })
     }
 
     /// The id of the lab's operation under way, or of its last one.
-    pub(super) fn job_id(&self, key: &LabKey) -> Option<JobId> {
+    pub(super) fn job_id(&self, key: &SpawnKey) -> Option<JobId> {
         self.view(key)?.job_id
     }
 
@@ -149,35 +172,46 @@ impl Labs {
         self.registry().iter().filter_map(|(_, handle)| handle.view.borrow().record.clone()).collect()
     }
 
-    /// Notes the new state of a lab; called by its driver.
-    pub(super) fn note_change(&self, key: &LabKey, lab: Option<&LabSnapshot>) {
-        self.registry().changes().note(key, lab);
+    /// Notes the new state of a lab or a child; called by its driver. A lab that is being stopped waits for its
+    /// children.
+    pub(super) fn note_change(&self, key: &SpawnKey, spawn: Option<&LabSnapshot>) {
+        let mut registry = self.registry();
+        if key.is_lab() {
+            registry.changes().note(&key.lab, spawn);
+            return;
+        }
+        if spawn.is_none() {
+            self.kernel_links.forget(key);
+        }
+        if let Some(lab) = registry.get(&key.lab.clone().into()) {
+            let _ = lab.inbox.send(Box::new(Message::ChildChanged));
+        }
     }
 
-    /// The state of one lab; `None` if there is no such lab.
-    pub fn lab(&self, key: &LabKey) -> Option<Arc<LabSnapshot>> {
+    /// The state of one lab or child; `None` if there is no such.
+    pub fn lab(&self, key: &SpawnKey) -> Option<Arc<LabSnapshot>> {
         self.view(key)?.snapshot
     }
 
     /// A reader of the lab's present or last operation, from the event after `last_seen`. Once the lab is gone, its
     /// last operation is replayed from its record, because a stop may be over before its events are requested.
-    pub fn events(&self, key: &LabKey, last_seen: Option<EventId>) -> Option<EventReader> {
+    pub fn events(&self, key: &SpawnKey, last_seen: Option<EventId>) -> Option<EventReader> {
         let live = self.view(key).and_then(|view| view.log);
         live.or_else(|| self.recorded(key)).map(|log| log.reader(last_seen))
     }
 
-    fn recorded(&self, key: &LabKey) -> Option<Arc<LiveLog>> {
+    fn recorded(&self, key: &SpawnKey) -> Option<Arc<LiveLog>> {
         let last = self.context.history.last(key).filter(|last| last.ended_at.is_some())?;
         Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events, 1)))
     }
 
     /// The records of the lab's operations, newest first; `None` if there are none.
-    pub fn history(&self, key: &LabKey) -> Option<Vec<OperationRecord>> {
+    pub fn history(&self, key: &SpawnKey) -> Option<Vec<OperationRecord>> {
         Some(self.context.history.of(key)).filter(|records| !records.is_empty())
     }
 
     /// Refuses a spawn that cannot begin now, whatever the policies say about it.
-    pub fn can_spawn(&self, key: &LabKey) -> Result<(), SpawnError> {
+    pub fn can_spawn(&self, key: &SpawnKey) -> Result<(), SpawnError> {
         self.require_ready()?;
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
@@ -193,15 +227,16 @@ impl Labs {
 
     /// Starts a lab. Returns when the spawn has begun; the events report the rest.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
-        let key = request.key.clone();
+        let lab = request.key.clone();
+        let key = SpawnKey::from(lab.clone());
         self.can_spawn(&key)?;
         let asked = Instant::now();
         // Spawns of one user are approved one after the other, so that the second one counts the first.
-        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&key.user)).await;
+        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&lab.user)).await;
         let _turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
-        let labs = self.registry().other_labs(&key);
-        let approved = approve(&self.context.rules(), self.context.names(&key)?, request, labs).await?;
+        let labs = self.registry().other_labs(&lab);
+        let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, labs).await?;
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - waited;
         let (reply, answer) = oneshot::channel();
@@ -217,7 +252,7 @@ impl Labs {
     /// record.
     pub async fn stop(
         &self,
-        key: &LabKey,
+        key: &SpawnKey,
         user: Option<&Identity>,
         requested_by: &str,
     ) -> Result<(), SpawnError> {
@@ -226,7 +261,7 @@ impl Labs {
             let question = AuthorizeRequest {
                 action: Action::Stop,
                 user: User::from(identity),
-                server: key.server.to_string(),
+                server: key.lab.server.to_string(),
                 options: Options::new(),
             };
             authorize(&self.context.rules(), &question).await?;
@@ -238,7 +273,7 @@ impl Labs {
     }
 
     /// Asks the lab's driver for a stop.
-    pub(super) async fn ask_stop(&self, key: &LabKey, request: StopRequest) -> Result<(), SpawnError> {
+    pub(super) async fn ask_stop(&self, key: &SpawnKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
         self.send(key, Message::Stop(request, Waiting { until, reply, cause: Cause::current() }));
@@ -257,7 +292,7 @@ impl Labs {
             return Ok(Release::default());
         }
         let (reply, answer) = oneshot::channel();
-        self.send(key, Message::Release(reply));
+        self.send(&key.clone().into(), Message::Release(reply));
         answer.await.unwrap_or(Err(Refusal::VolumesInUse.into()))
     }
 
@@ -287,14 +322,14 @@ impl Labs {
 
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
     /// else or is not accepted yet, and is ignored.
-    pub(super) fn send_record(&self, key: &LabKey, stored: StoredSpawn) {
+    pub(super) fn send_record(&self, key: &SpawnKey, stored: StoredSpawn) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Record(Box::new(stored))));
         }
     }
 
     /// True if the lab has a driver.
-    pub(super) fn has_driver(&self, key: &LabKey) -> bool {
+    pub(super) fn has_driver(&self, key: &SpawnKey) -> bool {
         self.registry().get(key).is_some()
     }
 
@@ -306,7 +341,7 @@ impl Labs {
     }
 
     /// Makes the lab's driver look at its record and plan again soon.
-    pub(super) fn request_check(&self, key: &LabKey) {
+    pub(super) fn request_check(&self, key: &SpawnKey) {
         if let Some(handle) = self.registry().get(key) {
             let _ = handle.inbox.send(Box::new(Message::Housekeeping));
         }
@@ -321,7 +356,7 @@ impl Labs {
 
     /// Removes an idle driver, unless a message for it has just arrived. Messages are sent under the same lock, so none
     /// is lost.
-    pub(super) fn retire(&self, key: &LabKey, inbox: &mpsc::UnboundedReceiver<Box<Message>>) -> bool {
+    pub(super) fn retire(&self, key: &SpawnKey, inbox: &mpsc::UnboundedReceiver<Box<Message>>) -> bool {
         let mut registry = self.registry();
         if !inbox.is_empty() {
             return false;
@@ -331,7 +366,7 @@ impl Labs {
     }
 
     /// Sends a message to a lab's driver, which is started if there is none.
-    pub(super) fn send(&self, key: &LabKey, message: Message) {
+    pub(super) fn send(&self, key: &SpawnKey, message: Message) {
         let mut registry = self.registry();
         if let Some(handle) = registry.get(key) {
             // If the driver has panicked and is about to be replaced, the message is lost, and the caller is told to
@@ -349,7 +384,7 @@ impl Labs {
         if self.is_ready() { Ok(()) } else { Err(SpawnError::NotReady) }
     }
 
-    pub(super) fn view(&self, key: &LabKey) -> Option<View> {
+    pub(super) fn view(&self, key: &SpawnKey) -> Option<View> {
         self.registry().get(key).map(|handle| handle.view.borrow().clone())
     }
 
@@ -360,13 +395,13 @@ impl Labs {
 
 /// The deadline for answering a request that arrives now. It does not depend on how many requests there are: none waits
 /// longer than a write of the record is tried.
-fn answer_by() -> Instant {
+pub(super) fn answer_by() -> Instant {
     Instant::now() + records::TRY_FOR
 }
 
 /// Waits for a driver's answer. A driver that is busy will refuse the request when it gets to it after `until`, so the
 /// caller need not wait longer.
-async fn answered(
+pub(super) async fn answered(
     answer: oneshot::Receiver<Result<(), SpawnError>>,
     until: Instant,
 ) -> Result<(), SpawnError> {

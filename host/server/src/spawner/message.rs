@@ -32,6 +32,8 @@ pub(super) enum Message {
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The lab's record, as the watch shows it. It may ask for a stop.
     Record(Box<StoredSpawn>),
+    /// A child of the lab has changed.
+    ChildChanged,
     /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(bool),
     /// Do the periodic work.

@@ -5,6 +5,7 @@
 //! (from a request to objects), `requests` (the tasks that talk to the cluster), `recover` (from records to drivers,
 //! after a restart), `service` (the background tasks).
 
+mod children;
 mod clock;
 mod context;
 mod driver;
@@ -14,6 +15,7 @@ mod evaluate;
 mod forgotten;
 mod hub_comparison;
 mod image_menu;
+mod kernel_links;
 mod labs;
 mod live_config;
 mod live_log;
@@ -35,12 +37,14 @@ mod sweep;
 mod view;
 mod volumes;
 
+pub use children::KernelSnapshot;
 pub use clock::Clock;
 pub use context::Context;
 pub use errors::SpawnError;
 pub use forgotten::{ForgottenError, ForgottenReport};
 pub use hub_comparison::HubComparison;
 pub use image_menu::UserMenu;
+pub use kernel_links::{LauncherAway, LauncherCommand};
 pub use labs::{LabChanges, Labs};
 pub use live_config::LiveConfig;
 pub use live_log::EventReader;

@@ -168,6 +168,8 @@ impl PlaceObserver {
             pod: presence(pod.as_ref().map(|pod| pod.is_deleting()), self.pod_unknown),
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere),
+            // The driver knows the lab's children.
+            children: Presence::Missing,
             stuck: namespace.and_then(|namespace| namespace.stuck),
             analysis: stage::analyze(pod.as_deref(), &events, policy, now),
         }

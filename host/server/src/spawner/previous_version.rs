@@ -31,12 +31,12 @@ use wasmspawner_core::lifecycle::{
     Lab, Operation, OperationKind, Phase, Restarts, Running, SpawnStep, Starting,
 };
 use wasmspawner_core::manifest::{self, lab_key};
-use wasmspawner_core::names::LabNames;
+use wasmspawner_core::names::{LabNames, ServerName};
 use wasmspawner_core::policy::{Image, Options};
 use wasmspawner_core::record::{
-    Desired, LabDescription, OperationSpec, Place, PolicyRef, Quotas, SpawnKey, SpawnKind, SpawnSpec,
-    SpawnStatus,
+    Desired, LabDescription, OperationSpec, Place, PolicyRef, Quotas, SpawnSpec, SpawnStatus,
 };
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::context::Context;
 use super::requests::TRY_FOR;
@@ -132,7 +132,7 @@ async fn adopt_or_log(context: &Context, map: ConfigMap) -> Result<(), Kubernete
 
 async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptError> {
     let candidate = Candidate::of(context, map)?;
-    let record = SpawnKey::lab(&candidate.key).object_name();
+    let record = SpawnKey::from(candidate.key.clone()).object_name();
     let known = match context.records.get(&record).await {
         Ok(known) => known,
         Err(RecordError::Kubernetes(error)) => return Err(error.into()),
@@ -200,14 +200,14 @@ impl Candidate {
 
     fn is_recorded_in(&self, stored: &StoredSpawn) -> bool {
         let spec = &stored.spec;
-        spec.key() == SpawnKey::lab(&self.key)
+        spec.key() == Some(self.key.clone().into())
             && spec.operation.id == self.written.job_id
             && spec.place == self.place()
     }
 
     async fn write_record(&self, context: &Context, pod: &Pod) -> Result<StoredSpawn, AdoptError> {
         let (spec, status) = self.record(context, pod);
-        let name = SpawnKey::lab(&self.key).object_name();
+        let name = SpawnKey::from(self.key.clone()).object_name();
         match context.records.create(&name, &spec, &status, soon()).await {
             Ok(stored) => Ok(stored),
             Err(RecordError::Kubernetes(error)) => Err(error.into()),
@@ -235,6 +235,7 @@ impl Candidate {
             kind: SpawnKind::Lab,
             user: self.key.user.clone(),
             name: self.key.server.clone(),
+            server: ServerName::default(),
             parent: None,
             desired: Desired::Running,
             operation: OperationSpec::of(&operation, None),
@@ -257,6 +258,7 @@ impl Candidate {
             image: image.clone(),
             policies: policy.clone(),
             hidden_env: elsewhere.clone(),
+            kernel: None,
         }
     }
 

@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use uuid::Uuid;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
 use wasmspawner_core::manifest::{self};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::progress::{Entry, ProgressLog};
-use wasmspawner_core::record::{self, Desired, Recovered, SpawnKey, SpawnStatus};
+use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::context::Context;
 use super::driver::Driver;
@@ -64,8 +65,8 @@ pub(super) async fn complete(
 }
 
 /// Reads the record of one lab again; retries until the cluster answers.
-pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(StoredSpawn, Environment)> {
-    let name = SpawnKey::lab(key).object_name();
+pub(super) async fn read_again(context: &Context, key: &SpawnKey) -> Option<(StoredSpawn, Environment)> {
+    let name = key.object_name();
     loop {
         match context.records.get(&name).await {
             Ok(Some(stored)) => match complete(context, stored).await {
@@ -86,13 +87,14 @@ pub(super) async fn read_again(context: &Context, key: &LabKey) -> Option<(Store
 /// Puts a new driver into the state that the record describes.
 pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
     let context = std::sync::Arc::clone(&driver.context);
-    let reclaim = context.config.current().kubernetes.namespaces;
+    let reclaim = context.reclaim(&driver.key);
     let mut observer =
         PlaceObserver::new(&context.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
     observer.set_remains(stored.spec.remains.clone());
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
     observer.recovered(ready, stored.spec.desired == Desired::Running);
-    let current = observer.observe(&driver.stage_policy(), Timestamp::now());
+    let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
+    current.children = driver.labs.children_of(&driver.key);
     let fresh = JobId::new(Uuid::now_v7());
     let Recovered { lab, interrupted } = record::recover(
         &stored.spec,
@@ -129,7 +131,7 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
 /// milliseconds since the start of the operation.
 fn resume(
     context: &Context,
-    key: &LabKey,
+    key: &SpawnKey,
     lab: &Lab,
     started_at: Timestamp,
     interrupted: bool,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tokio::sync::{mpsc, watch};
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::LabStatus;
-use wasmspawner_core::names::{ServerName, Username};
+use wasmspawner_core::names::Username;
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::message::Message;
 use super::snapshot::LabSnapshot;
@@ -14,12 +15,12 @@ use super::view::View;
 /// How many labs that are gone are kept for answers to `changes`.
 const MOST_GONE: usize = 4096;
 
-/// The labs and their drivers.
+/// The labs, their children, and the drivers of both.
 #[derive(Default)]
 pub(super) struct Registry {
-    handles: HashMap<LabKey, Handle>,
-    /// The servers of each user that have a driver.
-    servers: HashMap<Username, HashSet<ServerName>>,
+    handles: HashMap<SpawnKey, Handle>,
+    /// What each user has that has a driver.
+    of_users: HashMap<Username, HashSet<SpawnKey>>,
     changes: Changes,
 }
 
@@ -30,44 +31,62 @@ pub(super) struct Handle {
 }
 
 impl Registry {
-    pub(super) fn get(&self, key: &LabKey) -> Option<&Handle> {
+    pub(super) fn get(&self, key: &SpawnKey) -> Option<&Handle> {
         self.handles.get(key)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&LabKey, &Handle)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SpawnKey, &Handle)> {
         self.handles.iter()
     }
 
-    pub(super) fn insert(&mut self, key: LabKey, handle: Handle) {
-        self.servers.entry(key.user.clone()).or_default().insert(key.server.clone());
+    pub(super) fn insert(&mut self, key: SpawnKey, handle: Handle) {
+        self.of_users.entry(key.lab.user.clone()).or_default().insert(key.clone());
         self.handles.insert(key, handle);
     }
 
-    pub(super) fn remove(&mut self, key: &LabKey) {
+    pub(super) fn remove(&mut self, key: &SpawnKey) {
         self.handles.remove(key);
-        if let Some(servers) = self.servers.get_mut(&key.user) {
-            servers.remove(&key.server);
-            if servers.is_empty() {
-                self.servers.remove(&key.user);
+        if let Some(keys) = self.of_users.get_mut(&key.lab.user) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.of_users.remove(&key.lab.user);
             }
         }
     }
 
+    /// What the user has, with the drivers.
+    fn of_user(&self, user: &Username) -> impl Iterator<Item = (&SpawnKey, &Handle)> {
+        let keys = self.of_users.get(user).into_iter().flatten();
+        keys.filter_map(|key| self.handles.get_key_value(key))
+    }
+
     /// The number of the user's other labs. Failed labs do not count.
     pub(super) fn other_labs(&self, of: &LabKey) -> u32 {
-        let servers = self.servers.get(&of.user).into_iter().flatten();
-        let others = servers.filter(|server| **server != of.server).filter(|server| {
-            let key = LabKey::new(of.user.clone(), (*server).clone());
-            self.handles.get(&key).is_some_and(|handle| {
-                handle.view.borrow().snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
-            })
-        });
-        u32::try_from(others.count()).unwrap_or(u32::MAX)
+        count(self.of_user(&of.user).filter(|(key, _)| key.is_lab() && key.lab != *of))
+    }
+
+    /// The number of the user's other children of this kind, of all labs together. Failed ones do not count.
+    pub(super) fn other_children(&self, of: &SpawnKey) -> u32 {
+        let others = self.of_user(&of.lab.user);
+        count(others.filter(|(key, _)| !key.is_lab() && key.kind() == of.kind() && *key != of))
+    }
+
+    /// The children of a lab.
+    pub(super) fn children(&self, of: &LabKey) -> impl Iterator<Item = (&SpawnKey, &Handle)> {
+        self.of_user(&of.user).filter(move |(key, _)| !key.is_lab() && key.lab == *of)
     }
 
     pub(super) fn changes(&mut self) -> &mut Changes {
         &mut self.changes
     }
+}
+
+/// How many of these are starting, running or stopping.
+fn count<'a>(spawns: impl Iterator<Item = (&'a SpawnKey, &'a Handle)>) -> u32 {
+    let counts = |handle: &Handle| {
+        handle.view.borrow().snapshot.as_ref().is_some_and(|spawn| spawn.status != LabStatus::Failed)
+    };
+    u32::try_from(spawns.filter(|(_, handle)| counts(handle)).count()).unwrap_or(u32::MAX)
 }
 
 /// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only those that have.
@@ -155,10 +174,11 @@ mod tests {
 
     fn lab(user: &str, status: LabStatus) -> LabSnapshot {
         LabSnapshot {
-            key: key(user),
+            key: key(user).into(),
             status,
             pod: PodPresence::Present,
             about: Arc::new(LabDetails::default()),
+            address: None,
             url: None,
             stage: None,
             reason: None,

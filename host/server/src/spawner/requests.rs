@@ -28,6 +28,8 @@ pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
 pub(super) enum TaskResult {
     Decided(Result<Box<Decided>, Failure>),
     Created(Result<Box<CreatedLab>, Failure>),
+    /// The stops of the children have begun, or could not begin.
+    ChildrenStopping,
     /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Remaining, Failure>),
@@ -49,6 +51,8 @@ pub(super) struct RestToDelete {
     pub(super) place: Place,
     pub(super) own: OwnedObject,
     pub(super) remains: Vec<Place>,
+    /// Whether the namespace goes, or the objects in it.
+    pub(super) reclaim: NamespaceReclaim,
 }
 
 /// Identifies the lab's own object among those that have had its name.
@@ -96,13 +100,13 @@ pub(super) async fn delete_pod(
 /// Deletes everything else: the lab's namespace (or its objects in a retained namespace), and what an earlier lab
 /// left at other places.
 pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, within: Duration) -> TaskResult {
-    let RestToDelete { place, own, remains } = rest;
+    let RestToDelete { place, own, remains, reclaim } = rest;
     let answer = async {
         let spawn = own.spawn.clone();
-        let gone = delete_objects(&context, &place, own, within).await? == DeletionAnswer::Gone;
+        let gone = delete_objects(&context, &place, own, reclaim, within).await? == DeletionAnswer::Gone;
         let mut left = Vec::new();
         for elsewhere in remains {
-            if !delete_place(&context, &elsewhere, &spawn, within).await? {
+            if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
                 left.push(elsewhere);
             }
         }
@@ -116,12 +120,13 @@ async fn delete_place(
     context: &Context,
     place: &Place,
     spawn: &str,
+    reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<bool, KubernetesError> {
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.current().lab.section.termination_grace_period_seconds;
     let pod = context.deleter.delete_pod(place, own.clone(), grace, within).await?;
-    let rest = delete_objects(context, place, own, within).await?;
+    let rest = delete_objects(context, place, own, reclaim, within).await?;
     Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone)
 }
 
@@ -129,10 +134,11 @@ async fn delete_objects(
     context: &Context,
     place: &Place,
     own: OwnedObject,
+    reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
     let namespace = place.namespace.as_str();
-    match context.config.current().kubernetes.namespaces {
+    match reclaim {
         NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain | NamespaceReclaim::Single => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
+use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::forgotten;
 use super::labs::Labs;
@@ -98,13 +99,17 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     refuse_elsewhere(&context.reach(), &records)?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(context, stored));
-    for stored in try_join_all(completed).await? {
+    let mut completed = try_join_all(completed).await?;
+    // Children come before their labs, so that a lab that is being stopped finds them.
+    completed.sort_by_key(|stored| stored.spec.kind == SpawnKind::Lab);
+    for stored in completed {
         let place = stored.spec.place.namespace.to_string();
         let env = environments.remove(&(place, stored.uid.clone())).unwrap_or_default();
-        if let Some(key) = stored.spec.lab_key() {
+        if let Some(key) = stored.spec.key() {
             labs.adopt(&key, stored, env);
         }
     }
+    labs.stop_orphans();
     context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
     Ok(found)
 }
@@ -114,7 +119,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     let config = context.config.current();
     let namespace = config.kubernetes.namespace.as_str();
     let on_change = |stored: StoredSpawn| {
-        if let Some(key) = stored.spec.lab_key() {
+        if let Some(key) = stored.spec.key() {
             labs.send_record(&key, stored);
         }
     };
@@ -138,7 +143,7 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
 /// service had given it up.
 async fn adopt_unknown(labs: &Labs) {
     let context = labs.context();
-    let recorded = match context.records.labs().await {
+    let recorded = match context.records.keys().await {
         Ok(recorded) => recorded,
         Err(error) => return tracing::warn!(error = %Causes(&error), "the records cannot be listed now"),
     };
@@ -146,7 +151,7 @@ async fn adopt_unknown(labs: &Labs) {
         if !labs.has_driver(&key)
             && let Some((stored, env)) = recover::read_again(context, &key).await
         {
-            tracing::info!(user = %key.user, server = %key.server, "the record of a lab without a driver is adopted");
+            tracing::info!(user = %key.lab.user, server = %key.lab.server, "the record of a lab without a driver is adopted");
             labs.adopt(&key, stored, env);
         }
     }

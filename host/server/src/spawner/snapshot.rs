@@ -5,22 +5,25 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use wasmspawner_core::config::lab::LabSection;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
 use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
 
 /// The state of a lab at one moment. Credentials in `env` are already redacted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabSnapshot {
     /// The user and the server.
-    pub key: LabKey,
+    pub key: SpawnKey,
     /// Whether the lab is starting, running, terminating or failed.
     pub status: LabStatus,
     /// Whether its pod exists.
     pub pod: PodPresence,
     /// What the lab was started with.
     pub about: Arc<LabDetails>,
+    /// The address of the pod, once it has one.
+    pub address: Option<String>,
     /// The URL at which the Hub reaches the lab, once it has an address.
     pub url: Option<String>,
     /// The stage of the pod.

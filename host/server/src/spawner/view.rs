@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use wasmspawner_core::lab::JobId;
+use wasmspawner_core::record::Place;
 
 use super::live_log::LiveLog;
 use super::snapshot::LabSnapshot;
@@ -18,4 +19,8 @@ pub(super) struct View {
     pub(super) job_id: Option<JobId>,
     /// The uid of the lab's record.
     pub(super) record: Option<String>,
+    /// Where the lab is in the cluster.
+    pub(super) place: Option<Place>,
+    /// The uid of the lab's pod.
+    pub(super) pod_uid: Option<String>,
 }

@@ -1,13 +1,11 @@
 //! Structured logs on standard error.
 
-use tracing::Span;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::util::TryInitError;
 use wasmspawner_core::config::{LogFormat, TelemetryConfig};
-use wasmspawner_core::lab::{JobId, LabKey};
 
 use super::trace::{Traces, is_exported, layer};
 use super::writer::{LastLines, NonBlocking};
@@ -65,11 +63,6 @@ pub fn init_tool() -> Result<(), LogError> {
     let layer =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false).without_time();
     Ok(tracing_subscriber::registry().with(filter).with(layer.with_ansi(is_terminal())).try_init()?)
-}
-
-/// The span in which everything about one operation on a lab is logged.
-pub fn lab_span(key: &LabKey, job_id: JobId) -> Span {
-    tracing::info_span!("lab", user = %key.user, server = %key.server, %job_id)
 }
 
 fn is_terminal() -> bool {

@@ -9,7 +9,7 @@ pub(crate) mod trace;
 mod trace_id;
 mod writer;
 
-pub use log::{LogError, init, init_tool, lab_span};
+pub use log::{LogError, init, init_tool};
 pub use metrics::{Metrics, SseReader};
 pub use otlp::{MetricsExport, OtlpError};
 pub use outcome::{HubCheck, Prepull, PrepullCounts, Reload, SpawnOutcome};

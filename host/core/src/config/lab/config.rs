@@ -15,6 +15,8 @@ pub struct LabConfig {
     pub instance: LabelValue,
     /// Whether labs have namespaces of their own, and what happens to those.
     pub namespaces: NamespaceReclaim,
+    /// The URL of this service's API for labs, with the prefix; `None` if labs do not reach it.
+    pub api_url: Option<String>,
     reserved: ReservedEnv,
     working_dir: Option<Template>,
     env: BTreeMap<EnvName, Template>,
@@ -38,6 +40,7 @@ impl LabConfig {
             reserved,
             instance,
             namespaces: NamespaceReclaim::default(),
+            api_url: None,
             section,
         };
         lab.check_secrets(&mut errors);
@@ -49,6 +52,13 @@ impl LabConfig {
     #[must_use]
     pub fn with_namespaces(mut self, namespaces: NamespaceReclaim) -> Self {
         self.namespaces = namespaces;
+        self
+    }
+
+    /// The same configuration for labs that reach the service at this URL.
+    #[must_use]
+    pub fn with_api_url(mut self, api_url: Option<String>) -> Self {
+        self.api_url = api_url;
         self
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::merge::Merged;
 use super::service_url::{SERVICE_URL, with_port};
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
+use crate::config::lab::{LabConfig, TOKEN_KEY};
 use crate::names::EnvName;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
 use crate::quota::Quantity;
@@ -44,7 +45,7 @@ pub(super) fn lab_env(
     for (name, value) in request(&inputs.request.env)? {
         layers.put(name, EnvValue::Literal(value), &Source::Request);
     }
-    for (name, value) in service(merged) {
+    for (name, value) in service(merged, inputs.lab) {
         layers.put(EnvName::constant(name), value, &Source::Service);
     }
     if port != inputs.lab.section.port
@@ -139,13 +140,15 @@ fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, Sp
 
 /// The variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners: memory in
 /// bytes, and CPUs as a decimal number.
-fn service(merged: &Merged) -> Vec<(&'static str, EnvValue)> {
+fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
     let Resources { cpu_limit_millis, cpu_request_millis, memory_limit_bytes, memory_request_bytes, .. } =
         merged.resources;
     let cpus = |millis: Option<u64>| millis.map(|millis| Quantity::millis(millis).decimal());
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
     let (digest, description) =
         merged.image.as_ref().map_or((None, None), |image| (image.digest.clone(), image.description.clone()));
+    // How the lab starts kernels.
+    let token_file = lab.section.secrets_path.as_ref().filter(|_| lab.api_url.is_some());
     let literals = [
         ("CPU_GUARANTEE", cpus(cpu_request_millis)),
         ("CPU_LIMIT", cpus(cpu_limit_millis)),
@@ -153,6 +156,11 @@ fn service(merged: &Merged) -> Vec<(&'static str, EnvValue)> {
         ("IMAGE_DIGEST", digest),
         ("MEM_GUARANTEE", bytes(memory_request_bytes)),
         ("MEM_LIMIT", bytes(memory_limit_bytes)),
+        (
+            "WASMSPAWNER_TOKEN_FILE",
+            token_file.map(|path| format!("{}/{TOKEN_KEY}", path.trim_end_matches('/'))),
+        ),
+        ("WASMSPAWNER_URL", lab.api_url.clone()),
     ];
     let known = literals.into_iter().filter_map(|(name, value)| Some((name, EnvValue::Literal(value?))));
     // For servers that have to bind to or announce their own address.

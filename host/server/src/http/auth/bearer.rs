@@ -10,7 +10,7 @@ use super::AuthError;
 const LONGEST: usize = 16 * 1024;
 
 /// The token of `Authorization: Bearer TOKEN`, or JupyterHub's own `Authorization: token TOKEN`.
-pub(super) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
+pub(in crate::http) fn token(headers: &HeaderMap) -> Result<SecretString, AuthError> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let header = given.next().ok_or(AuthError::Missing)?;
     let (scheme, token) =

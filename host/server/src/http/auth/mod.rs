@@ -1,6 +1,6 @@
 //! Authentication: finds out who sent a request.
 
-mod bearer;
+pub(super) mod bearer;
 mod caller;
 mod error;
 mod hub;

@@ -1,13 +1,15 @@
 //! `/labs/{username}/events`: server-sent events.
 
 mod frame;
-mod stream;
+pub(super) mod stream;
 
 use std::convert::Infallible;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::Stream;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
@@ -54,16 +56,22 @@ pub(super) async fn follow_events(
 ) -> Result<Response, Problem> {
     caller.may(Access::ReadOrStop(&key))?;
     let reader = labs
-        .events(&key, last_seen)
+        .events(&key.into(), last_seen)
         .ok_or_else(|| Problem::unknown_lab("there is no record of such a lab"))?;
     let turn = caller.limited().map(|user| fair_use.stream(user)).transpose()?;
+    Ok(event_stream(stream::follow(reader, (metrics.sse_reader(), turn), shutdown)))
+}
+
+/// An answer that is a stream of events.
+pub(super) fn event_stream(
+    stream: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
+) -> Response {
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store"), (BUFFERING, "no")];
-    let stream = stream::follow(reader, (metrics.sse_reader(), turn), shutdown);
-    Ok((headers, Body::from_stream(stream)).into_response())
+    (headers, Body::from_stream(stream)).into_response()
 }
 
 /// The id of the last event that the client has seen, if it says one.
-pub(super) struct LastSeen(Option<EventId>);
+pub(super) struct LastSeen(pub(super) Option<EventId>);
 
 impl<S: Sync> FromRequestParts<S> for LastSeen {
     type Rejection = Infallible;

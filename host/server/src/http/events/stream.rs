@@ -32,7 +32,7 @@ struct StreamState {
 
 /// The bytes of a stream, until the operation is over or the service stops. Entries are read from the log only when the
 /// connection has room for them: a slow reader costs a position in the log and no other memory.
-pub(super) fn follow(
+pub(in crate::http) fn follow(
     reader: EventReader,
     counted: (SseReader, Option<Turn>),
     shutdown: CancellationToken,

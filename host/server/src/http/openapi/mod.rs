@@ -29,13 +29,16 @@ use super::wire;
         super::labs::list_labs, super::lab_status::get_lab_status, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
+        super::kernels::list_kernels, super::kernels::start_kernel, super::kernels::get_kernel, super::kernels::stop_kernel,
+        super::kernels::follow_kernel_events, super::kernels::signal_kernel, super::kernels::restart_kernel,
+        super::kernels::connect_launcher, super::kernels::report_process,
         super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::ForgottenLabs, wire::ImageMenu, wire::KnownImages, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
-    tags((name = "labs", description = "Labs of users"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
+    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]
 struct Document;
 
@@ -79,7 +82,7 @@ impl Modify for Credentials {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.post, &mut item.delete].into_iter().flatten()
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.delete].into_iter().flatten()
 }
 
 #[cfg(test)]

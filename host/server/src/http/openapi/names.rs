@@ -16,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// Adds the parameter `username` to every path that has it.
+/// Adds the parameters `username` and `kernel` to every path that has them.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -25,6 +25,9 @@ impl Modify for Names {
             if path.contains("{username}") {
                 let parameter = name("username", "ada", "The user's name at the Hub");
                 item.parameters.get_or_insert_default().push(parameter.into());
+            }
+            if path.contains("{kernel}") {
+                item.parameters.get_or_insert_default().push(kernel().into());
             }
         }
     }
@@ -45,13 +48,27 @@ fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)
     let mut item = item.clone();
     item.parameters
         .get_or_insert_default()
-        .push(name("server", "second", "Which of the user's named servers").into());
+        .insert(1, name("server", "second", "Which of the user's named servers").into());
     for operation in operations(&mut item) {
         if let Some(id) = &mut operation.operation_id {
             id.push_str("_of_server");
         }
     }
     Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
+}
+
+/// The same rule as `wasmspawner_core::names::ChildName`.
+fn kernel() -> Parameter {
+    let schema =
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"));
+    ParameterBuilder::new()
+        .name("kernel")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("The kernel's id, which its client chooses"))
+        .schema(Some(schema))
+        .example(Some("4d1a30f9-3e9b-4f6e-8f0a-7a1a0ecb2a1f".into()))
+        .build()
 }
 
 fn name(name: &str, example: &str, what: &str) -> Parameter {

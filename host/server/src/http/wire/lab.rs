@@ -112,8 +112,8 @@ impl From<&LabSnapshot> for Lab {
         let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } =
             LabDescription::clone(&description);
         Self {
-            username: key.user.into(),
-            server: key.server.into(),
+            username: key.lab.user.into(),
+            server: key.lab.server.into(),
             status: lab.status.into(),
             pod: lab.pod.into(),
             options,

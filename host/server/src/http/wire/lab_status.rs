@@ -63,8 +63,8 @@ impl LabStatusEntry {
 impl From<&LabSnapshot> for LabStatusEntry {
     fn from(lab: &LabSnapshot) -> Self {
         Self {
-            username: lab.key.user.to_string(),
-            server: lab.key.server.to_string(),
+            username: lab.key.lab.user.to_string(),
+            server: lab.key.lab.server.to_string(),
             status: Some(lab.status.into()),
             pod: lab.pod.into(),
             url: lab.url.clone(),

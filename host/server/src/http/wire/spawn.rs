@@ -28,7 +28,7 @@ pub(in crate::http) struct SpawnBody {
 }
 
 /// The schema of `options`.
-fn submission() -> Object {
+pub(super) fn submission() -> Object {
     let single = |kind| ObjectBuilder::new().schema_type(kind);
     let value = || {
         let any = OneOfBuilder::new().item(single(Type::String)).item(single(Type::Number));
@@ -44,7 +44,7 @@ fn submission() -> Object {
 }
 
 /// The schema of `env`.
-fn environment() -> Object {
+pub(super) fn environment() -> Object {
     let text = |pattern| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
     ObjectBuilder::new()
         .schema_type(Type::Object)
@@ -91,18 +91,23 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
 }
 
 /// How large a part of a body may be.
-struct SizeLimit {
+pub(super) struct SizeLimit {
     entries: usize,
     /// Of all names and values together, as JSON.
     bytes: usize,
 }
 
-const OPTIONS_LIMIT: SizeLimit = SizeLimit { entries: 128, bytes: 64 << 10 };
-const ENV_LIMIT: SizeLimit = SizeLimit { entries: 512, bytes: 256 << 10 };
+pub(super) const OPTIONS_LIMIT: SizeLimit = SizeLimit { entries: 128, bytes: 64 << 10 };
+pub(super) const ENV_LIMIT: SizeLimit = SizeLimit { entries: 512, bytes: 256 << 10 };
 
 impl SizeLimit {
     /// The entries, or none and one mistake if they are too many or too large.
-    fn check(&self, part: &str, entries: Map<String, Json>, mistakes: &mut Vec<Detail>) -> Map<String, Json> {
+    pub(super) fn check(
+        &self,
+        part: &str,
+        entries: Map<String, Json>,
+        mistakes: &mut Vec<Detail>,
+    ) -> Map<String, Json> {
         let bytes: usize = entries.iter().map(|(name, value)| name.len() + value.to_string().len()).sum();
         if entries.len() <= self.entries && bytes <= self.bytes {
             return entries;
@@ -119,11 +124,11 @@ impl SizeLimit {
     }
 }
 
-fn empty() -> Json {
+pub(super) fn empty() -> Json {
     Json::Object(Map::new())
 }
 
-fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> Map<String, Json> {
+pub(super) fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> Map<String, Json> {
     match value {
         Json::Object(fields) => fields,
         other => {
@@ -134,7 +139,7 @@ fn object(loc: &[&str], value: Json, mistakes: &mut Vec<Detail>) -> Map<String, 
     }
 }
 
-fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
+pub(super) fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Options {
     form::options(options).unwrap_or_else(|errors| {
         let details = errors.into_iter().map(|error| {
             Detail::new(["body", "options", error.field.as_str()], "invalid_option", error.message)
@@ -144,7 +149,7 @@ fn parse_options(options: &Map<String, Json>, mistakes: &mut Vec<Detail>) -> Opt
     })
 }
 
-fn parse_env(env: Map<String, Json>, mistakes: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
+pub(super) fn parse_env(env: Map<String, Json>, mistakes: &mut Vec<Detail>) -> BTreeMap<EnvName, String> {
     let mut parsed = BTreeMap::new();
     for (name, value) in env {
         match (env_name(&name), env_value(value)) {
@@ -175,7 +180,7 @@ fn env_value(value: Json) -> Result<String, String> {
     }
 }
 
-fn kind(value: &Json) -> &'static str {
+pub(super) fn kind(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",

@@ -7,8 +7,9 @@ use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
 };
+use wasmspawner_core::names::ServerName;
 use wasmspawner_core::progress::Entry;
-use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnKey, SpawnKind, SpawnSpec, SpawnStatus};
+use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Preparation};
 use crate::records::{RecordError, StoredSpawn, soon};
@@ -63,9 +64,22 @@ impl Driver {
         self.lab = next;
         self.spawn_slot = slot;
         self.about = about;
+        let parent = approved.parent().map(str::to_owned);
         self.preparation = Preparation::Approved(approved);
         self.carry_out(effects);
+        if let Some(parent) = parent {
+            self.stop_if_orphaned(&parent);
+        }
         Ok(())
+    }
+
+    /// Stops a child whose lab was stopped, or replaced, while the child was being accepted: the lab's driver may have
+    /// looked for children before this one existed.
+    fn stop_if_orphaned(&self, parent: &str) {
+        if !self.labs.is_running_as(&self.key.lab, parent) {
+            let (labs, key) = (self.labs.clone(), self.key.clone());
+            tokio::spawn(async move { labs.stop_orphan(&key).await });
+        }
     }
 
     /// Begins a stop, or joins a stop under way.
@@ -135,23 +149,29 @@ impl Driver {
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Failed(_));
         // `desired` is Stopped already for a lab whose stop failed; that stop goes on anyway.
         if alive && desired(&self.lab) == Desired::Running && self.record.as_ref().is_some_and(unwanted) {
-            tracing::info!(user = %self.key.user, server = %self.key.server, "the lab is stopped because its record says so");
+            tracing::info!(user = %self.key.lab.user, server = %self.key.lab.server, "the lab is stopped because its record says so");
             if let Err(error) = self.accept_stop(StopRequest::by("kubernetes"), soon()).await {
                 tracing::warn!(%error, "a stop that the record asks for could not be begun; it is tried again");
             }
         }
     }
 
+    /// The name in the record: the server's, or the child's own.
+    fn recorded_name(&self) -> ServerName {
+        let child = self.key.child.as_ref().and_then(|child| ServerName::parse(child.name.as_str()).ok());
+        child.unwrap_or_else(|| self.key.lab.server.clone())
+    }
+
     /// The spec of a record for the lab in this state.
     pub(super) fn spec_of(&self, lab: &Lab, requested_by: Option<String>, place: Place) -> SpawnSpec {
-        let key = SpawnKey::lab(&self.key);
         let fresh = || self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let operation = lab.operation.unwrap_or_else(fresh);
         SpawnSpec {
-            kind: SpawnKind::Lab,
-            user: key.user,
-            name: key.name,
-            parent: None,
+            kind: self.key.kind(),
+            user: self.key.lab.user.clone(),
+            name: self.recorded_name(),
+            server: self.key.child.as_ref().map(|_| self.key.lab.server.clone()).unwrap_or_default(),
+            parent: self.key.parent(),
             desired: desired(lab),
             operation: OperationSpec::of(&operation, requested_by),
             place,
@@ -172,7 +192,7 @@ impl Driver {
         for _ in 0..2 {
             let written = match &self.record {
                 Some(stored) => records.save(stored, spec, status, until).await,
-                None => records.create(&SpawnKey::lab(&self.key).object_name(), spec, status, until).await,
+                None => records.create(&self.key.object_name(), spec, status, until).await,
             };
             match written {
                 Ok(stored) => return Ok(stored),
@@ -189,7 +209,7 @@ impl Driver {
                 Err(RecordError::Gone) => self.record = None,
                 Err(RecordError::Kubernetes(error)) => return Err(error.into()),
                 Err(error @ RecordError::Taken { .. }) => {
-                    tracing::error!(%error, user = %self.key.user, "the record of a lab cannot be written");
+                    tracing::error!(%error, user = %self.key.lab.user, "the record of a lab cannot be written");
                     return Err(SpawnError::RecordTaken);
                 }
             }
@@ -212,7 +232,7 @@ impl Driver {
     fn follow(&mut self, place: Place, spawn: String) {
         let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
         if !self.observer.as_ref().is_some_and(same) {
-            let reclaim = self.context.config.current().kubernetes.namespaces;
+            let reclaim = self.context.reclaim(&self.key);
             self.observer = Some(PlaceObserver::new(&self.context.store, place, spawn, reclaim));
         }
     }

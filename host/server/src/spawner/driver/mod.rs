@@ -17,11 +17,12 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
 use wasmspawner_core::progress::Entry;
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 use wasmspawner_core::volumes::Release;
 
@@ -44,7 +45,7 @@ const LINGER: Duration = Duration::from_mins(10);
 
 /// The driver of one lab.
 pub(super) struct Driver {
-    pub(super) key: LabKey,
+    pub(super) key: SpawnKey,
     pub(super) context: Arc<Context>,
     pub(super) labs: Labs,
     pub(super) lab: Lab,
@@ -90,13 +91,13 @@ pub(super) enum Preparation {
 
 impl Driver {
     pub(super) fn new(
-        key: LabKey,
+        key: SpawnKey,
         context: Arc<Context>,
         labs: Labs,
         inbox: mpsc::UnboundedReceiver<Box<Message>>,
         view: watch::Sender<View>,
     ) -> Self {
-        let lab = Lab::absent(context.time_limits());
+        let lab = Lab::absent(context.time_limits()).of_kind(key.kind());
         Self {
             key,
             context,
@@ -157,6 +158,7 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
+            Message::ChildChanged => self.observe(),
             Message::ClusterAway(away) => self.publish_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
@@ -192,7 +194,7 @@ impl Driver {
                     self.carry_out(effects);
                 }
                 Effect::MarkProvisioned => {
-                    let (context, key) = (Arc::clone(&self.context), self.key.clone());
+                    let (context, key) = (Arc::clone(&self.context), self.key.lab.clone());
                     tokio::spawn(async move { requests::mark_provisioned(&context, &key).await });
                 }
             }
@@ -215,7 +217,8 @@ impl Driver {
             reached(|| {
                 format!("observe {} {}", self.lab.status().map_or("absent", LabStatus::as_str), self.key)
             });
-            let observed = observer.observe(&self.stage_policy(), Timestamp::now());
+            let mut observed = observer.observe(&self.stage_policy(), Timestamp::now());
+            observed.children = self.labs.children_of(&self.key);
             self.recheck_at = observed.analysis.recheck_at;
             self.record_findings(&observed.analysis.findings);
             self.on_event(Event::Observed(Box::new(observed)));
@@ -268,7 +271,7 @@ impl Driver {
     fn release(&mut self, reply: oneshot::Sender<Result<Release, SpawnError>>) {
         match admit_release(&self.lab) {
             Ok(()) => {
-                let (context, key) = (Arc::clone(&self.context), self.key.clone());
+                let (context, key) = (Arc::clone(&self.context), self.key.lab.clone());
                 tokio::spawn(async move { reply.send(requests::release(&context, &key).await) });
             }
             Err(refusal) => {

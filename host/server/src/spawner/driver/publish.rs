@@ -22,6 +22,10 @@ impl Driver {
         self.history = Some(self.context.history.begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         self.span = trace::operation(operation.kind, &self.key, operation.job_id);
+        if operation.kind == OperationKind::Spawn {
+            // What the launcher of an earlier kernel of this id has said does not hold for the new one.
+            self.labs.kernel_links().forget(&self.key);
+        }
         // Readers that come now must get this log and not the one before.
         self.publish();
     }
@@ -45,7 +49,7 @@ impl Driver {
         if log.is_finished()
             && let Entry::Error(message) = &entry
         {
-            tracing::warn!(user = %self.key.user, server = %self.key.server, message, "a running lab is in trouble");
+            tracing::warn!(user = %self.key.lab.user, server = %self.key.lab.server, message, "a running lab is in trouble");
         }
         // The lab's state shows the end of the operation before the last event does.
         if entry.is_last() {
@@ -73,8 +77,10 @@ impl Driver {
         }
         let record = history.record();
         trace::operation_ended(&self.span, outcome);
-        count(&self.context.metrics, &record, outcome, trace::trace_of(&self.span));
-        tracing::info!(user = %self.key.user, server = %self.key.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
+        if self.key.is_lab() {
+            count(&self.context.metrics, &record, outcome, trace::trace_of(&self.span));
+        }
+        tracing::info!(user = %self.key.lab.user, server = %self.key.lab.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
     pub(in crate::spawner) fn publish(&mut self) {
@@ -85,9 +91,13 @@ impl Driver {
             creating: self.is_creating(),
             job_id: self.job_id(),
             record: self.record.as_ref().map(|record| record.uid.clone()),
+            place: self.observer.as_ref().map(|observer| observer.place().clone()),
+            pod_uid: self.observer.as_ref().and_then(|observer| observer.pod()?.uid.clone()),
         };
-        self.labs.note_change(&self.key, view.snapshot.as_deref());
+        let snapshot = view.snapshot.clone();
         self.view.send_replace(view);
+        // The lab of a child reads the child's view when it is told of the change.
+        self.labs.note_change(&self.key, snapshot.as_deref());
     }
 
     fn snapshot(&self, status: LabStatus) -> LabSnapshot {
@@ -101,10 +111,11 @@ impl Driver {
         LabSnapshot {
             key: self.key.clone(),
             status,
+            address: pod.as_ref().and_then(|pod| pod.ip.clone()),
             pod: self.lab.pod_presence(),
             about: Arc::clone(&self.about),
             url: pod
-                .filter(|_| failure.is_none())
+                .filter(|_| failure.is_none() && self.key.is_lab())
                 .and_then(|pod| url(&pod, &self.context.config.current().lab.section)),
             stage: failure.map(|_| Stage::Failed).or(stage.map(|(stage, _, _)| stage)),
             reason: failure

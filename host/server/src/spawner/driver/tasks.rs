@@ -67,6 +67,10 @@ impl Driver {
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
                 self.spawn_task(request, requests::create(context, decided, spawn, within, cancel));
             }
+            Request::StopChildren => {
+                let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
+                self.spawn_task(request, async move { labs.stop_children(&lab).await });
+            }
             Request::DeletePod => {
                 let Some(observer) = &self.observer else { return };
                 let own = requests::own(observer, observer.pod().and_then(|pod| pod.uid.clone()));
@@ -82,6 +86,7 @@ impl Driver {
                     place: observer.place().clone(),
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
+                    reclaim: self.context.reclaim(&self.key),
                 };
                 self.spawn_task(request, requests::delete_rest(context, rest, within));
             }
@@ -109,9 +114,10 @@ impl Driver {
 
     fn spawn_task(&mut self, request: Request, task: impl Future<Output = TaskResult> + Send + 'static) {
         let job_id = self.job_id().map(|job_id| job_id.to_string());
-        let span = tracing::info_span!("lab", user = %self.key.user, server = %self.key.server, job_id);
+        let span =
+            tracing::info_span!("lab", user = %self.key.lab.user, server = %self.key.lab.server, job_id);
         let task = task.instrument(span).instrument(self.span.clone());
-        let handle = self.tasks.spawn(on_behalf_of(self.key.user.clone(), task));
+        let handle = self.tasks.spawn(on_behalf_of(self.key.lab.user.clone(), task));
         self.asked.insert(handle.id(), (request, handle));
         self.lab.in_flight.begin(request);
     }
@@ -180,6 +186,7 @@ impl Driver {
                 self.on_event(Event::Created(result.map(drop)));
                 self.observe();
             }
+            TaskResult::ChildrenStopping => self.observe(),
             TaskResult::PodDeletion(Ok(gone)) => {
                 if let (true, Some(observer)) = (gone, &mut self.observer) {
                     observer.pod_is_gone();
@@ -214,7 +221,8 @@ impl Driver {
                     if !creating {
                         observer.was_read();
                     }
-                    let observed = observer.observe(&policy, Timestamp::now());
+                    let mut observed = observer.observe(&policy, Timestamp::now());
+                    observed.children = self.labs.children_of(&self.key);
                     self.on_event(Event::Read(Box::new(observed)));
                 }
             }
@@ -248,7 +256,7 @@ impl Driver {
                 self.labs.send_record(&self.key, *current);
             }
             Err(RecordError::Gone) => {
-                tracing::error!(user = %self.key.user, server = %self.key.server, "the record of a lab was deleted by somebody else; the lab's next stop deletes what is left");
+                tracing::error!(user = %self.key.lab.user, server = %self.key.lab.server, "the record of a lab was deleted by somebody else; the lab's next stop deletes what is left");
                 self.record = None;
             }
             Err(error) => tracing::warn!(%error, "the record of a lab cannot be written; it is tried again"),

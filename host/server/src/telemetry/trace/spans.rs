@@ -3,8 +3,9 @@
 use http::{HeaderMap, Method, StatusCode};
 use opentelemetry::Context;
 use tracing::{Level, Span, field};
-use wasmspawner_core::lab::{JobId, LabKey};
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{OperationKind, Outcome};
+use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::TARGET;
 use super::cause::{current_trace, remote};
@@ -90,7 +91,7 @@ pub(crate) fn policy_answered(span: &Span, outcome: &'static str) {
 }
 
 /// An operation of a lab, from its acceptance to its end.
-pub(crate) fn operation(kind: OperationKind, lab: &LabKey, job_id: JobId) -> Span {
+pub(crate) fn operation(kind: OperationKind, key: &SpawnKey, job_id: JobId) -> Span {
     let kind = match kind {
         OperationKind::Spawn => "spawn",
         OperationKind::Stop => "stop",
@@ -100,8 +101,8 @@ pub(crate) fn operation(kind: OperationKind, lab: &LabKey, job_id: JobId) -> Spa
         target: TARGET, "operation",
         otel.name = kind,
         otel.status_code = field::Empty,
-        user.name = lab.user.as_str(),
-        wasmspawner.server = lab.server.as_str(),
+        user.name = key.lab.user.as_str(),
+        wasmspawner.server = key.lab.server.as_str(),
         wasmspawner.job_id = %job_id,
         wasmspawner.outcome = field::Empty,
         error.type = field::Empty,
