@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fake_kernels import FakeKernels
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
@@ -174,6 +175,14 @@ def spawner(make_spawner):
 
 
 @pytest.fixture
+async def fake():
+    fake = FakeKernels()
+    server = await fake.serve()
+    yield fake
+    await server.close()
+
+
+@pytest.fixture
 def lab_env(fake, monkeypatch):
     """The variables of a lab whose service is the fixture `fake` of a test's module."""
     monkeypatch.setenv("WASMSPAWNER_URL", fake.url)
@@ -194,14 +203,14 @@ async def manager(lab_env, tmp_path):
 
     made = []
 
-    def make(config=None, *, argv=KERNEL_COMMAND, env=None, metadata=None, **kwargs):
+    def make(config=None, *, argv=KERNEL_COMMAND, env=None, metadata=None, manager_class=AsyncKernelManager, **kwargs):
         folder = tmp_path / "kernels" / "test"
         folder.mkdir(parents=True, exist_ok=True)
         stanza = {"kernel_provisioner": {"provisioner_name": PROVISIONER, "config": config or {}}, **(metadata or {})}
         spec = {"argv": argv, "display_name": "Test", "language": "python", "env": env or {}, "metadata": stanza}
         (folder / "kernel.json").write_text(json.dumps(spec))
         specs = KernelSpecManager(kernel_dirs=[str(tmp_path / "kernels")], ensure_native_kernel=False)
-        km = AsyncKernelManager(
+        km = manager_class(
             kernel_name="test",
             kernel_spec_manager=specs,
             connection_file=str(tmp_path / "connection.json"),
@@ -213,4 +222,5 @@ async def manager(lab_env, tmp_path):
 
     yield make
     for km in made:
-        await km.cleanup_resources()
+        if isinstance(km, AsyncKernelManager):  # the others are ended by their tests
+            await km.cleanup_resources()
