@@ -1,15 +1,24 @@
 """A fake service that gives the answers that a test defines. The end-to-end tests use the real service."""
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from fake_kernels import FakeKernels
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
 
 from wasmspawner import WasmSpawner
 from wasmspawner.client import ClientOptions, ServiceClient
+
+PROVISIONER = "wasmspawner-provisioner"
+KERNEL_COMMAND = ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
 class Script:
@@ -160,3 +169,58 @@ def make_spawner(service):
 @pytest.fixture
 def spawner(make_spawner):
     return make_spawner("ada")
+
+
+# Kernels
+
+
+@pytest.fixture
+async def fake():
+    fake = FakeKernels()
+    server = await fake.serve()
+    yield fake
+    await server.close()
+
+
+@pytest.fixture
+def lab_env(fake, monkeypatch):
+    """The variables of a lab whose service is the fixture `fake` of a test's module."""
+    monkeypatch.setenv("WASMSPAWNER_URL", fake.url)
+    monkeypatch.setenv("WASMSPAWNER_TOKEN", "t0")
+    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
+    for name in ("WASMSPAWNER_TOKEN_FILE", "JUPYTERHUB_SERVER_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.fixture
+async def manager(lab_env, tmp_path):
+    """Makes managers of a kernel whose kernel.json has this stanza."""
+    entry = EntryPoint(
+        PROVISIONER, "wasmspawner.provisioner:WasmSpawnerProvisioner", KernelProvisionerFactory.GROUP_NAME
+    )
+    lab_env.setitem(KernelProvisionerFactory.provisioners, PROVISIONER, entry)
+
+    made = []
+
+    def make(config=None, *, argv=KERNEL_COMMAND, env=None, metadata=None, manager_class=AsyncKernelManager, **kwargs):
+        folder = tmp_path / "kernels" / "test"
+        folder.mkdir(parents=True, exist_ok=True)
+        stanza = {"kernel_provisioner": {"provisioner_name": PROVISIONER, "config": config or {}}, **(metadata or {})}
+        spec = {"argv": argv, "display_name": "Test", "language": "python", "env": env or {}, "metadata": stanza}
+        (folder / "kernel.json").write_text(json.dumps(spec))
+        specs = KernelSpecManager(kernel_dirs=[str(tmp_path / "kernels")], ensure_native_kernel=False)
+        km = manager_class(
+            kernel_name="test",
+            kernel_spec_manager=specs,
+            connection_file=str(tmp_path / "connection.json"),
+            shutdown_wait_time=0.2,
+            **kwargs,
+        )
+        made.append(km)
+        return km
+
+    yield make
+    for km in made:
+        if isinstance(km, AsyncKernelManager):  # the others are ended by their tests
+            await km.cleanup_resources()

@@ -215,7 +215,7 @@ class ServiceClient:
         try:
             async with self._session.get(url, headers=headers, timeout=self._stream_timeout) as response:
                 if response.status != 200:
-                    raise await _refusal(response)
+                    raise await refusal(response)
                 async for chunk in response.content.iter_any():
                     if batch := parser.feed(chunk):
                         yield batch
@@ -255,24 +255,26 @@ class ServiceClient:
                 ) as response,
             ):
                 if response.status >= 300 and response.status != 303:
-                    raise await _refusal(response)
+                    raise await refusal(response)
                 return Answer(response.status, await response.read(), response.headers.get("Date", ""))
         except _BROKEN as error:
             unsent = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
             raise Unreachable(f"{method} {path}: {error or type(error).__name__}", unsent=unsent) from error
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> ServiceError:
+async def refusal(response: aiohttp.ClientResponse) -> ServiceError:
+    """The error for an answer that is not 2xx."""
     body = await response.read()
     refused = Refused(response.status, body, {k.lower(): v for k, v in response.headers.items()})
     if response.status not in (502, 503, 504):
         return refused
     # With 503 the service has not accepted the request. 502 and 504 come from a proxy, which may have forwarded it.
     message = f"{response.method} {response.url.path}: {refused}"
-    return Unreachable(message, unsent=response.status == 503, retry_after=_retry_after(refused))
+    return Unreachable(message, unsent=response.status == 503, retry_after=retry_after(refused))
 
 
-def _retry_after(refused: Refused) -> float:
+def retry_after(refused: Refused) -> float:
+    """The pause that the answer asks for, in seconds; 0 if it does not ask for one."""
     seconds = refused.headers.get("retry-after", "")
     return float(seconds) if seconds.isascii() and seconds.isdigit() else 0.0
 

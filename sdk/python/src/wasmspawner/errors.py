@@ -38,7 +38,12 @@ class Refused(ServiceError):
         self.detail = _detail(body)
         self.problems = [(_location(entry), str(entry.get("msg", "")).strip()) for entry in self.detail]
         self.types = frozenset(str(entry.get("type", "")) for entry in self.detail)
-        super().__init__(f"{status}: {'; '.join(_line(*problem) for problem in self.problems) or 'no detail given'}")
+        super().__init__(f"{status}: {self.text or 'no detail given'}")
+
+    @property
+    def text(self) -> str:
+        """What the service says, in one line."""
+        return "; ".join(_line(*problem) for problem in self.problems)
 
     @property
     def no_lab(self) -> bool:
@@ -111,7 +116,7 @@ def for_user(error: ServiceError, doing: str) -> LabError:
     retry_after = error.headers.get("retry-after")
     return LabError(
         error.status,
-        "; ".join(_line(*problem) for problem in error.problems),
+        error.text,
         log_message=log_message,
         message_html=_as_list(error.problems),
         headers={"Retry-After": retry_after} if retry_after else None,

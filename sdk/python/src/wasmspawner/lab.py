@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 
-def _segment(name: str) -> str:
+def path_segment(name: str) -> str:
     """A name as one path segment. Also quotes `.` and `..`, which `quote` leaves unchanged and proxies resolve."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
@@ -22,10 +22,10 @@ class Lab:
     @property
     def path(self) -> str:
         """The path of the lab, relative to the API's base URL."""
-        path = f"/labs/{_segment(self.user)}"
-        return f"{path}/servers/{_segment(self.server)}" if self.server else path
+        path = f"/labs/{path_segment(self.user)}"
+        return f"{path}/servers/{path_segment(self.server)}" if self.server else path
 
     @property
     def form_path(self) -> str:
         """The path of the user's spawn form, relative to the API's base URL."""
-        return f"/spawn-form/{_segment(self.user)}"
+        return f"/spawn-form/{path_segment(self.user)}"

@@ -1,0 +1,317 @@
+"""Runs the launcher as it runs in a pod: as a program, with its three files, against a small HTTP server."""
+
+import ast
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from wasmspawner import kernel_launcher
+
+SOURCE = Path(kernel_launcher.__file__)
+TOKEN, KEY = "the-secret-token", "the-secret-key"
+BOUND = 20
+CONNECTION = {"transport": "tcp", "ip": "0.0.0.0", "shell_port": 5001, "key": KEY, "signature_scheme": "hmac-sha256"}
+# A kernel that prints what happens to it, and so does its child.
+KERNEL = """
+import signal, subprocess, sys, time
+name = sys.argv[1]
+def heard(signum, frame):
+    print(name, "heard", signum, flush=True)
+signal.signal(signal.SIGINT, heard)
+if name == "kernel":
+    subprocess.Popen([sys.executable, "-S", __file__, "child", sys.argv[2]])
+print(name, "reads", sys.argv[2], flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+class Service:
+    """Records the states that it accepts, and sends the events that a test puts."""
+
+    def __init__(self):
+        self.refusals = []  # statuses of the next answers to PUT
+        self.seen = queue.Queue()
+        self.events = queue.Queue()
+        self.streams = 0
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_PUT(self):
+                assert self.path == "/spawner/v1/labs/ada/kernels/k1/launcher"
+                state = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status = fake.refusals.pop(0) if fake.refusals else 204
+                fake.seen.put((self.headers["Authorization"], status, state))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                fake.streams += 1
+                while (event := fake.events.get()) is not None:
+                    self.wfile.write(f"{len(event):x}\r\n{event}\r\n".encode())
+                self.close_connection = True
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.block_on_close = False
+        self.server.handle_error = lambda *args: None  # a launcher that ends leaves its connections
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/spawner/v1/labs/ada/kernels/k1"
+
+    def send(self, name, **data):
+        self.events.put(f": a comment\n\nevent: {name}\ndata: {json.dumps(data)}\n\n")
+
+    def until(self, **expected):
+        """Wait until this state was accepted."""
+        while True:
+            authorization, status, state = self.seen.get(timeout=BOUND)
+            assert authorization == f"Bearer {TOKEN}"
+            if status < 300 and state == expected:
+                return
+
+    def close(self):
+        self.events.put(None)
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Pod:
+    """A running launcher and what it and its kernel print."""
+
+    def __init__(self, folder, command, prefix=(), **launch):
+        self.service = Service()
+        folder.mkdir(exist_ok=True)
+        shutil.copy(SOURCE, folder / "launcher.py")
+        launch = {"url": self.service.url, "command": command, "env": {}, "working_dir": None, **launch}
+        (folder / "launch.json").write_text(json.dumps({"linger_seconds": 60, "stop_seconds": 60, **launch}))
+        (folder / "connection.json").write_text(json.dumps(CONNECTION))
+        (folder / "token").write_text(TOKEN + "\n")
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, "-S", str(folder / "launcher.py")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={"PATH": os.environ["PATH"], "POD_IP": "10.1.2.3", "http_proxy": "http://127.0.0.1:1"},
+        )
+        self.printed = []
+        self._lines = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.printed.append(line)
+            self._lines.put(line.strip())
+
+    def until_printed(self, *expected):
+        """Wait until all these lines were printed, in any order; a line may be given by its beginning."""
+        missing = list(expected)
+        while missing:
+            line = self._lines.get(timeout=BOUND)
+            missing = [wanted for wanted in missing if not line.startswith(wanted)]
+        return line
+
+    def exit_code(self):
+        return self.process.wait(timeout=BOUND)
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=BOUND)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._reader.join(timeout=BOUND)
+            self.process.stdout.close()
+            self.service.close()
+
+
+@pytest.fixture
+def pod(tmp_path):
+    pods = []
+
+    def start(*command, **launch):
+        pods.append(Pod(tmp_path / "launcher", list(command), **launch))
+        return pods[-1]
+
+    yield start
+    for started in pods:
+        started.close()
+        printed = "".join(started.printed)
+        assert TOKEN not in printed
+        assert KEY not in printed
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    script = tmp_path / "kernel.py"
+    script.write_text(KERNEL)
+    return [sys.executable, "-S", str(script), "kernel", "{connection_file}"]
+
+
+def run(code, *arguments):
+    return [sys.executable, "-S", "-c", code, *arguments]
+
+
+def test_the_kernel_gets_its_connection_file_variables_and_folder(pod, tmp_path):
+    code = (
+        "import json, os, sys; path = sys.argv[1]\n"
+        "print(json.dumps([json.load(open(path))['ip'], oct(os.stat(path).st_mode & 0o777),"
+        " oct(os.stat(os.path.dirname(path)).st_mode & 0o777), os.environ['COLOUR'], os.getcwd(),"
+        " os.getpgrp() == os.getpid(), sys.stdin.read()]))"
+    )
+    running = pod(*run(code, "{connection_file}"), env={"COLOUR": "green"}, working_dir=str(tmp_path), linger_seconds=0)
+    line = running.until_printed("[")
+    assert json.loads(line) == ["10.1.2.3", "0o600", "0o700", "green", str(tmp_path), True, ""]
+    assert running.exit_code() == 0
+
+
+def test_a_missing_folder_is_reported_and_the_kernel_starts_all_the_same(pod):
+    running = pod(*run("print('started')"), working_dir="/no/such/folder", linger_seconds=0)
+    running.until_printed("kernel launcher: the folder /no/such/folder does not exist", "started")
+
+
+@pytest.mark.parametrize(
+    ("code", "reported", "exit_code"),
+    [
+        ("", 0, 0),
+        ("raise SystemExit(3)", 3, 1),
+        ("import os; os.kill(os.getpid(), 9)", -9, 1),
+    ],
+    ids=["success", "failure", "signal"],
+)
+def test_the_end_of_the_process_is_reported_and_ends_the_pod(pod, code, reported, exit_code):
+    running = pod(*run(code), linger_seconds=0.5)
+    running.service.until(number=1, state="ended", exit_code=reported)
+    assert running.exit_code() == exit_code
+
+
+def test_a_program_that_does_not_exist_has_ended_with_127(pod):
+    running = pod("/no/such/program", linger_seconds=0.5)
+    running.service.until(number=1, state="ended", exit_code=127)
+    running.until_printed("kernel launcher: cannot start the kernel's program /no/such/program: ")
+    assert running.exit_code() == 1
+
+
+def test_a_signal_reaches_the_process_and_its_children(pod, kernel):
+    running = pod(*kernel)
+    running.until_printed("kernel reads", "child reads")
+    running.service.send("signal", number=2, signum=int(signal.SIGKILL))  # of a process that is not the current one
+    running.service.send("signal", number=1, signum=int(signal.SIGINT))
+    running.until_printed("kernel heard 2", "child heard 2")
+
+
+def test_a_launch_replaces_the_process_and_keeps_the_connection_file(pod, kernel):
+    running = pod(*kernel)
+    first = running.until_printed("kernel reads")
+    running.service.until(number=1, state="running")
+    running.service.send("launch", number=1)  # the process that runs already
+    running.service.send("unknown", number=9)
+    running.service.send("launch", number="none")
+    running.service.send("launch", number=4)
+    running.service.until(number=4, state="running")
+    assert running.until_printed("kernel reads") == first
+    assert first.endswith("connection.json")
+
+
+def test_a_launch_after_the_end_starts_the_process_again(pod, tmp_path):
+    running = pod(*run("print('started'); raise SystemExit(5)"))
+    running.service.until(number=1, state="ended", exit_code=5)
+    running.service.send("launch", number=2)
+    running.service.until(number=2, state="ended", exit_code=5)
+    running.until_printed("started")
+    running.until_printed("started")
+
+
+def test_a_state_is_repeated_until_the_service_takes_it_and_then_only_the_newest(tmp_path, pod):
+    running = pod(*run("import sys; sys.stdin.read(); print('over')"))
+    running.service.refusals += [503, 500, 502]
+    running.service.until(number=1, state="ended", exit_code=0)
+    later = [state["state"] for _, _, state in list(running.service.seen.queue)]
+    assert "running" not in later
+
+
+def test_a_new_stream_repeats_the_state(pod, kernel):
+    running = pod(*kernel)
+    running.service.until(number=1, state="running")
+    running.service.send("ping")
+    running.service.events.put(None)  # the stream breaks
+    running.service.until(number=1, state="running")
+    running.service.send("signal", number=1, signum=int(signal.SIGINT))
+    running.until_printed("kernel heard 2")
+    assert running.service.streams >= 2
+
+
+def test_the_end_of_the_pod_ends_the_process_group(pod, kernel):
+    running = pod(*kernel)
+    running.until_printed("kernel reads", "child reads")
+    running.process.terminate()
+    assert running.exit_code() == 0
+
+
+def test_a_process_that_ignores_the_end_is_killed(pod):
+    code = "import signal; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); signal.pause()"
+    running = pod(*run(code), stop_seconds=0.1)
+    running.until_printed("ready")
+    running.process.terminate()
+    assert running.exit_code() == 0
+
+
+def test_as_process_1_the_launcher_reaps_orphans(pod):
+    namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if not shutil.which("unshare") or subprocess.run([*namespace, "true"], check=False).returncode:
+        pytest.skip("this machine does not let users make a PID namespace")
+    code = (
+        "import os, signal, time\n"
+        "reader, writer = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    orphan = os.fork()\n"
+        "    if orphan == 0: signal.pause()\n"
+        "    os.write(writer, str(orphan).encode())\n"
+        "    os._exit(0)\n"
+        "orphan = int(os.read(reader, 20))\n"
+        "os.wait()\n"
+        "print('parent', open(f'/proc/{orphan}/stat').read().split()[3], flush=True)\n"
+        "os.kill(orphan, signal.SIGKILL)\n"
+        "while os.path.exists(f'/proc/{orphan}'): time.sleep(0.01)\n"
+        "print('reaped', flush=True)\n"
+    )
+    running = pod(*run(code), prefix=namespace, linger_seconds=0)
+    running.until_printed("parent 1")
+    running.until_printed("reaped")
+    assert running.exit_code() == 0
+
+
+def test_pauses_grow_up_to_five_seconds_and_are_long_where_the_service_refuses(monkeypatch):
+    monkeypatch.setattr(kernel_launcher.random, "uniform", lambda low, high: high)
+    assert [kernel_launcher.pause_after(n, 503) for n in (1, 2, 3, 7, 100)] == [0.1, 0.2, 0.4, 5.0, 5.0]
+    assert [kernel_launcher.pause_after(1, status) for status in (401, 403, 404, 0)] == [5.0, 5.0, 5.0, 0.1]
+
+
+def test_the_file_needs_only_the_standard_library_of_python_3_8():
+    tree = ast.parse(SOURCE.read_text(), feature_version=(3, 8))
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module.partition(".")[0])
+    assert modules <= set(sys.stdlib_module_names)

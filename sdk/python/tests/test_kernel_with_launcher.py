@@ -1,0 +1,135 @@
+"""The provisioner and the launcher together, with an IPython kernel, and a fake of the service between them."""
+
+import asyncio
+import json
+import shutil
+import socket
+import sys
+from contextlib import ExitStack
+
+import pytest
+from aiohttp import web
+from fake_kernels import PORTS, FakeKernels
+
+from wasmspawner import kernel_launcher
+
+IPYKERNEL = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
+
+
+def free_ports(names):
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
+        return {name: s.getsockname()[1] for name, s in zip(names, sockets, strict=True)}
+
+
+class LaunchedKernels(FakeKernels):
+    """Runs the launcher for each kernel, and takes and gives its requests as the service does."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = folder
+        self.ports = free_ports(PORTS)
+        self.orders = asyncio.Queue()
+        self.launchers = []
+
+    async def handle(self, request):
+        if not request.path.endswith("/launcher"):
+            return await super().handle(request)
+        assert request.headers["Authorization"] == "Bearer launcher-token"
+        if request.method == "PUT":
+            self.only()["process"] = {"exit_code": None, **await request.json()}
+            return web.Response(status=204)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        while order := await self.orders.get():
+            await response.write(order.encode())
+        return response
+
+    def order(self, name, **data):
+        self.orders.put_nowait(f"event: {name}\ndata: {json.dumps(data)}\n\n")
+
+    def create(self, kernel_id):
+        body = self.requests[-1].body
+        address = {"transport": "tcp", "ip": "127.0.0.1", **self.ports}
+        kernel = super().create(kernel_id)
+        kernel.update(connection=address, process={"number": 1, "state": "starting", "exit_code": None})
+        shutil.copy(kernel_launcher.__file__, self.folder / "launcher.py")
+        (self.folder / "token").write_text("launcher-token")
+        (self.folder / "connection.json").write_text(json.dumps({**address, "ip": "0.0.0.0", **body["connection"]}))
+        launch = {name: body[name] for name in ("command", "env", "working_dir")}
+        launch.update(url=f"{self.url}/labs/ada/kernels/{kernel_id}", linger_seconds=60, stop_seconds=5)
+        (self.folder / "launch.json").write_text(json.dumps(launch))
+        self.launchers.append(asyncio.create_task(self.launch()))
+        return kernel
+
+    async def launch(self):
+        process = await asyncio.create_subprocess_exec(sys.executable, str(self.folder / "launcher.py"))
+        try:
+            await process.wait()
+        except asyncio.CancelledError:
+            process.terminate()
+            await asyncio.wait_for(process.wait(), 20)
+
+    def post_signal(self, kernel, body):
+        self.order("signal", number=kernel["process"]["number"], signum=body["signum"])
+        return web.Response(status=204)
+
+    def post_restart(self, kernel, _body):
+        self.order("launch", number=kernel["process"]["number"] + 1)
+        return web.json_response(kernel, status=202)
+
+
+@pytest.fixture
+async def fake(tmp_path):
+    folder = tmp_path / "launcher"
+    folder.mkdir()
+    fake = LaunchedKernels(folder)
+    server = await fake.serve()
+    yield fake
+    fake.orders.put_nowait("")
+    for launcher in fake.launchers:
+        launcher.cancel()
+    await asyncio.gather(*fake.launchers, return_exceptions=True)
+    await server.close()
+
+
+async def run(client, code, on_output=None):
+    """Run a cell. Returns the value of `result`, or the name of the exception."""
+    request = client.execute(code, store_history=False, user_expressions={"result": "result"})
+    while True:
+        message = await client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        if message["msg_type"] == "stream":
+            await on_output()
+        elif message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            break
+    reply = (await client.get_shell_msg(timeout=60))["content"]
+    if reply["status"] == "error":
+        return reply["ename"]
+    return reply["user_expressions"]["result"]["data"]["text/plain"]
+
+
+@pytest.mark.parametrize("encryption", ["disabled", "required"])
+async def test_a_kernel_computes_is_interrupted_is_restarted_and_ends(fake, manager, encryption):
+    km = manager(argv=IPYKERNEL, metadata={"supported_encryption": ["curve"]}, transport_encryption=encryption)
+    km.shutdown_wait_time = 60
+    await km.start_kernel(env={"GREETING": "hello"})
+    assert (km.curve_publickey is None) == (encryption == "disabled")
+    client = km.client()
+    client.start_channels()
+    await client.wait_for_ready(timeout=60)
+    assert await run(client, "import os; result = os.environ['GREETING']") == "'hello'"
+    asleep = "import time; print('asleep', flush=True); time.sleep(60)"
+    assert await run(client, asleep, on_output=km.interrupt_kernel) == "KeyboardInterrupt"
+    first = await run(client, "result = os.getpid()")
+
+    await km.restart_kernel()
+    await client.wait_for_ready(timeout=60)
+    assert await run(client, "import os; result = os.getpid()") != first
+    assert len(fake.launchers) == 1
+
+    client.stop_channels()
+    await km.shutdown_kernel()
+    assert fake.only()["process"] == {"number": 2, "state": "ended", "exit_code": 0}
+    assert fake.asked("DELETE") == [f"DELETE /labs/ada/kernels/{km.kernel_id}"]
