@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import lab_package
 from toolchain import policy
 
 # All images are the same JupyterLab, because the machine has only one.
@@ -66,7 +67,7 @@ def service_config(
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,
-            "images": [jupyterlab(venv)],
+            "images": [jupyterlab(venv, lab_package.write(state / "lab")), kernels(venv)],
             "keep_labs": keep_labs,
         },
         "lab": {
@@ -109,18 +110,30 @@ def service_config(
     return config
 
 
-def jupyterlab(venv: Path) -> dict[str, Any]:
+def jupyterlab(venv: Path, package: dict[str, str]) -> dict[str, Any]:
     """The command for images: every image is the JupyterLab of the virtual environment, listening on the pod's
     address."""
     # Jupyter refuses to run as root without this option. All processes run as the user who called `make`.
     root = ["--allow-root"] if os.geteuid() == 0 else []
     return {
         "match": "*",
+        "containers": ["notebook"],
         "command": [str(venv / "jupyterhub-singleuser")],
         "args": ["--ip={pod_ip}", *root],
-        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"},
+        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"} | package,
         "working_dir": "{home}",
         "pod_command": "ignored",
+    }
+
+
+def kernels(venv: Path) -> dict[str, Any]:
+    """The command for kernels that run in pods of their own: that of the kernel spec, with the programs of the virtual
+    environment."""
+    return {
+        "match": "*",
+        "containers": ["kernel"],
+        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"},
+        "working_dir": "{home}",
     }
 
 

@@ -11,7 +11,7 @@ from traitlets import TraitError
 
 
 async def test_unknown_keys_of_the_stanza_are_named(manager):
-    with pytest.raises(ValueError, match=r"unknown keys: imag, size; known keys are fall_back, image, .*, user"):
+    with pytest.raises(RuntimeError, match=r"unknown keys: imag, size; known keys are fall_back, image, .*, user"):
         await manager({"imag": "x", "size": 1}).start_kernel()
 
 

@@ -45,6 +45,10 @@ pub struct ImageMapping {
     /// Image references that this entry applies to; `*` stands for any characters.
     #[serde(rename = "match")]
     pub pattern: String,
+    /// Names of the containers that this entry applies to: `notebook` is a lab's (`lab.container`), `kernel` that of a
+    /// kernel. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<String>,
     /// The image's entry point.
     #[serde(default)]
     pub command: Vec<String>,

@@ -16,6 +16,8 @@ use super::env::expand;
 pub struct ImageCommand {
     /// Image references this holds for; `*` stands for any characters. The first match of the list wins.
     pub pattern: String,
+    /// Names of the containers this holds for; empty for all.
+    pub containers: Vec<String>,
     /// The image's entrypoint.
     pub command: Vec<String>,
     /// The image's default arguments.
@@ -53,10 +55,14 @@ pub(crate) fn find<'a>(
     container: &Container,
 ) -> Result<&'a ImageCommand, String> {
     let image = container.image.as_deref().unwrap_or_default();
-    mappings.iter().find(|mapping| glob(&mapping.pattern, image)).ok_or_else(|| {
+    let holds_for = |mapping: &ImageCommand| {
+        mapping.containers.is_empty() || mapping.containers.contains(&container.name)
+    };
+    mappings.iter().find(|mapping| holds_for(mapping) && glob(&mapping.pattern, image)).ok_or_else(|| {
         format!(
-            "no local command is configured for image {image:?}: add an entry with `match: {image:?}` and a \
-             `command` to the kubelet's images"
+            "no local command is configured for image {image:?} in the container {:?}: add an entry with `match: \
+             {image:?}` and a `command` to the kubelet's images",
+            container.name
         )
     })
 }
@@ -130,6 +136,24 @@ mod tests {
         ] {
             assert_eq!(glob(pattern, image), expect, "{pattern} {image}");
         }
+    }
+
+    #[test]
+    fn an_entry_can_hold_for_some_containers_only() {
+        let mapping = |program: &str, containers: &[&str]| ImageCommand {
+            pattern: "*".into(),
+            containers: containers.iter().map(|name| (*name).to_owned()).collect(),
+            command: vec![program.into()],
+            ..ImageCommand::default()
+        };
+        let mappings = [mapping("lab", &["notebook"]), mapping("kernel", &["kernel", "other"])];
+        let found = |name: &str| {
+            let container = serde_json::from_value(json!({ "name": name, "image": "lab:1" })).unwrap();
+            find(&mappings, &container).map(|mapping| mapping.command[0].clone())
+        };
+        assert_eq!(found("notebook").unwrap(), "lab");
+        assert_eq!(found("kernel").unwrap(), "kernel");
+        assert!(found("sidecar").unwrap_err().contains("in the container \"sidecar\""));
     }
 
     #[test]

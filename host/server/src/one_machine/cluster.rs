@@ -115,6 +115,7 @@ fn simulated(stages: SimulatedStages) -> anyhow::Result<SimulatedOptions> {
 fn image_command(mapping: &ImageMapping) -> ImageCommand {
     ImageCommand {
         pattern: mapping.pattern.clone(),
+        containers: mapping.containers.clone(),
         command: mapping.command.clone(),
         args: mapping.args.clone(),
         env: mapping.env.clone(),

@@ -60,14 +60,10 @@ class KernelState:
         return 1 if self.exit_code is None else self.exit_code
 
     def has_started(self, after: int) -> bool:
-        """True if a process with a number above `after` was started, and the kernel has an address.
-
-        A kernel without a launcher (its process is never known) has started when its pod runs.
-        """
+        """True if a process with a number above `after` was started, and the kernel has an address."""
         if self.status != "running" or not self.connection:
             return False
-        started = self.process in ("running", "ended") and self.number > after
-        return started or (not self.process and after == 0)
+        return self.process in ("running", "ended") and self.number > after
 
 
 class KernelApi:

@@ -8,6 +8,7 @@ from traitlets.log import get_logger
 
 from .errors import Refused, ServiceError, Unreachable
 from .kernel_api import KernelApi, KernelState
+from .kernel_errors import KernelNotAllowed, KernelNotStarted
 from .retries import Retries
 
 _T = TypeVar("_T")
@@ -47,7 +48,7 @@ class KernelStart:
                 await delete_kernel(self._api)
             if isinstance(error, TimeoutError):
                 late = f"The kernel did not start within {self._timeout:g} seconds: {self._progress}."
-                raise RuntimeError(late) from error
+                raise KernelNotStarted(late) from error
             if isinstance(error, ServiceError):
                 raise _for_user(error) from error
             raise
@@ -98,15 +99,15 @@ class KernelStart:
     async def _until_started(self, kernel: KernelState | None, after: int = 0) -> KernelState:
         while True:
             if kernel is None:
-                raise RuntimeError("The kernel was deleted while it was starting.")
+                raise KernelNotStarted("The kernel was deleted while it was starting.")
             reason = f" ({kernel.reason})" if kernel.reason else ""
             if kernel.status in ("failed", "terminating"):
-                raise RuntimeError(f"The kernel did not start: {kernel.message or kernel.status}{reason}")
+                raise KernelNotStarted(f"The kernel did not start: {kernel.message or kernel.status}{reason}")
             if kernel.has_started(after):
                 # A restarted kernel whose process ends at once is dead for Jupyter, which counts such restarts and
                 # gives up after a few. It does not count restarts that raise an error.
                 if kernel.ended_with is not None and not self._restart:
-                    raise RuntimeError(f"The kernel's program ended with exit code {kernel.ended_with}.")
+                    raise KernelNotStarted(f"The kernel's program ended with exit code {kernel.ended_with}.")
                 return kernel
             stage = f"stage '{kernel.stage or kernel.status}'"
             self._progress = ": ".join(filter(None, (stage, kernel.message))) + reason
@@ -152,9 +153,9 @@ async def delete_kernel(api: KernelApi) -> None:
 
 def _for_user(error: ServiceError) -> Exception:
     if not isinstance(error, Refused):
-        return RuntimeError(f"The service that starts kernels cannot be reached: {error}")
+        return KernelNotStarted(f"The service that starts kernels cannot be reached: {error}")
     if error.status == 401:
-        return PermissionError(error.text or "The service that starts kernels does not accept the token.")
+        return KernelNotAllowed(error.text or "The service that starts kernels does not accept the token.")
     if error.status == 403:
-        return PermissionError(error.text or "The service that starts kernels does not allow this kernel.")
-    return RuntimeError(f"The service did not start the kernel: {error.text or error}")
+        return KernelNotAllowed(error.text or "The service that starts kernels does not allow this kernel.")
+    return KernelNotStarted(f"The service did not start the kernel: {error.text or error}")

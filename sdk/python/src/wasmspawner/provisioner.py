@@ -15,6 +15,7 @@ from traitlets import Bool, Dict, Float, List, TraitError, Unicode, default, val
 
 from .errors import ServiceError, Unreachable
 from .kernel_api import KernelApi
+from .kernel_errors import KernelNotStarted
 from .kernel_start import KernelStart, delete_kernel, patiently
 from .lab import Lab
 from .outage_log import OutageLog
@@ -23,6 +24,14 @@ _POLL_INTERVAL = 0.2
 _POLL_TIMEOUT = 10.0
 # How long a signal is repeated while the service is not reachable.
 _SIGNAL_OUTAGE = 5.0
+
+
+def _token_file_of_lab() -> str:
+    """The file with the lab's token. Where labs are processes of one machine, the folder that is mounted in a pod is
+    another one, and a variable says which."""
+    file = os.environ.get("WASMSPAWNER_TOKEN_FILE", "")
+    mounted = os.environ.get("WASMSPAWNER_MOUNT_WASMSPAWNER_SECRETS", "")
+    return str(Path(mounted) / Path(file).name) if file and mounted else file
 
 
 class WasmSpawnerProvisioner(KernelProvisionerBase):
@@ -65,7 +74,7 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
         # traitlets accepts arguments that it does not know, so a misspelt key would have no effect.
         known = self.class_traits(config=True)
         if unknown := kwargs.keys() - known.keys() - {"kernel_id", "kernel_spec", "parent"}:
-            raise ValueError(
+            raise KernelNotStarted(
                 f"metadata.kernel_provisioner.config of the kernel.json has unknown keys: {', '.join(sorted(unknown))}; "
                 f"known keys are {', '.join(sorted(known))}"
             )
@@ -93,7 +102,7 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
 
     def _read_token(self) -> str:
         """The token; read for each request, because it may change. The configuration has precedence."""
-        path = self.token_file or ("" if self.token else os.environ.get("WASMSPAWNER_TOKEN_FILE", ""))
+        path = self.token_file or ("" if self.token else _token_file_of_lab())
         if not path:
             return self.token or os.environ.get("WASMSPAWNER_TOKEN", "")
         try:
@@ -109,7 +118,7 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
             ("a token for the service", has_token, "WASMSPAWNER_TOKEN_FILE or WASMSPAWNER_TOKEN", "token_file"),
         ):
             if not value:
-                raise RuntimeError(
+                raise KernelNotStarted(
                     f"The kernel cannot be started without {what}: set the environment variable {variable} of the "
                     f"Jupyter server, or '{key}' in metadata.kernel_provisioner.config of the kernel.json."
                 )

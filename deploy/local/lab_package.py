@@ -1,0 +1,45 @@
+"""What labs of this machine find without being configured: the package `wasmspawner` of this clone, with its entry
+points, and a kernel that runs in a pod of its own."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+from toolchain import ROOT
+
+SOURCE = ROOT / "sdk/python"
+
+
+def write(folder: Path) -> dict[str, str]:
+    """Write the folder. Returns the variables with which a lab's processes find it."""
+    package, jupyter = folder / "python", folder / "jupyter"
+    _describe(package)
+    _kernel(jupyter / "kernels/own-pod")
+    return {"PYTHONPATH": f"{SOURCE / 'src'}:{package}", "JUPYTER_PATH": str(jupyter)}
+
+
+def _describe(package: Path) -> None:
+    """What an installer would write about the package. Python finds entry points there, and the package itself in the
+    clone, which the virtual environment knows nothing of because clones share it."""
+    project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
+    about = package / f"{project['name']}-{project['version']}.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (about / "METADATA").write_text(metadata)
+    lines = []
+    for group, names in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in names.items()), ""]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+
+
+def _kernel(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = {
+        "argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Python (pod of its own)",
+        "language": "python",
+        "metadata": {"kernel_provisioner": {"provisioner_name": "wasmspawner-provisioner", "config": {}}},
+    }
+    (folder / "kernel.json").write_text(json.dumps(spec, indent=1) + "\n")
