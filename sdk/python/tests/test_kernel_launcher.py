@@ -22,10 +22,10 @@ BOUND = 20
 CONNECTION = {"transport": "tcp", "ip": "0.0.0.0", "shell_port": 5001, "key": KEY, "signature_scheme": "hmac-sha256"}
 # A kernel that prints what happens to it, and so does its child.
 KERNEL = """
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 name = sys.argv[1]
 def heard(signum, frame):
-    print(name, "heard", signum, flush=True)
+    os.write(1, f"{name} heard {signum}\\n".encode())  # `print` may be what was interrupted
 signal.signal(signal.SIGINT, heard)
 if name == "kernel":
     subprocess.Popen([sys.executable, "-S", __file__, "child", sys.argv[2]])
