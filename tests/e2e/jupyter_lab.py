@@ -39,7 +39,13 @@ class JupyterLab:
         url = f"{self.url.replace('http', 'ws', 1)}/api/kernels/{kernel}/channels"
         socket = await websocket_connect(HTTPRequest(url, headers=self.headers, connect_timeout=30))
         request = uuid.uuid4().hex
-        header = {"msg_id": request, "msg_type": "execute_request", "session": request, "username": "", "version": "5.3"}
+        header = {
+            "msg_id": request,
+            "msg_type": "execute_request",
+            "session": request,
+            "username": "",
+            "version": "5.3",
+        }
         content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False, "stop_on_error": True}
         message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
         await socket.write_message(json.dumps(message))

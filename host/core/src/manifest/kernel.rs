@@ -29,7 +29,7 @@ const KEY_PREFIX: &str = "kernel.";
 /// Starts the launcher. On the one-machine cluster, where a mounted path is not the same for the program, a variable
 /// says where the files are.
 const START: &str =
-    r#"exec python3 "${WASMSPAWNER_MOUNT_WASMSPAWNER_KERNEL:-/run/wasmspawner/kernel}/launcher.py""#;
+    r#"exec python3 -I "${WASMSPAWNER_MOUNT_WASMSPAWNER_KERNEL:-/run/wasmspawner/kernel}/launcher.py""#;
 
 /// The lab that a kernel belongs to, as the cluster has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

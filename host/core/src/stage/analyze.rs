@@ -30,17 +30,18 @@ pub fn analyze(
         state_fault::note(pod, &events, policy, &mut notes);
     }
     event_fault::note(pod, &events, policy, &mut notes);
-    let conclusion = deletion(pod)
-        .or_else(|| end(pod, &notes))
+    let noun = policy.noun();
+    let conclusion = deletion(pod, noun)
+        .or_else(|| end(pod, noun, &notes))
         .or_else(|| fault(&notes))
-        .or_else(|| scheduling(pod))
+        .or_else(|| scheduling(pod, noun))
         .or_else(|| pulling(pod, &events, policy, &mut notes))
-        .or_else(|| initializing(pod))
-        .or_else(|| starting(pod))
-        .unwrap_or_else(|| Conclusion::new(Stage::Running, "Ready", "Your lab is running."));
+        .or_else(|| initializing(pod, noun))
+        .or_else(|| starting(pod, noun))
+        .unwrap_or_else(|| Conclusion::new(Stage::Running, "Ready", format!("Your {noun} is running.")));
     Analysis {
         restarts: pod.main_containers().map(Container::restarts).sum(),
-        last_end: state_fault::last_end(pod),
+        last_end: state_fault::last_end(pod, noun),
         ..conclusion.with(notes)
     }
 }
@@ -69,42 +70,45 @@ impl Conclusion {
 /// The reason of a pod that somebody deletes. If the cluster needs the machine for something else, it has its own reason.
 pub const DELETED: &str = "Deleted";
 
-fn deletion(pod: &ObservedPod) -> Option<Conclusion> {
+fn deletion(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
     pod.deletion?;
     if !pod.condition_is(ConditionKind::DisruptionTarget, "True") {
-        return Some(Conclusion::new(Stage::Terminating, DELETED, "Your lab is being stopped."));
+        return Some(Conclusion::new(Stage::Terminating, DELETED, format!("Your {noun} is being stopped.")));
     }
     let reason = pod.condition_reason(ConditionKind::DisruptionTarget, "True").unwrap_or("DisruptionTarget");
     let detail =
         pod.condition(ConditionKind::DisruptionTarget).and_then(|condition| condition.message.as_deref());
-    Some(Conclusion::new(Stage::Terminating, reason, message::evicted(detail.unwrap_or_default())))
+    Some(Conclusion::new(Stage::Terminating, reason, message::evicted(noun, detail.unwrap_or_default())))
 }
 
-fn end(pod: &ObservedPod, notes: &Notes) -> Option<Conclusion> {
+fn end(pod: &ObservedPod, noun: &str, notes: &Notes) -> Option<Conclusion> {
     match pod.phase.as_str() {
-        "Succeeded" => Some(Conclusion::new(Stage::Stopped, Reason::Completed, "Your lab has ended.")),
-        "Failed" => Some(failure(pod, notes)),
+        "Succeeded" => {
+            Some(Conclusion::new(Stage::Stopped, Reason::Completed, format!("Your {noun} has ended.")))
+        }
+        "Failed" => Some(failure(pod, noun, notes)),
         "Unknown" => Some(Conclusion::new(
             Stage::Unknown,
             pod.reason.as_deref().unwrap_or(Reason::NodeLost.as_str()),
-            message::node_not_ready(),
+            message::node_not_ready(noun),
         )),
         _ => None,
     }
 }
 
 /// The pod's own reason is preferred: the containers of an evicted pod were merely killed.
-fn failure(pod: &ObservedPod, notes: &Notes) -> Conclusion {
+fn failure(pod: &ObservedPod, noun: &str, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
+    let unexplained = || message::with_detail(&format!("Your {noun} has failed"), detail);
     let Some(reason) = pod.reason.as_deref() else {
         return fault(notes).unwrap_or_else(|| {
-            Conclusion::new(Stage::Failed, "PodFailed", message::with_detail("Your lab has failed", detail))
+            Conclusion::new(Stage::Failed, "PodFailed", unexplained())
         });
     };
     let message = match Reason::known(reason) {
-        Some(Reason::Evicted) => message::evicted(detail),
-        Some(Reason::DeadlineExceeded) => message::deadline_exceeded(),
-        _ => message::with_detail("Your lab has failed", detail),
+        Some(Reason::Evicted) => message::evicted(noun, detail),
+        Some(Reason::DeadlineExceeded) => message::deadline_exceeded(noun),
+        _ => unexplained(),
     };
     Conclusion::new(Stage::Failed, reason, message)
 }
@@ -114,7 +118,7 @@ fn fault(notes: &Notes) -> Option<Conclusion> {
     Some(Conclusion::new(Stage::Failed, fault.reason.clone(), fault.message.clone()))
 }
 
-fn scheduling(pod: &ObservedPod) -> Option<Conclusion> {
+fn scheduling(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
     if pod.has_node {
         return None;
     }
@@ -122,10 +126,11 @@ fn scheduling(pod: &ObservedPod) -> Option<Conclusion> {
     let message = if Reason::known(reason) == Some(Reason::Unschedulable) {
         let condition = pod.condition(ConditionKind::PodScheduled);
         message::unschedulable(
+            noun,
             condition.and_then(|condition| condition.message.as_deref()).unwrap_or_default(),
         )
     } else {
-        "Looking for a machine for your lab.".to_owned()
+        format!("Looking for a machine for your {noun}.")
     };
     Some(Conclusion::new(Stage::Scheduling, reason, message))
 }
@@ -149,7 +154,7 @@ fn pulling(
     Some(Conclusion::new(Stage::Pulling, Reason::Pulling, message))
 }
 
-fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
+fn initializing(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
     // Once a main container has run, init containers are complete, whatever a sidecar does later.
     if pod.main_containers().any(Container::has_run) {
         return None;
@@ -158,11 +163,11 @@ fn initializing(pod: &ObservedPod) -> Option<Conclusion> {
     Some(Conclusion::new(
         Stage::Initializing,
         Reason::PodInitializing,
-        format!("Preparing your lab: {}.", step.name),
+        format!("Preparing your {noun}: {}.", step.name),
     ))
 }
 
-fn starting(pod: &ObservedPod) -> Option<Conclusion> {
+fn starting(pod: &ObservedPod, noun: &str) -> Option<Conclusion> {
     if pod.condition_is(ConditionKind::Ready, "True") {
         return None;
     }
@@ -171,9 +176,9 @@ fn starting(pod: &ObservedPod) -> Option<Conclusion> {
     let unready = pod.condition_reason(ConditionKind::Ready, "False");
     let reason = waiting.or(unready).unwrap_or("ContainersNotReady");
     let message = if pod.main_containers().any(Container::is_running) {
-        "Your lab has started and is getting ready."
+        format!("Your {noun} has started and is getting ready.")
     } else {
-        "Starting your lab."
+        format!("Starting your {noun}.")
     };
     Some(Conclusion::new(Stage::Starting, reason, message))
 }

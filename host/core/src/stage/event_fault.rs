@@ -39,7 +39,7 @@ fn reading(
         }
         (_, Some(Reason::FailedScheduling)) => (
             warn_unless(bound || message::waits_for_volume(event.message)),
-            message::unschedulable(event.message),
+            message::unschedulable(policy.noun(), event.message),
         ),
         (_, Some(Reason::FailedMount | Reason::FailedAttachVolume)) => {
             if !started && !notes.has_passed(policy.mount_grace, event.first) {
@@ -51,8 +51,8 @@ fn reading(
         (_, Some(Reason::Unhealthy)) if !notes.has_passed(policy.unhealthy_grace, event.first) => {
             return None;
         }
-        (_, Some(Reason::Unhealthy)) => (warn_unless(ready), message::unhealthy(event.message)),
-        (_, Some(Reason::NodeNotReady)) => (warn_unless(ready), message::node_not_ready()),
+        (_, Some(Reason::Unhealthy)) => (warn_unless(ready), message::unhealthy(policy.noun(), event.message)),
+        (_, Some(Reason::NodeNotReady)) => (warn_unless(ready), message::node_not_ready(policy.noun())),
         // The same problem is reported from the container's state.
         (
             EventSubject::Container(name),

@@ -1,4 +1,4 @@
-//! Sentences for the lab's user. The cluster's own message follows in brackets, for those who help the user.
+//! Sentences for the user. `noun` is what the pod is called: a lab, or what a lab has started. The cluster's own message follows in brackets, for those who help the user.
 
 /// Largest length of the cluster's message in characters; the rest is cut off.
 const LONGEST_DETAIL: usize = 300;
@@ -54,8 +54,9 @@ pub(super) fn image_never_pulled(image: &str) -> String {
     format!("The image {image} is not on the machine, and this site does not download it.")
 }
 
-pub(super) fn config_error(detail: &str) -> String {
-    with_detail("Your lab cannot be set up; please tell the site's administrators", detail)
+pub(super) fn config_error(noun: &str, detail: &str) -> String {
+    let text = format!("Your {noun} cannot be set up; please tell the site's administrators");
+    with_detail(&text, detail)
 }
 
 pub(super) fn out_of_memory(what: &str) -> String {
@@ -85,24 +86,24 @@ pub(super) fn ended_badly(what: &str, ending: &str) -> String {
     format!("{what} stopped unexpectedly ({ending}).")
 }
 
-pub(super) fn unschedulable(detail: &str) -> String {
+pub(super) fn unschedulable(noun: &str, detail: &str) -> String {
     // The rest is about preemption and dynamic resources, which does not help a user.
     let rest = [" preemption:", " no new claims to deallocate"];
     let end = rest.iter().filter_map(|rest| detail.find(rest)).min().unwrap_or(detail.len());
     let cut = detail[..end].trim_end_matches(". not found");
     let says = |words: &[&str]| words.iter().any(|words| detail.contains(words));
     let text = if waits_for_volume(detail) {
-        "Your volume is not there yet; your lab starts as soon as it is"
+        format!("Your volume is not there yet; your {noun} starts as soon as it is")
     } else if says(&["persistentvolumeclaim \""]) {
-        "The volume of your lab does not exist; please tell the site's administrators"
+        format!("The volume of your {noun} does not exist; please tell the site's administrators")
     } else if says(&["Insufficient", "Too many pods"]) || detail.is_empty() {
-        "No machine has room for your lab at the moment; it starts as soon as one has"
+        format!("No machine has room for your {noun} at the moment; it starts as soon as one has")
     } else if says(&["persistent volumes to bind"]) {
-        "No machine has storage for your volume at the moment; your lab starts as soon as one has"
+        format!("No machine has storage for your volume at the moment; your {noun} starts as soon as one has")
     } else {
-        "No machine can take your lab at the moment; it starts as soon as one can"
+        format!("No machine can take your {noun} at the moment; it starts as soon as one can")
     };
-    with_detail(text, cut)
+    with_detail(&text, cut)
 }
 
 /// True if the scheduler only waits until a claim is bound, which is a part of each start with a new volume.
@@ -125,18 +126,18 @@ pub(super) fn mount_late(detail: &str) -> String {
     with_detail("A volume cannot be attached yet; the cluster tries again", detail)
 }
 
-pub(super) fn unhealthy(detail: &str) -> String {
-    with_detail("Your lab does not answer yet", detail)
+pub(super) fn unhealthy(noun: &str, detail: &str) -> String {
+    with_detail(&format!("Your {noun} does not answer yet"), detail)
 }
 
-pub(super) fn node_not_ready() -> String {
-    "The machine that your lab is on does not answer.".to_owned()
+pub(super) fn node_not_ready(noun: &str) -> String {
+    format!("The machine that your {noun} is on does not answer.")
 }
 
-pub(super) fn evicted(detail: &str) -> String {
-    with_detail("The cluster removed your lab from its machine", detail)
+pub(super) fn evicted(noun: &str, detail: &str) -> String {
+    with_detail(&format!("The cluster removed your {noun} from its machine"), detail)
 }
 
-pub(super) fn deadline_exceeded() -> String {
-    "Your lab reached the longest time it was allowed to run.".to_owned()
+pub(super) fn deadline_exceeded(noun: &str) -> String {
+    format!("Your {noun} reached the longest time it was allowed to run.")
 }

@@ -2,9 +2,13 @@
 
 use jiff::SignedDuration;
 
+use crate::spawn_key::SpawnKind;
+
 /// Thresholds after which a fault that may pass counts as permanent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagePolicy {
+    /// What the pod is: a lab, or what a lab has started. This decides only what it is called.
+    pub kind: SpawnKind,
     /// True if the lab was ready before. The kubelet then restarts a container that ends, and no single container's
     /// fault ends the lab; `RestartPolicy` decides how many restarts are too many.
     pub was_ready: bool,
@@ -22,9 +26,17 @@ pub struct StagePolicy {
     pub pulling_delay: SignedDuration,
 }
 
+impl StagePolicy {
+    /// What people call the pod.
+    pub(super) fn noun(&self) -> &'static str {
+        self.kind.noun()
+    }
+}
+
 impl Default for StagePolicy {
     fn default() -> Self {
         Self {
+            kind: SpawnKind::Lab,
             was_ready: false,
             restarts: 2,
             image_pull_failures: 1,

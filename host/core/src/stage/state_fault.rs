@@ -85,7 +85,7 @@ fn create_fault(
         matches!(reason, CreateContainerConfigError | CreateContainerError | RunContainerError)
     })?;
     let detail = container.waiting().and_then(|waiting| waiting.message.as_deref()).unwrap_or_default();
-    let message = message::config_error(detail);
+    let message = message::config_error(policy.noun(), detail);
     let since = failing_since(&container.name, events).or_else(|| pod.began_at());
     let patience_is_over = notes.has_passed(policy.config_error_grace, since);
     Some(if patience_is_over { Fault::critical(reason, message) } else { Fault::warning(reason, message) })
@@ -108,7 +108,7 @@ fn run_fault(pod: &ObservedPod, container: &Container, policy: &StagePolicy) -> 
     if container.is_done() {
         return None;
     }
-    let what = called(container);
+    let what = called(container, policy.noun());
     let restarts = container.restarts();
     let end = container.last_end();
     if end.is_some_and(ran_out_of_memory) {
@@ -149,10 +149,10 @@ fn ended_for_good(pod: &ObservedPod, container: &Container) -> bool {
 }
 
 /// How the main container that was restarted most often had ended, in a sentence.
-pub(super) fn last_end(pod: &ObservedPod) -> Option<String> {
+pub(super) fn last_end(pod: &ObservedPod, noun: &str) -> Option<String> {
     let restarted = pod.main_containers().filter(|container| container.restarts() > 0);
     let container = restarted.max_by_key(|container| container.restarts())?;
-    let (what, end) = (called(container), container.last_end());
+    let (what, end) = (called(container, noun), container.last_end());
     Some(if end.is_some_and(ran_out_of_memory) {
         message::out_of_memory_and_restarted(&what)
     } else {
@@ -173,10 +173,10 @@ fn ending(end: Option<&End>) -> String {
 }
 
 /// The name of the container in messages for the user.
-fn called(container: &Container) -> String {
+fn called(container: &Container, noun: &str) -> String {
     match container.role {
-        Role::Main if container.name == "notebook" => "Your lab".to_owned(),
-        Role::Main | Role::Sidecar => format!("Your lab's part {:?}", container.name),
+        Role::Main if ["notebook", "kernel"].contains(&container.name.as_str()) => format!("Your {noun}"),
+        Role::Main | Role::Sidecar => format!("Your {noun}'s part {:?}", container.name),
         Role::Init => format!("The preparation step {:?}", container.name),
     }
 }

@@ -103,11 +103,11 @@ class KernelStart:
             reason = f" ({kernel.reason})" if kernel.reason else ""
             if kernel.status in ("failed", "terminating"):
                 raise KernelNotStarted(f"The kernel did not start: {kernel.message or kernel.status}{reason}")
+            # A restarted kernel whose process ends at once is dead for Jupyter, which counts such restarts and gives up
+            # after a few. It does not count restarts that raise an error.
+            if kernel.ended_with is not None and not self._restart:
+                raise KernelNotStarted(f"The kernel's program ended with exit code {kernel.ended_with}.")
             if kernel.has_started(after):
-                # A restarted kernel whose process ends at once is dead for Jupyter, which counts such restarts and
-                # gives up after a few. It does not count restarts that raise an error.
-                if kernel.ended_with is not None and not self._restart:
-                    raise KernelNotStarted(f"The kernel's program ended with exit code {kernel.ended_with}.")
                 return kernel
             stage = f"stage '{kernel.stage or kernel.status}'"
             self._progress = ": ".join(filter(None, (stage, kernel.message))) + reason

@@ -228,7 +228,11 @@ impl Driver {
     }
 
     pub(super) fn stage_policy(&self) -> StagePolicy {
-        StagePolicy { was_ready: matches!(self.lab.phase, Phase::Running(_)), ..self.context.stage_policy() }
+        StagePolicy {
+            kind: self.key.kind(),
+            was_ready: matches!(self.lab.phase, Phase::Running(_)),
+            ..self.context.stage_policy()
+        }
     }
 
     fn wake(&mut self) {
