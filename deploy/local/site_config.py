@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_package
+
 from toolchain import policy
 
 # All images are the same JupyterLab, because the machine has only one.

@@ -4,9 +4,10 @@ import json
 
 import pytest
 import requests
-import stack
 from jupyter_lab import JupyterLab
 from world import Visitor, eventually
+
+import stack
 
 KERNEL = "own-pod"
 
@@ -44,7 +45,8 @@ def test_a_notebook_computes_in_a_pod_of_its_own(world, lab):
     assert address not in world.lab(user)["url"], "it has another address than its lab"
     # It is the same user with the same files.
     where = jupyter.run(kernel, "import os; open('made-by-kernel', 'w').close(); print(os.getcwd())").strip()
-    assert where.endswith(user) and jupyter.ask("GET", "/contents/made-by-kernel").ok
+    assert where.endswith(user)
+    assert jupyter.ask("GET", "/contents/made-by-kernel").ok
     assert "JUPYTERHUB_API_TOKEN" not in jupyter.run(kernel, "import os; print(sorted(os.environ))")
 
     assert jupyter.ask("DELETE", f"/kernels/{kernel}").status_code == 204

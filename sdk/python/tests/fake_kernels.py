@@ -74,7 +74,7 @@ class FakeKernels:
 
     def create(self, kernel_id):
         connection = {"transport": "tcp", "ip": "127.0.0.1", **PORTS}
-        process = {"number": 1, "state": "running", "exit_code": None} if self.has_launcher else None
+        process = {"number": 1, "state": "running", "exit_code": None}
         self.kernels[kernel_id] = {
             "id": kernel_id,
             "kernel_name": "test",

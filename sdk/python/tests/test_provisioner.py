@@ -226,9 +226,11 @@ async def test_where_a_pod_cannot_restart_its_kernel_another_pod_is_made(fake, m
 
 
 async def test_a_pod_whose_process_is_unknown_counts_as_killed(fake, manager):
-    fake.has_launcher = False
     km = manager()
     await km.start_kernel()
+    # The service was restarted, and the launcher has not reported yet.
+    fake.has_launcher = False
+    fake.kernels[km.kernel_id]["process"] = None
     assert await km.is_alive()
     async with asyncio.timeout(4):  # Jupyter would wait for 5 seconds
         await km.shutdown_kernel(now=True)
