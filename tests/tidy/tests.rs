@@ -5,7 +5,9 @@ use super::files::LONG;
 use super::tree::{Text, texts};
 
 /// Files whose tests may sleep, each with its reason.
-const MAY_SLEEP: [(&str, &str); 10] = [
+const MAY_SLEEP: [(&str, &str); 13] = [
+    ("sdk/python/tests/test_kernel_launcher.py", "the programs that it launches have to last"),
+    ("sdk/python/tests/test_kernel_with_launcher.py", "the cell that it interrupts has to last"),
     ("tests/bench/scale/many_labs.rs", "measures what a service costs that has nothing to do for a while"),
     ("tests/bench/scale/spawns.rs", "comes back when the service says, as a Hub does"),
     ("tests/bench/scale/simulated.rs", "a watch on which nothing happens until its time is over"),
@@ -17,6 +19,7 @@ const MAY_SLEEP: [(&str, &str); 10] = [
         "tests/control-plane/processes.py",
         "asks again until a program answers, within a bound: none of them says that it is ready",
     ),
+    ("tests/e2e/test_kernels.py", "the cells that it interrupts have to last"),
     (
         "tests/e2e/world.py",
         "asks again until a condition holds, within a bound: a browser and a Hub tell nobody",

@@ -26,6 +26,9 @@
 {{- if .Values.secrets.tls.existingSecret -}}
 {{- $_ := set $http "tls" (dict "cert" "/etc/wasmspawner/tls/tls.crt" "key" "/etc/wasmspawner/tls/tls.key") -}}
 {{- end -}}
+{{- if and .Values.kernels.enabled (not $http.labs_url) -}}
+{{- $_ := set $http "labs_url" (include "wasmspawner.serviceUrl" .) -}}
+{{- end -}}
 {{- $_ := set $config "http" $http -}}
 
 {{- $auth := $config.auth | default dict -}}

@@ -54,6 +54,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The URL of the REST API in the cluster. */}}
 {{- define "wasmspawner.apiUrl" -}}
+{{- printf "%s%s" (include "wasmspawner.serviceUrl" .) (include "wasmspawner.prefix" .) -}}
+{{- end -}}
+
+{{/* The URL of the service in the cluster, without the prefix of the REST API. */}}
+{{- define "wasmspawner.serviceUrl" -}}
 {{- $scheme := empty .Values.secrets.tls.existingSecret | ternary "http" "https" -}}
-{{- printf "%s://%s.%s:%s%s" $scheme (include "wasmspawner.fullname" .) .Release.Namespace (include "wasmspawner.apiPort" .) (include "wasmspawner.prefix" .) -}}
+{{- printf "%s://%s.%s:%s" $scheme (include "wasmspawner.fullname" .) .Release.Namespace (include "wasmspawner.apiPort" .) -}}
 {{- end -}}

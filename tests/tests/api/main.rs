@@ -16,6 +16,7 @@ mod faults;
 mod forgotten;
 mod history;
 mod hostile;
+mod kernel_rules;
 mod kernels;
 mod lab;
 mod lab_server;

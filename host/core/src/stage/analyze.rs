@@ -101,9 +101,7 @@ fn failure(pod: &ObservedPod, noun: &str, notes: &Notes) -> Conclusion {
     let detail = pod.message.as_deref().unwrap_or_default();
     let unexplained = || message::with_detail(&format!("Your {noun} has failed"), detail);
     let Some(reason) = pod.reason.as_deref() else {
-        return fault(notes).unwrap_or_else(|| {
-            Conclusion::new(Stage::Failed, "PodFailed", unexplained())
-        });
+        return fault(notes).unwrap_or_else(|| Conclusion::new(Stage::Failed, "PodFailed", unexplained()));
     };
     let message = match Reason::known(reason) {
         Some(Reason::Evicted) => message::evicted(noun, detail),

@@ -51,7 +51,9 @@ fn reading(
         (_, Some(Reason::Unhealthy)) if !notes.has_passed(policy.unhealthy_grace, event.first) => {
             return None;
         }
-        (_, Some(Reason::Unhealthy)) => (warn_unless(ready), message::unhealthy(policy.noun(), event.message)),
+        (_, Some(Reason::Unhealthy)) => {
+            (warn_unless(ready), message::unhealthy(policy.noun(), event.message))
+        }
         (_, Some(Reason::NodeNotReady)) => (warn_unless(ready), message::node_not_ready(policy.noun())),
         // The same problem is reported from the container's state.
         (

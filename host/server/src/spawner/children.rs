@@ -12,17 +12,18 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Presence};
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::LabelValue;
-use wasmspawner_core::record::{LabDescription, Place};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::KernelRequest;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
 
+use super::answer::{answer_by, answered};
+use super::approve::approve_kernel;
 use super::errors::SpawnError;
-use super::evaluate::approve_kernel;
 use super::kernel_links::{LauncherAway, LauncherCommand};
-use super::labs::{Labs, answer_by, answered};
+use super::labs::Labs;
 use super::message::{Message, StopRequest, Waiting};
 use super::requests::TaskResult;
+use super::running_lab::RunningLab;
 use super::snapshot::LabSnapshot;
 use crate::records;
 use crate::telemetry::trace::Cause;
@@ -32,13 +33,6 @@ const LAUNCHER: &str = include_str!("../../../../sdk/python/src/wasmspawner/kern
 
 /// How long a child that asks for its stop in vain waits before it asks again.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// A lab that runs, as far as its children need to know it.
-pub(super) struct RunningLab {
-    pub(super) place: Place,
-    pub(super) pod: ParentPod,
-    pub(super) description: Arc<LabDescription>,
-}
 
 /// A kernel at one moment.
 #[derive(Debug, Clone)]

@@ -2,12 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::Instant;
 use uuid::Uuid;
-use wasmspawner_core::config::Config;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
@@ -19,24 +17,19 @@ use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
+use super::answer::{answer_by, answered};
+use super::approve::{approve, authorize};
 use super::context::Context;
 use super::errors::SpawnError;
-use super::evaluate::{approve, authorize};
 use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
-use super::policy_report::PolicyReport;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
 use super::view::View;
 use crate::per_user::PerUser;
 use crate::records::{self, StoredSpawn};
-use crate::telemetry::Reload;
 use crate::telemetry::trace::Cause;
-use crate::wasm::{LoadError, PolicySpec};
-
-/// How much later than its deadline an answer of a driver may arrive.
-const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// All labs. Clones share the state. Reads come from memory and never wait.
 #[derive(Clone)]
@@ -296,30 +289,6 @@ impl Labs {
         answer.await.unwrap_or(Err(Refusal::VolumesInUse.into()))
     }
 
-    /// The loaded policies, in the order in which they are asked.
-    pub fn policies(&self) -> Vec<PolicyReport> {
-        self.context
-            .policies
-            .loaded()
-            .into_iter()
-            .map(|loaded| PolicyReport::new(loaded, &self.context))
-            .collect()
-    }
-
-    /// Loads all policies again. If one cannot be loaded, none is replaced.
-    pub async fn reload_policies(&self) -> Result<(), LoadError> {
-        let reloaded = self.context.policies.reload().await;
-        self.context.metrics.reloaded(Reload::of(&reloaded));
-        reloaded
-    }
-
-    /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
-    pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
-        self.context.policies.replace(PolicySpec::all(&config.policies)?).await?;
-        self.context.config.replace(config);
-        Ok(())
-    }
-
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
     /// else or is not accepted yet, and is ignored.
     pub(super) fn send_record(&self, key: &SpawnKey, stored: StoredSpawn) {
@@ -390,24 +359,6 @@ impl Labs {
 
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The deadline for answering a request that arrives now. It does not depend on how many requests there are: none waits
-/// longer than a write of the record is tried.
-pub(super) fn answer_by() -> Instant {
-    Instant::now() + records::TRY_FOR
-}
-
-/// Waits for a driver's answer. A driver that is busy will refuse the request when it gets to it after `until`, so the
-/// caller need not wait longer.
-pub(super) async fn answered(
-    answer: oneshot::Receiver<Result<(), SpawnError>>,
-    until: Instant,
-) -> Result<(), SpawnError> {
-    match tokio::time::timeout_at(until + ANSWER_GRACE, answer).await {
-        Ok(answer) => answer.unwrap_or(Err(SpawnError::NotReady)),
-        Err(_) => Err(SpawnError::NoTime),
     }
 }
 

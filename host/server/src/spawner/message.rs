@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
 
+use super::approve::Approved;
 use super::errors::SpawnError;
-use super::evaluate::Approved;
 use crate::records::StoredSpawn;
 use crate::telemetry::trace::Cause;
 

@@ -1,10 +1,12 @@
 //! The spawner: the state of every lab, and the drivers that change it.
 //!
 //! Read it in this order: [`Labs`] (finds the driver of a lab), `driver` (one task per lab: it writes an accepted
-//! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `evaluate`
-//! (from a request to objects), `requests` (the tasks that talk to the cluster), `recover` (from records to drivers,
-//! after a restart), `service` (the background tasks).
+//! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `approve` and
+//! `evaluate` (from a request to objects), `children` (what labs start), `requests` (the tasks that talk to the
+//! cluster), `recover` (from records to drivers, after a restart), `service` (the background tasks).
 
+mod answer;
+mod approve;
 mod children;
 mod clock;
 mod context;
@@ -28,8 +30,10 @@ mod previous_version;
 mod provisioned;
 mod recover;
 mod registry;
+mod reload;
 mod requests;
 mod rules;
+mod running_lab;
 mod service;
 mod snapshot;
 mod spawn_form;

@@ -11,8 +11,9 @@ use wasmspawner_core::policy::compose::Provenance;
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
 
+use super::approve::approve;
 use super::errors::SpawnError;
-use super::evaluate::{FromCluster, approve, decide_with};
+use super::evaluate::{FromCluster, decide_with};
 use super::rules::SiteRules;
 use super::volumes::OwnClaim;
 

@@ -14,9 +14,10 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::record::{Place, SpawnSpec, SpawnStatus};
 use wasmspawner_core::volumes::Release;
 
+use super::approve::Approved;
 use super::context::Context;
 use super::errors::{SpawnError, failure};
-use super::evaluate::{Approved, Decided, decide};
+use super::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
 use crate::k8s::{Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};

@@ -5,6 +5,7 @@ mod event;
 mod forgotten;
 mod images;
 mod kernel;
+mod kernel_body;
 mod lab;
 mod lab_status;
 mod operation;
@@ -20,9 +21,8 @@ mod volumes;
 pub(super) use event::StreamEvent;
 pub(super) use forgotten::ForgottenLabs;
 pub(super) use images::{ImageMenu, KnownImages};
-pub(super) use kernel::{
-    Kernel, KernelBody, ParsedKernel, Process, Signal, parse_kernel, parse_process, parse_signal,
-};
+pub(super) use kernel::{Kernel, Process, Signal, parse_process, parse_signal};
+pub(super) use kernel_body::{KernelBody, ParsedKernel, parse_kernel};
 pub(super) use lab::Lab;
 pub(super) use lab_status::LabStatusReport;
 pub(super) use operation::Operation;

@@ -13,8 +13,8 @@ use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnSt
 
 use super::{Driver, Preparation};
 use crate::records::{RecordError, StoredSpawn, soon};
+use crate::spawner::approve::Approved;
 use crate::spawner::errors::SpawnError;
-use crate::spawner::evaluate::Approved;
 use crate::spawner::message::StopRequest;
 use crate::spawner::place_observer::PlaceObserver;
 

@@ -1,0 +1,34 @@
+//! The loaded policies, and another configuration while the service runs.
+
+use wasmspawner_core::config::Config;
+
+use super::labs::Labs;
+use super::policy_report::PolicyReport;
+use crate::telemetry::Reload;
+use crate::wasm::{LoadError, PolicySpec};
+
+impl Labs {
+    /// The loaded policies, in the order in which they are asked.
+    pub fn policies(&self) -> Vec<PolicyReport> {
+        self.context()
+            .policies
+            .loaded()
+            .into_iter()
+            .map(|loaded| PolicyReport::new(loaded, self.context()))
+            .collect()
+    }
+
+    /// Loads all policies again. If one cannot be loaded, none is replaced.
+    pub async fn reload_policies(&self) -> Result<(), LoadError> {
+        let reloaded = self.context().policies.reload().await;
+        self.context().metrics.reloaded(Reload::of(&reloaded));
+        reloaded
+    }
+
+    /// Uses another configuration and its policies, all or nothing. What has begun goes on as it began.
+    pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
+        self.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
+        self.context().config.replace(config);
+        Ok(())
+    }
+}
