@@ -51,6 +51,9 @@ pub(in crate::http) async fn connect_launcher(
     request_body = wire::Process,
     responses(
         (status = 204, description = "It is noted"),
+        (status = 400, description = "The body is not JSON", body = crate::http::problem::ErrorBody),
+        (status = 413, description = "The body is too large", body = crate::http::problem::ErrorBody),
+        (status = 415, description = "The body does not say that it is JSON", body = crate::http::problem::ErrorBody),
         (status = 422, description = "Not a report", body = crate::http::problem::ErrorBody),
     )
 )]

@@ -170,6 +170,9 @@ pub(super) async fn follow_kernel_events(
     request_body = wire::Signal,
     responses(
         (status = 204, description = "The signal is on its way"),
+        (status = 400, description = "The body is not JSON", body = super::problem::ErrorBody),
+        (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
+        (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),
         (status = 404, description = "No such kernel", body = super::problem::ErrorBody),
         (status = 409, description = "The kernel's process does not run, or its pod is not connected to the service", body = super::problem::ErrorBody),
         (status = 422, description = "Not the number of a signal", body = super::problem::ErrorBody),
