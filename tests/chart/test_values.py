@@ -87,6 +87,22 @@ def test_the_chart_fills_in_what_it_knows(chart):
     assert config["state_dir"] == "/var/lib/wasmspawner/state"
 
 
+def test_labs_that_may_start_kernels_know_the_service_and_may_connect_to_it(chart):
+    def clients(values):
+        return one(chart.render(values), "NetworkPolicy")["spec"]["ingress"][0]["from"]
+
+    assert "labs_url" not in configuration(chart.render(MINIMAL))["http"]
+    values = merged(MINIMAL, {"kernels": {"enabled": True}})
+    objects = chart.render(values, namespace="jupyterhub", name="labs")
+    assert configuration(objects)["http"]["labs_url"] == "http://labs-wasmspawner.jupyterhub:8090"
+    [labs] = [peer for peer in clients(values) if peer not in clients(MINIMAL)]
+    of_labs = {"app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": "wasmspawner"}
+    assert labs["namespaceSelector"] == {}
+    assert labs["podSelector"]["matchLabels"].keys() == of_labs.keys()
+    elsewhere = merged(values, {"config": {"http": {"labs_url": "https://spawner.example.org"}}})
+    assert configuration(chart.render(elsewhere))["http"]["labs_url"] == "https://spawner.example.org"
+
+
 def test_what_a_site_sets_stays_even_if_it_is_null(chart):
     mine = {
         "lab": {"argo_cd": None, "network_policy": {"hub_namespace": "elsewhere"}},

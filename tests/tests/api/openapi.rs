@@ -18,7 +18,10 @@ async fn every_documented_route_is_served() {
     for (path, item) in document["paths"].as_object().unwrap() {
         let methods = item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters");
         for (method, operation) in methods {
-            let concrete = format!("{PREFIX}{}", path.replace("{username}", "ada").replace("{server}", "x").replace("{kernel}", "k"));
+            let concrete = format!(
+                "{PREFIX}{}",
+                path.replace("{username}", "ada").replace("{server}", "x").replace("{kernel}", "k")
+            );
             let verb: Method = method.to_uppercase().parse().unwrap();
             let answer = admin.send(admin.request(verb, &concrete)).await.unwrap();
             let documented =

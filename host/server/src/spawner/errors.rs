@@ -124,6 +124,12 @@ impl SpawnError {
 pub(super) fn failure(error: &KubernetesError) -> Failure {
     tracing::warn!(error = %Causes(error), "a request to the cluster failed");
     let message = match error {
+        KubernetesError::Refused { message, .. } if message.contains("exceeded quota") => {
+            let message = format!(
+                "Your quota does not allow this; stop something else first, or choose a smaller size ({message})"
+            );
+            return Failure { reason: "QuotaExceeded".to_owned(), message, blame: Blame::User };
+        }
         KubernetesError::Refused { message, .. } => {
             format!("The cluster refused a part of the lab: {message}")
         }
