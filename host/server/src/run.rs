@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,6 +34,11 @@ use crate::wasm::{EngineOptions, Policies, PolicySpec};
 /// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
 /// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
 const SILENCE: Duration = Duration::from_secs(90);
+
+/// How long, and how many, operations on what labs start are remembered. A kernel is of interest while somebody waits for
+/// it.
+const CHILDREN_KEPT: SignedDuration = SignedDuration::from_hours(1);
+const MOST_OF_CHILDREN: usize = 2_000;
 
 /// Runs the service until `stop` is cancelled. `file` and `config` are what was read from `source`.
 pub async fn run(
@@ -200,6 +206,8 @@ fn context(
         Some(state_dir) => History::open(&state_dir.join("history.redb"), keep)?,
         None => History::in_memory(keep),
     };
+    let of_children =
+        Retention { span: keep.span.min(CHILDREN_KEPT), operations: keep.operations.min(MOST_OF_CHILDREN) };
     let forgotten = config.hub.as_ref().map(|hub| hub.forgotten.clone());
     let hub = hub.zip(forgotten).map(|(api, rules)| HubComparison::new(api, rules));
     let namespace = config.kubernetes.namespace.as_str();
@@ -211,6 +219,7 @@ fn context(
         creator: Creator::new(client.clone(), request_timeout),
         deleter: Deleter::new(client.clone(), config.kubernetes.namespaces, request_timeout),
         history,
+        history_of_children: History::in_memory(of_children),
         records: SpawnRecords::new(
             client.clone(),
             namespace,

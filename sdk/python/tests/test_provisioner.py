@@ -203,15 +203,44 @@ async def test_a_restart_waits_for_the_new_process(fake, manager):
     await km.shutdown_kernel(now=True, restart=True)
     process = fake.only()["process"]
     assert process["state"] == "ended"
-    fake.answers["POST"] = [lambda _: web.json_response(fake.only(), status=202)]  # the former process still
-    fake.answers["GET"] = [
-        lambda _: None,
-        lambda _: process.update(number=2, state="starting"),
-        lambda _: process.update(state="running"),
-    ]
+
+    def command(_):
+        process.update(number=2, state="starting")
+        return web.json_response(fake.only(), status=202)
+
+    fake.answers["POST"] = [command]
+    fake.answers["GET"] = [lambda _: None, lambda _: None, lambda _: process.update(state="running")]
     await km.start_kernel()
     assert process == {"number": 2, "state": "running", "exit_code": -9}
     assert fake.answers["GET"] == []
+
+
+async def test_a_restart_that_a_restart_of_the_service_has_lost_is_asked_for_again(fake, manager):
+    km = manager()
+    await km.start_kernel()
+    await km.shutdown_kernel(now=True, restart=True)
+    process = fake.only()["process"]
+    starting = dict(fake.only(), process={"number": 2, "state": "starting", "exit_code": None})
+    fake.answers["POST"] = [lambda _: web.json_response(starting, status=202)]
+    # The launcher has not got the command, and says what it did before.
+    assert process == {"number": 1, "state": "ended", "exit_code": -9}
+    await km.start_kernel()
+    path = f"/labs/ada/kernels/{km.kernel_id}"
+    assert fake.asked().count(f"POST {path}/restart") == 2
+    assert fake.only()["process"]["number"] == 2
+
+
+async def test_a_kernel_that_could_not_be_deleted_after_its_failed_restart_is_found_again(fake, manager):
+    km = manager()
+    await km.start_kernel()
+    await km.shutdown_kernel(now=True, restart=True)
+    fake.answers["POST"] = [lambda _: web.json_response({"detail": []}, status=500)]
+    fake.answers["DELETE"] = [lambda _: web.json_response({"detail": []}, status=500) for _ in range(20)]
+    with pytest.raises(RuntimeError):
+        await km.start_kernel()
+    fake.answers.clear()
+    await km.start_kernel()
+    assert await km.is_alive()
 
 
 async def test_where_a_pod_cannot_restart_its_kernel_another_pod_is_made(fake, manager):

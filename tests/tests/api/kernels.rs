@@ -34,12 +34,17 @@ pub(crate) async fn start(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::POST, &path(lab, kernel)).json(&body())).await.unwrap()
 }
 
-async fn stop(client: &Client, lab: &str, kernel: &str) -> Answer {
+pub(crate) async fn stop(client: &Client, lab: &str, kernel: &str) -> Answer {
     client.send(client.request(Method::DELETE, &path(lab, kernel))).await.unwrap()
 }
 
 /// The kernel as soon as `wanted` is true of it; `Null` if there is none.
-async fn until(client: &Client, lab: &str, kernel: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until(
+    client: &Client,
+    lab: &str,
+    kernel: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Value {
     until_some(async || {
         let answer = client.get(&path(lab, kernel)).await.unwrap();
         let now = if answer.status == 404 { Value::Null } else { answer.json().unwrap() };

@@ -18,6 +18,8 @@ pub struct PerUserLimits {
     pub requests_at_once: NonZeroU32,
     /// Requests to start a lab, per minute. All of a minute's may come at once; further ones are refused with status 429.
     pub spawns_per_minute: NonZeroU32,
+    /// Requests to start a kernel, per minute. All of a minute's may come at once; further ones are refused with status 429.
+    pub kernel_starts_per_minute: NonZeroU32,
     /// Event streams that are open at the same time. Further ones are refused with status 429.
     pub event_streams: NonZeroU32,
     /// Labs at the same time. A policy may allow fewer. Further ones are refused with status 403.
@@ -33,6 +35,7 @@ impl Default for PerUserLimits {
             requests_per_second: limit(50),
             requests_at_once: limit(20),
             spawns_per_minute: limit(20),
+            kernel_starts_per_minute: limit(60),
             event_streams: limit(20),
             labs: limit(20),
             kernels: limit(20),

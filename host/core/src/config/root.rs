@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::auth::{Auth, AuthConfig};
+use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
 use super::lab::{LabConfig, LabSection};
 use super::{
     EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
@@ -108,6 +108,7 @@ impl ConfigFile {
         problems.extend(self.images.check());
         problems.extend(prepulls_where_nothing_is_pulled(self.embedded.as_ref(), &self.images));
         problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
+        problems.extend(labs_that_could_be_anybody(&self.http, self.auth.as_ref()));
         problems.extend(duplicate_policy(&self.policies));
         problems.extend(self.policies.iter().enumerate().filter_map(source_of_policy));
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
@@ -181,6 +182,19 @@ fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
         InvalidSetting::new(
             format!("policies[{index}].name"),
             format!("`{}` is the name of an earlier policy too", policy.name),
+        )
+    })
+}
+
+/// Where a header alone says who sends a request, a lab that reaches the service could claim to be anybody.
+fn labs_that_could_be_anybody(http: &HttpConfig, auth: Option<&AuthConfig>) -> Option<InvalidSetting> {
+    let auth = auth.filter(|auth| auth.modes.contains(&AuthMode::Headers))?;
+    let believes = auth.headers.as_ref().is_some_and(|headers| headers.proof == IngressProof::BareUserHeader);
+    (believes && http.labs_url.is_some()).then(|| {
+        InvalidSetting::new(
+            "http.labs_url",
+            "labs that reach the service could claim to be any user, because auth.headers.proof is bare-user-header; \
+             choose another proof, or remove it",
         )
     })
 }
@@ -332,6 +346,24 @@ mod tests {
             "{found:#?}"
         );
         assert!(found[2].starts_with("images.prepull.at_once: is 501; it must be 1 to 500"), "{found:#?}");
+    }
+
+    #[test]
+    fn labs_do_not_reach_a_service_that_believes_a_header() {
+        let file = |proof: &str, url: &str| {
+            let auth = format!(
+                "auth: {{modes: [headers], headers: {{url: 'https://x', trusted_peers: [192.0.2.7]{proof}}}}}"
+            );
+            let file: ConfigFile = serde_saphyr::from_str(&format!("{auth}\n{url}")).unwrap();
+            file.validate().err().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let (bare, url) = (", proof: bare-user-header", "http: {labs_url: 'http://wasmspawner:8090'}");
+        assert!(
+            file(bare, url)[0].starts_with("http.labs_url: labs that reach the service"),
+            "{:?}",
+            file(bare, url)
+        );
+        assert_eq!((file(bare, ""), file("", url)), (vec![], vec![]));
     }
 
     #[test]

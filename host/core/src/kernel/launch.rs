@@ -19,7 +19,7 @@ const LINGER: u32 = 60;
 const STOP: u32 = 5;
 
 /// A kernel as its client asks for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Kernel {
     /// The name of the kernel spec: `python3`.
     pub name: String,
@@ -47,6 +47,13 @@ pub struct Launch {
 }
 
 /// Names the kernel and shows nothing else, because the rest may be secret.
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// As for a kernel.
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Launch")

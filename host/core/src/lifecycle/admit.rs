@@ -58,7 +58,11 @@ pub fn admit_spawn(lab: &Lab, record_deleted: bool, slot_free: bool) -> Result<A
 /// Decides whether the volumes of a lab may be deleted. They may not while any object of the lab may use them.
 pub fn admit_release(lab: &Lab) -> Result<(), Refusal> {
     match lab.phase {
-        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_) if lab.observed.pod.is_missing() => Ok(()),
+        Phase::Absent | Phase::CleaningUp(_) | Phase::Failed(_)
+            if lab.observed.pod.is_missing() && lab.observed.children.is_missing() =>
+        {
+            Ok(())
+        }
         _ => Err(Refusal::VolumesInUse),
     }
 }

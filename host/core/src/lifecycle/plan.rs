@@ -71,7 +71,8 @@ fn deletion(lab: &Lab) -> Vec<Request> {
         return Vec::new();
     }
     let has_children = !lab.observed.children.is_missing();
-    let own = if has_children && !lab.is_overdue() && !matches!(lab.phase, Phase::Failed(_)) {
+    let waits = matches!(lab.phase, Phase::Stopping(_) | Phase::Starting(_)) && !lab.is_overdue();
+    let own = if has_children && waits {
         None
     } else if !lab.observed.pod.is_missing() {
         Some(Request::DeletePod)

@@ -104,7 +104,9 @@ fn kernel_pod(spawn: &ValidatedSpawn, launch: &Launch, parent: &ParentPod) -> Po
         ..Volume::default()
     });
     let lab = spawn.config.container.as_str();
-    if let Some(container) = spec.containers.iter_mut().find(|container| container.name == lab) {
+    // Containers beside the lab's serve the lab. One that goes on would also keep the pod when the kernel has ended.
+    spec.containers.retain(|container| container.name == lab);
+    for container in &mut spec.containers {
         run_launcher(container, launch);
     }
     pod
@@ -114,6 +116,7 @@ fn run_launcher(container: &mut Container, launch: &Launch) {
     container.name = CONTAINER.to_owned();
     container.command = Some(["/bin/sh", "-c", START].map(str::to_owned).to_vec());
     container.args = None;
+    container.lifecycle = None;
     if launch.kernel.working_dir.is_some() {
         container.working_dir.clone_from(&launch.kernel.working_dir);
     }

@@ -30,6 +30,7 @@ struct Inner {
     limits: PerUserLimits,
     requests: DefaultKeyedRateLimiter<Username>,
     spawns: DefaultKeyedRateLimiter<Username>,
+    kernel_starts: DefaultKeyedRateLimiter<Username>,
     at_once: PerUser,
     streams: PerUser,
 }
@@ -44,6 +45,7 @@ impl FairUse {
         Self(Arc::new(Inner {
             requests: RateLimiter::keyed(Quota::per_second(limits.requests_per_second).allow_burst(burst)),
             spawns: RateLimiter::keyed(Quota::per_minute(limits.spawns_per_minute)),
+            kernel_starts: RateLimiter::keyed(Quota::per_minute(limits.kernel_starts_per_minute)),
             at_once: PerUser::new(limits.requests_at_once),
             streams: PerUser::new(limits.event_streams),
             limits,
@@ -76,6 +78,17 @@ impl FairUse {
         spawns.check_key(user).map_err(|_| {
             let msg = format!("you may ask for {most} labs per minute; wait a moment");
             refused("too_many_spawns_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
+        })
+    }
+
+    /// Notes that the user asks for a kernel.
+    pub(super) fn kernel(&self, user: &Username) -> Result<(), Problem> {
+        let Inner { limits, kernel_starts, .. } = &*self.0;
+        forget_idle(kernel_starts);
+        let most = limits.kernel_starts_per_minute;
+        kernel_starts.check_key(user).map_err(|_| {
+            let msg = format!("you may ask for {most} kernels per minute; wait a moment");
+            refused("too_many_kernels_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
         })
     }
 

@@ -18,7 +18,7 @@ use wasmspawner_core::spawn::{KernelRequest, SpawnRequest};
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::errors::SpawnError;
-use super::image_menu::{self, ChosenImage};
+use super::image_menu;
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
 use super::snapshot::LabDetails;
@@ -29,7 +29,8 @@ pub(super) struct Approved {
     pub(super) names: LabNames,
     pub(super) user: User,
     pub(super) quotas: Vec<(Source, Quota)>,
-    pub(super) image: Option<Box<ChosenImage>>,
+    /// The image that was chosen, and by whom; that of a kernel's lab, unless the request chooses another.
+    pub(super) image: Option<(Source, Image)>,
     pub(super) kernel: Option<Box<ApprovedKernel>>,
 }
 
@@ -37,8 +38,8 @@ pub(super) struct Approved {
 pub(super) struct ApprovedKernel {
     pub(super) launch: Launch,
     pub(super) lab: ParentPod,
-    /// The image of the lab, unless the request chooses another.
-    pub(super) image: Option<Image>,
+    /// True if the kernel has the image of its lab, whatever policies say about that image today.
+    pub(super) keeps_image: bool,
 }
 
 /// Approves a request to start a lab.
@@ -63,7 +64,7 @@ pub(super) async fn approve(
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas, image: image.map(Box::new), kernel: None })
+    Ok(Approved { request, names, user, quotas, image: image.map(|chosen| chosen.image()), kernel: None })
 }
 
 /// The same for a kernel of `lab`, which runs. `names` are the names of the lab's objects; `kernels` is the number of
@@ -86,16 +87,22 @@ pub(super) async fn approve_kernel(
     }
     let user = User::from(&request.identity);
     let server = request.lab.server.to_string();
-    let chooses_image = request.options.contains_key(IMAGE);
     let mut options = lab.description.options.clone();
-    let is_like_lab = request.options.is_empty();
-    options.extend(request.options);
-    let (options, image) = if is_like_lab {
-        (options, None)
-    } else {
+    let mut image = lab.description.image.clone().map(|image| (Source::Service, image));
+    let keeps_image = !request.options.contains_key(IMAGE);
+    if !request.options.is_empty() {
+        // The lab's image may have left the menu since the lab was started.
+        let name_of_image = options.remove(IMAGE).filter(|_| keeps_image);
+        options.extend(request.options);
         let context = FormContext { user: user.clone(), server: server.clone() };
-        image_menu::parse(rules, &options, &context).await?
-    };
+        let (parsed, chosen) = image_menu::parse(rules, &options, &context).await?;
+        options = parsed;
+        if keeps_image {
+            options.extend(name_of_image.map(|name| (IMAGE.to_owned(), name)));
+        } else {
+            image = chosen.map(|chosen| chosen.image());
+        }
+    }
     let question = AuthorizeRequest {
         action: Action::StartKernel,
         user: user.clone(),
@@ -108,7 +115,6 @@ pub(super) async fn approve_kernel(
         answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect();
     let key = SpawnKey::kernel(request.lab.clone(), request.name);
     let names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
-    let image_of_lab = lab.description.image.clone().filter(|_| !chooses_image);
     Ok(Approved {
         request: SpawnRequest {
             key: request.lab,
@@ -121,8 +127,8 @@ pub(super) async fn approve_kernel(
         names,
         user,
         quotas,
-        image: image.map(Box::new).filter(|_| chooses_image),
-        kernel: Some(Box::new(ApprovedKernel { launch, lab: lab.pod, image: image_of_lab })),
+        image,
+        kernel: Some(Box::new(ApprovedKernel { launch, lab: lab.pod, keeps_image })),
     })
 }
 
@@ -170,9 +176,14 @@ impl Approved {
         }
     }
 
-    /// The uid of the record of a kernel's lab.
-    pub(super) fn parent(&self) -> Option<&str> {
-        self.kernel.as_ref().map(|kernel| kernel.lab.spawn.as_str())
+    /// The lab of a kernel.
+    pub(super) fn parent(&self) -> Option<&ParentPod> {
+        self.kernel.as_ref().map(|kernel| &kernel.lab)
+    }
+
+    /// True for a kernel that has the image of its lab, whatever policies say about that image today.
+    pub(super) fn keeps_image(&self) -> bool {
+        self.kernel.as_ref().is_some_and(|kernel| kernel.keeps_image)
     }
 
     pub(super) fn kernel_description(&self) -> Option<KernelDescription> {

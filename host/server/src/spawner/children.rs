@@ -60,7 +60,7 @@ impl Labs {
         let asked = Instant::now();
         // One user's spawns are approved one after the other, so that the second one counts the first.
         let turn = tokio::time::timeout(records::TRY_FOR, self.user_lock(&key.lab.user)).await;
-        let _turn = turn.map_err(|_| SpawnError::NoTime)?;
+        let turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let kernels = self.registry().other_children(&key);
         let names = self.context().names(&key.lab)?;
@@ -71,7 +71,7 @@ impl Labs {
         let (reply, answer) = oneshot::channel();
         self.send(
             &key,
-            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current() }),
+            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current(), turn }),
         );
         answered(answer, until).await
     }
@@ -120,9 +120,11 @@ impl Labs {
         })
     }
 
-    /// The commands for a kernel's launcher.
-    pub fn connect_launcher(&self, key: &SpawnKey) -> mpsc::Receiver<LauncherCommand> {
-        self.kernel_links().connect(key)
+    /// The commands for a kernel's launcher; `None` if launchers hold half of all connections already, because the rest is
+    /// for the Hub and for people.
+    pub fn connect_launcher(&self, key: &SpawnKey) -> Option<mpsc::Receiver<LauncherCommand>> {
+        let most = self.context().config.current().http.max_connections / 2;
+        self.kernel_links().connect(key, most.max(1))
     }
 
     /// Notes what a kernel's launcher says about its process.
@@ -147,13 +149,15 @@ impl Labs {
         known.ok_or(SpawnError::LabNotRunning)
     }
 
-    /// True while the lab runs, or starts anew after a restart of the service, with this record.
-    pub(super) fn is_running_as(&self, lab: &LabKey, record: &str) -> bool {
+    /// True while the lab runs in this pod.
+    pub(super) fn is_running_as(&self, lab: &LabKey, pod: &ParentPod) -> bool {
         self.view(&lab.clone().into()).is_some_and(|view| {
             let alive = view
                 .snapshot
                 .is_some_and(|lab| matches!(lab.status, LabStatus::Running | LabStatus::Starting));
-            alive && view.record.as_deref() == Some(record)
+            alive
+                && view.record.as_deref() == Some(pod.spawn.as_str())
+                && view.pod_uid.as_ref() == Some(&pod.uid)
         })
     }
 

@@ -46,8 +46,11 @@ pub struct Context {
     pub health: Health,
     /// The site's own Secrets, which are copied into labs.
     pub secrets: SiteSecrets,
-    /// The records of operations.
+    /// The records of operations on labs.
     pub history: History,
+    /// The records of operations on what labs start. They are apart, so that nobody who starts many kernels pushes out
+    /// the records of labs.
+    pub history_of_children: History,
     /// Which users have had a lab before.
     pub provisioned: Provisioned,
     /// Which server uses which volume claims. Only where claims outlive labs.
@@ -79,6 +82,11 @@ impl Context {
     /// The part of the cluster in which labs are.
     pub(super) fn reach(&self) -> Reach {
         Reach::of(&self.config.current())
+    }
+
+    /// The records of operations on this lab or child.
+    pub(super) fn history_of(&self, key: &SpawnKey) -> &History {
+        if key.is_lab() { &self.history } else { &self.history_of_children }
     }
 
     /// What becomes of the namespace: a child never has one of its own.

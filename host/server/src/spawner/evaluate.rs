@@ -96,14 +96,14 @@ pub(super) async fn decide_with(
         site_secrets: cluster.site_secrets,
         provisioned: cluster.provisioned,
         images: ImageInputs {
-            chosen: approved.image.as_ref().map(|chosen| chosen.image()),
+            chosen: approved.image.clone(),
             inventory: rules.policies.inventory().registries(),
             unpinned: rules.config.images.unpinned,
         },
     };
     let mut spawn = compose(inputs).map_err(rejected)?;
-    if let Some(image) = approved.kernel.as_ref().and_then(|kernel| kernel.image.clone()) {
-        spawn.image = image;
+    if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
+        spawn.image.clone_from(image);
     }
     let volumes = VolumeRecord::of(&spawn);
     refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;

@@ -69,17 +69,21 @@ impl KernelLinks {
         self.links().remove(key);
     }
 
-    /// The commands for the launcher that connects now. They replace an earlier connection. A process that was to be
-    /// started while no launcher was connected is started now.
-    pub(super) fn connect(&self, key: &SpawnKey) -> mpsc::Receiver<LauncherCommand> {
+    /// The commands for the launcher that connects now; `None` if `most` others are connected. They replace an earlier
+    /// connection. A process that was to be started while no launcher was connected is started now.
+    pub(super) fn connect(&self, key: &SpawnKey, most: usize) -> Option<mpsc::Receiver<LauncherCommand>> {
         let (launcher, commands) = mpsc::channel(MOST_COMMANDS);
         let mut links = self.links();
+        let others = links.iter().filter(|(other, link)| *other != key && link.is_connected()).count();
+        if others >= most {
+            return None;
+        }
         let link = links.entry(key.clone()).or_default();
         if link.process.is_to_be_launched() {
             let _ = launcher.try_send(LauncherCommand::Launch { number: link.process.number });
         }
         link.launcher = Some(launcher);
-        commands
+        Some(commands)
     }
 
     /// Notes what a launcher says about its process.
@@ -117,6 +121,10 @@ impl KernelLinks {
 }
 
 impl Link {
+    fn is_connected(&self) -> bool {
+        self.launcher.as_ref().is_some_and(|launcher| !launcher.is_closed())
+    }
+
     fn command(&self, command: LauncherCommand) -> Result<(), LauncherAway> {
         let launcher = self.launcher.as_ref().ok_or(LauncherAway::NotConnected)?;
         launcher.try_send(command).map_err(|error| match error {
@@ -142,11 +150,11 @@ mod tests {
     fn commands_reach_the_launcher_that_is_connected() {
         let (links, key) = (KernelLinks::default(), key());
         assert_eq!(links.signal(&key, 2), Err(LauncherAway::NotConnected));
-        let mut first = links.connect(&key);
+        let mut first = links.connect(&key, 9).unwrap();
         links.report(&key, KernelProcess { number: 1, state: ProcessState::Running });
         assert_eq!(links.signal(&key, 2), Ok(()));
         assert_eq!(first.try_recv(), Ok(LauncherCommand::Signal { number: 1, signum: 2 }));
-        let mut second = links.connect(&key);
+        let mut second = links.connect(&key, 9).unwrap();
         assert_eq!(links.signal(&key, 15), Ok(()));
         assert!(first.try_recv().is_err(), "the earlier connection is replaced");
         assert_eq!(second.try_recv(), Ok(LauncherCommand::Signal { number: 1, signum: 15 }));
@@ -159,29 +167,40 @@ mod tests {
     #[test]
     fn a_restart_survives_a_broken_connection_and_is_not_doubled() {
         let (links, key) = (KernelLinks::default(), key());
-        let mut first = links.connect(&key);
+        let mut first = links.connect(&key, 9).unwrap();
         links.report(&key, KernelProcess { number: 1, state: ProcessState::Running });
         let restarted = links.restart(&key).unwrap();
         assert_eq!((restarted.number, links.restart(&key).unwrap().number), (2, 2));
         assert_eq!(first.try_recv(), Ok(LauncherCommand::Launch { number: 2 }));
         assert!(first.try_recv().is_err());
-        let mut second = links.connect(&key);
+        let mut second = links.connect(&key, 9).unwrap();
         assert_eq!(
             second.try_recv(),
             Ok(LauncherCommand::Launch { number: 2 }),
             "it has not said that it did"
         );
         links.report(&key, KernelProcess { number: 2, state: ProcessState::Running });
-        assert!(links.connect(&key).try_recv().is_err());
+        assert!(links.connect(&key, 9).unwrap().try_recv().is_err());
     }
 
     #[test]
     fn a_launcher_that_takes_nothing_is_busy() {
         let (links, key) = (KernelLinks::default(), key());
-        let _commands = links.connect(&key);
+        let _commands = links.connect(&key, 9).unwrap();
         for _ in 0..MOST_COMMANDS {
             links.signal(&key, 2).unwrap();
         }
         assert_eq!(links.signal(&key, 2), Err(LauncherAway::Busy));
+    }
+
+    #[test]
+    fn launchers_leave_connections_for_others() {
+        let links = KernelLinks::default();
+        let of = |name: &str| SpawnKey::kernel(key().lab, ChildName::parse(name).unwrap());
+        let first = links.connect(&of("a"), 1).unwrap();
+        assert!(links.connect(&of("b"), 1).is_none());
+        assert!(links.connect(&of("a"), 1).is_some(), "it replaces its own connection");
+        drop(first);
+        assert!(links.connect(&of("b"), 1).is_some());
     }
 }

@@ -194,13 +194,13 @@ impl Labs {
     }
 
     fn recorded(&self, key: &SpawnKey) -> Option<Arc<LiveLog>> {
-        let last = self.context.history.last(key).filter(|last| last.ended_at.is_some())?;
+        let last = self.context.history_of(key).last(key).filter(|last| last.ended_at.is_some())?;
         Some(LiveLog::new(ProgressLog::resumed(last.job_id, last.events, 1)))
     }
 
     /// The records of the lab's operations, newest first; `None` if there are none.
     pub fn history(&self, key: &SpawnKey) -> Option<Vec<OperationRecord>> {
-        Some(self.context.history.of(key)).filter(|records| !records.is_empty())
+        Some(self.context.history_of(key).of(key)).filter(|records| !records.is_empty())
     }
 
     /// Refuses a spawn that cannot begin now, whatever the policies say about it.
@@ -226,7 +226,7 @@ impl Labs {
         let asked = Instant::now();
         // Spawns of one user are approved one after the other, so that the second one counts the first.
         let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&lab.user)).await;
-        let _turn = turn.map_err(|_| SpawnError::NoTime)?;
+        let turn = turn.map_err(|_| SpawnError::NoTime)?;
         let waited = asked.elapsed();
         let labs = self.registry().other_labs(&lab);
         let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, labs).await?;
@@ -235,7 +235,7 @@ impl Labs {
         let (reply, answer) = oneshot::channel();
         self.send(
             &key,
-            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current() }),
+            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current(), turn }),
         );
         answered(answer, until).await
     }
@@ -269,7 +269,7 @@ impl Labs {
     pub(super) async fn ask_stop(&self, key: &SpawnKey, request: StopRequest) -> Result<(), SpawnError> {
         let (reply, answer) = oneshot::channel();
         let until = answer_by();
-        self.send(key, Message::Stop(request, Waiting { until, reply, cause: Cause::current() }));
+        self.send(key, Message::Stop(request, Waiting { until, reply, cause: Cause::current(), turn: None }));
         answered(answer, until).await
     }
 

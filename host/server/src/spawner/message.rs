@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
@@ -19,6 +19,9 @@ pub(super) struct Waiting {
     pub(super) reply: oneshot::Sender<Result<(), SpawnError>>,
     /// The request of which the operation is a part, for traces.
     pub(super) cause: Cause,
+    /// The user's turn to have a spawn approved. The next one is approved when this one counts, also if its caller does
+    /// not wait for the answer.
+    pub(super) turn: Option<OwnedSemaphorePermit>,
 }
 
 /// A message to a driver. It is sent in a box, because a tokio channel has space for 32 messages, and each lab has a

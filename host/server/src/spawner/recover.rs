@@ -139,10 +139,10 @@ fn resume(
     let operation = lab.operation.unwrap_or_else(|| {
         context.operation(wasmspawner_core::lifecycle::OperationKind::Spawn, context.time_limits())
     });
-    let known = context.history.find(key, operation.job_id);
+    let known = context.history_of(key).find(key, operation.job_id);
     let is_known = known.is_some();
     let goes_on = interrupted || matches!(lab.phase, Phase::Starting(_) | Phase::Stopping(_));
-    let begin = || context.history.begin(OperationRecord::begin(key.clone(), &operation));
+    let begin = || context.history_of(key).begin(OperationRecord::begin(key.clone(), &operation));
     let history = known.or_else(|| goes_on.then(begin));
     let record = history.as_ref().map(HistoryEntry::record);
     let has_ended = record.as_ref().is_some_and(|record| record.ended_at.is_some());
@@ -164,14 +164,15 @@ impl Driver {
     /// Closes what a restart left open: a spawn that was interrupted, and operations whose end is not in the history
     /// yet. An operation without an entry in the history ended long ago, and is not counted again.
     fn close(&mut self, interrupted: Option<Outcome>, known: bool) {
+        let noun = self.key.kind().noun();
         let (outcome, entry) = match (&self.lab.phase, interrupted) {
             (_, Some(Outcome::Failed(failure))) => {
                 let message = failure.message.clone();
                 (Outcome::Failed(failure), Entry::Failed(message))
             }
-            (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete("The lab is ready".into())),
+            (Phase::Running(_), _) => (Outcome::Complete, Entry::Complete(format!("The {noun} is ready"))),
             (Phase::CleaningUp(_) | Phase::Absent, _) => {
-                (Outcome::Complete, Entry::Complete("The lab is stopped".into()))
+                (Outcome::Complete, Entry::Complete(format!("The {noun} is stopped")))
             }
             (Phase::Failed(failed), _) => {
                 (Outcome::Failed(failed.failure.clone()), Entry::Failed(failed.failure.message.clone()))

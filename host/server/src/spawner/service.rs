@@ -155,6 +155,7 @@ async fn adopt_unknown(labs: &Labs) {
             labs.adopt(&key, stored, env);
         }
     }
+    labs.stop_orphans();
 }
 
 /// The periodic work: drops old history, removes failed labs that were kept for long enough, and reports orphans.
@@ -165,6 +166,7 @@ async fn housekeeping(labs: &Labs, stop: &CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
         pause = every;
         labs.context().history.expire(Timestamp::now());
+        labs.context().history_of_children.expire(Timestamp::now());
         labs.housekeeping();
         let looking = async {
             Box::pin(sweep(labs)).await;

@@ -103,8 +103,11 @@ class KernelApi:
         try:
             await self._request("POST", "/signal", {"signum": signum})
         except Refused as error:
-            if error.status == 409 or _is_gone(error):
+            if "not_running" in error.types or _is_gone(error):
                 return False
+            if error.status == 409:
+                # The pod is not connected at the moment, or takes no more commands.
+                raise Unreachable(str(error), unsent=True) from error
             raise
         return True
 

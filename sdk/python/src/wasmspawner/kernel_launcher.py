@@ -52,14 +52,23 @@ class Service:
     def __init__(self, url, token_file):
         self._url = urlsplit(url)
         self._token_file = token_file
+        self._trouble = ""
 
     def put(self, state):
         """Send a state and return the status of the answer; 0 if there was none."""
         try:
             with self._request("PUT", REQUEST_TIMEOUT, json.dumps(state).encode()) as response:
+                self._note("" if response.status < 300 else "it answers with the status %d" % response.status)
                 return response.status
-        except _FAILURES:
+        except _FAILURES as error:
+            self._note(str(error) or type(error).__name__)
             return 0
+
+    def _note(self, trouble):
+        """Say in the pod's log why the service does not take reports, once for each reason."""
+        if trouble and trouble != self._trouble:
+            log(f"the service at {self._url.netloc} cannot be told about the kernel: {trouble}")
+        self._trouble = trouble
 
     def follow(self, on_open, on_event):
         """Follow the event stream to its end. Returns the status of the answer, and whether anything was received."""

@@ -31,6 +31,8 @@ class KernelStart:
         self._created = created
         self._restart = restart
         self._progress = "the service has not accepted the kernel"
+        # True if a start failed and the kernel could not be deleted: the service may have it still.
+        self.left_behind = False
 
     async def run(self, request: Mapping[str, Any]) -> KernelState:
         """Start the kernel and wait until its process runs.
@@ -45,7 +47,7 @@ class KernelStart:
                 return await self._until_started(await self._create(request))
         except BaseException as error:
             if self._created:
-                await delete_kernel(self._api)
+                self.left_behind = not await delete_kernel(self._api)
             if isinstance(error, TimeoutError):
                 late = f"The kernel did not start within {self._timeout:g} seconds: {self._progress}."
                 raise KernelNotStarted(late) from error
@@ -109,6 +111,9 @@ class KernelStart:
                 raise KernelNotStarted(f"The kernel's program ended with exit code {kernel.ended_with}.")
             if kernel.has_started(after):
                 return kernel
+            if after and kernel.process in ("running", "ended") and kernel.number <= after:
+                # The service was restarted before it could pass on the command. To repeat it does no harm.
+                await self._patiently(self._api.restart)
             stage = f"stage '{kernel.stage or kernel.status}'"
             self._progress = ": ".join(filter(None, (stage, kernel.message))) + reason
             await asyncio.sleep(_POLL_INTERVAL)
@@ -142,13 +147,15 @@ async def patiently(
                 await retries.pause(error)
 
 
-async def delete_kernel(api: KernelApi) -> None:
-    """Delete the kernel without waiting for its end. Logs it if that is not possible."""
+async def delete_kernel(api: KernelApi) -> bool:
+    """Delete the kernel without waiting for its end. False, and a line in the log, if that is not possible."""
     try:
         async with asyncio.timeout(_DELETION):
             await patiently(api.delete, _DELETION)
     except (ServiceError, TimeoutError) as error:
         get_logger().warning("a kernel was not deleted and runs on until its lab ends: %s", error or "no answer")
+        return False
+    return True
 
 
 def _for_user(error: ServiceError) -> Exception:

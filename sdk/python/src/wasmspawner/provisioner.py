@@ -205,7 +205,11 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
         start = KernelStart(self._api, self.timeout, created=self._created, restart=self._restarting)
         # A failed start deletes the kernel.
         self._created = self._restarting = self._killed = False
-        kernel = await start.run(request)
+        try:
+            kernel = await start.run(request)
+        except BaseException:
+            self._created = start.left_behind
+            raise
         self._created = self._has_process = True
         # `KernelManager` compares the key as bytes and the Curve keys as str with those that it has.
         self.connection_info = {**kernel.connection, **secrets, "key": secrets["key"].encode()}
@@ -248,13 +252,14 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
         if signum == 0:
             return await self.poll()
         api = self._api
+        # A shutdown goes on, to the deletion of the kernel.
+        outage = 0.0 if self._killed or getattr(self.parent, "shutting_down", False) else _SIGNAL_OUTAGE
         try:
-            if not await patiently(lambda: api.signal(int(signum)), _SIGNAL_OUTAGE):
+            if not await patiently(lambda: api.signal(int(signum)), outage):
                 self.log.debug("kernel %s has no process to get signal %d", self.kernel_id, signum)
         except ServiceError as error:
-            if not getattr(self.parent, "shutting_down", False):
+            if outage:
                 raise RuntimeError(f"The kernel was not sent signal {int(signum)}: {error}") from error
-            # The shutdown goes on, to the deletion of the kernel.
             self.log.warning("kernel %s was not sent signal %d: %s", self.kernel_id, signum, error)
         return None
 

@@ -33,7 +33,11 @@ const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// one.
 #[utoipa::path(
     get, path = "/labs/{username}/kernels/{kernel}/launcher", tag = "kernels", operation_id = "connect_launcher",
-    responses((status = 200, description = "The commands", body = String, content_type = "text/event-stream"))
+    responses(
+        (status = 200, description = "The commands", body = String, content_type = "text/event-stream"),
+        (status = 503, description = "Too many launchers are connected", body = crate::http::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
+    )
 )]
 pub(in crate::http) async fn connect_launcher(
     State(labs): State<Labs>,
@@ -42,7 +46,11 @@ pub(in crate::http) async fn connect_launcher(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     check(&labs, &key, &headers)?;
-    Ok(event_stream(commands(labs.connect_launcher(&key), shutdown)))
+    let receiver = labs.connect_launcher(&key).ok_or_else(|| {
+        let msg = "too many kernels are connected; their pods try again by themselves";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_launchers", msg).retry_after(5)
+    })?;
+    Ok(event_stream(commands(receiver, shutdown)))
 }
 
 /// What a kernel's launcher says about the kernel's process.

@@ -67,6 +67,7 @@ pub(super) async fn start_kernel(
     State(labs): State<Labs>,
     State(authenticator): State<Authenticator>,
     State(prefix): State<Prefix>,
+    State(fair_use): State<FairUse>,
     caller: Caller,
     KernelPath(key): KernelPath,
     request: Request,
@@ -74,6 +75,10 @@ pub(super) async fn start_kernel(
     let permit = caller.may(Access::Spawn(&key.lab))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::ParsedKernel { options, kernel } = wire::parse_kernel(&body)?;
+    labs.can_spawn(&key).map_err(of_spawn)?;
+    if let Some(user) = caller.limited() {
+        fair_use.kernel(user)?;
+    }
     let identity = authenticator.identity_of(&caller, &key.lab.user).await?;
     let Some(child) = key.child.clone() else { return Err(unknown_kernel()) };
     let request = KernelRequest {

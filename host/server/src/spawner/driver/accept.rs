@@ -7,6 +7,7 @@ use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Admission, Event, Lab, OperationKind, Phase, Refusal, Request, admit_spawn, admit_stop,
 };
+use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::ServerName;
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnStatus};
@@ -64,7 +65,7 @@ impl Driver {
         self.lab = next;
         self.spawn_slot = slot;
         self.about = about;
-        let parent = approved.parent().map(str::to_owned);
+        let parent = approved.parent().cloned();
         self.preparation = Preparation::Approved(approved);
         self.carry_out(effects);
         if let Some(parent) = parent {
@@ -75,7 +76,7 @@ impl Driver {
 
     /// Stops a child whose lab was stopped, or replaced, while the child was being accepted: the lab's driver may have
     /// looked for children before this one existed.
-    fn stop_if_orphaned(&self, parent: &str) {
+    fn stop_if_orphaned(&self, parent: &ParentPod) {
         if !self.labs.is_running_as(&self.key.lab, parent) {
             let (labs, key) = (self.labs.clone(), self.key.clone());
             tokio::spawn(async move { labs.stop_orphan(&key).await });

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -44,7 +44,10 @@ use crate::spawner::view::View;
 /// How long the last events of a lab can still be read from its driver after the lab is gone.
 const LINGER: Duration = Duration::from_mins(10);
 
-/// The driver of one lab.
+/// How long a child that has failed is listed. Its client has read by then why; a user may start many.
+const FAILED_CHILD_KEPT: SignedDuration = SignedDuration::from_mins(10);
+
+/// The driver of one lab, or of what a lab has started.
 pub(super) struct Driver {
     pub(super) key: SpawnKey,
     pub(super) context: Arc<Context>,
@@ -150,11 +153,13 @@ impl Driver {
 
     async fn receive(&mut self, message: Message) {
         match message {
-            Message::Spawn(approved, Waiting { until, reply, cause }) => {
+            Message::Spawn(approved, Waiting { until, reply, cause, turn }) => {
                 // The caller may have stopped waiting; the lab starts all the same.
-                let _ = reply.send(cause.during(self.accept_spawn(approved, until)).await);
+                let answer = cause.during(self.accept_spawn(approved, until)).await;
+                drop(turn);
+                let _ = reply.send(answer);
             }
-            Message::Stop(request, Waiting { until, reply, cause }) => {
+            Message::Stop(request, Waiting { until, reply, cause, .. }) => {
                 let _ = reply.send(cause.during(self.accept_stop(request, until)).await);
             }
             Message::Release(reply) => self.release(reply),
@@ -186,7 +191,13 @@ impl Driver {
                     self.finish(&outcome);
                     self.span = Span::none();
                 }
-                Effect::Restarted(count) => self.context.metrics.labs_restarted(count),
+                Effect::Restarted(count) if self.key.is_lab() => {
+                    self.context.metrics.labs_restarted(count);
+                    // The Jupyter server that begins anew knows nothing of the kernels of the one before.
+                    let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
+                    tokio::spawn(async move { labs.stop_children(&lab).await });
+                }
+                Effect::Restarted(_) => {}
                 Effect::Cleanup(ending) => {
                     self.requested_by = None;
                     let operation = self.context.operation(OperationKind::Cleanup, self.lab.limits());
@@ -267,7 +278,9 @@ impl Driver {
 
     /// Removes a failed lab once it was kept for long enough (`failed_kept`).
     fn forget_failure(&mut self) {
-        let before = self.context.now().checked_sub(self.context.config.current().limits.failed_kept);
+        let kept = self.context.config.current().limits.failed_kept;
+        let kept = if self.key.is_lab() { kept } else { kept.min(FAILED_CHILD_KEPT) };
+        let before = self.context.now().checked_sub(kept);
         if before.is_ok_and(|before| self.lab.forget_failure(before)) {
             self.publish();
         }

@@ -19,7 +19,7 @@ use crate::telemetry::{Metrics, SpawnOutcome, TraceId, trace};
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {
         let record = OperationRecord::begin(self.key.clone(), operation);
-        self.history = Some(self.context.history.begin(record));
+        self.history = Some(self.context.history_of(&self.key).begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         self.span = trace::operation(operation.kind, &self.key, operation.job_id);
         if operation.kind == OperationKind::Spawn {
