@@ -52,9 +52,9 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     run(&ada).await;
     assert_eq!(names().await.len(), 2);
     if mode == "delete" {
-        let more = format!("{PREFIX}/labs/ada/kernels/more");
-        assert_eq!(start(&ada, &more).await.status, 201);
-        let kernel = async || -> Value { ada.get(&more).await.unwrap().json().unwrap() };
+        let second = format!("{PREFIX}/labs/ada/kernels/more");
+        assert_eq!(start(&ada, &second).await.status, 201);
+        let kernel = async || -> Value { ada.get(&second).await.unwrap().json().unwrap() };
         until(async || kernel().await["status"] == "failed").await;
         let failed = kernel().await;
         assert_eq!(failed["reason"], "QuotaExceeded", "{failed:#}");
@@ -62,7 +62,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
             failed["message"].as_str().unwrap().starts_with("Your quota does not allow this"),
             "{failed:#}"
         );
-        assert_eq!(ada.send(ada.request(Method::DELETE, &more)).await.unwrap().status, 202);
+        assert_eq!(ada.send(ada.request(Method::DELETE, &second)).await.unwrap().status, 202);
     }
     let end = ada.request(Method::DELETE, &path());
     assert_eq!(ada.send(end).await.unwrap().status, 202);
@@ -73,7 +73,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let policies: Api<NetworkPolicy> = Api::namespaced(client.clone(), namespace);
         let all = ListParams::default();
-        let named = [
+        let found = [
             secrets
                 .list_metadata(&all)
                 .await
@@ -98,7 +98,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
                 .map(|object| object.metadata.name)
                 .collect(),
         ];
-        let names: Vec<Option<String>> = named.into_iter().flat_map(|names: Vec<_>| names).collect();
+        let names: Vec<Option<String>> = found.into_iter().flat_map(|names: Vec<_>| names).collect();
         names.into_iter().flatten().filter(|name| name.contains(kernel)).collect::<Vec<_>>()
     };
     assert_eq!(left("-kernel-").await, [""; 0]);

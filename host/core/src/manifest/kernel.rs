@@ -113,7 +113,7 @@ fn kernel_pod(spawn: &ValidatedSpawn, launch: &Launch, parent: &ParentPod) -> Po
 }
 
 fn run_launcher(container: &mut Container, launch: &Launch) {
-    container.name = CONTAINER.to_owned();
+    CONTAINER.clone_into(&mut container.name);
     container.command = Some(["/bin/sh", "-c", START].map(str::to_owned).to_vec());
     container.args = None;
     container.lifecycle = None;

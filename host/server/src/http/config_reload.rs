@@ -124,13 +124,13 @@ impl ConfigReload {
                 continue;
             }
             known = contents;
-            self.reload_and_log().await;
+            Box::pin(self.reload_and_log()).await;
         }
     }
 
     /// Reloads where nobody waits for the answer.
     pub async fn reload_and_log(&self) {
-        if let Err(error) = self.reload().await {
+        if let Err(error) = Box::pin(self.reload()).await {
             tracing::error!(%error, "the configuration is not reloaded; the old one stays");
         }
     }

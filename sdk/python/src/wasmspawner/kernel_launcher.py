@@ -58,7 +58,7 @@ class Service:
         """Send a state and return the status of the answer; 0 if there was none."""
         try:
             with self._request("PUT", REQUEST_TIMEOUT, json.dumps(state).encode()) as response:
-                self._note("" if response.status < 300 else "it answers with the status %d" % response.status)
+                self._note("" if response.status < 300 else f"it answers with the status {response.status}")
                 return response.status
         except _FAILURES as error:
             self._note(str(error) or type(error).__name__)

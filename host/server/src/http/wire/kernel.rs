@@ -16,6 +16,7 @@ use crate::spawner::KernelSnapshot;
 
 /// A kernel.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the field names are those of the API")]
 pub(in crate::http) struct Kernel {
     /// The id that its client has given to it.
     id: String,

@@ -113,13 +113,10 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     fn required(&mut self, name: &str) -> String {
-        match self.optional(name) {
-            Some(text) => text,
-            None => {
-                self.wrong(name, "missing", "is missing".to_owned());
-                String::new()
-            }
-        }
+        self.optional(name).unwrap_or_else(|| {
+            self.wrong(name, "missing", "is missing".to_owned());
+            String::new()
+        })
     }
 
     fn optional(&mut self, name: &str) -> Option<String> {
