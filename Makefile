@@ -79,6 +79,7 @@ bench: ## what things cost: policy calls, images, the embedded cluster, many rea
 	$(CARGO) build --locked --workspace --bin wasmspawner
 	$(VENV)/python tests/bench/hub_load.py
 	$(VENV)/python tests/bench/image_refresh.py
+	$(VENV)/python tests/bench/kernel_start.py
 
 scale: ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)

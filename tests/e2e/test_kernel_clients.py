@@ -1,6 +1,6 @@
 """What other people wrote for kernels, with kernels in pods of their own: nbclient, and Jupyter's tests of a kernel.
 
-jupyter_client's own tests come with its source and not with the package; `tests/e2e/README.md` says how to run them.
+jupyter_client's own tests come with its source and not with the package; `tests/README.md` says how to run them.
 """
 
 import subprocess

@@ -74,6 +74,10 @@ class LabService:
         answer = self._ask("GET", user)
         return {} if answer.status_code == 404 else answer.json()
 
+    def ask_kernel(self, method: str, user: str, kernel: str, path: str = "", **options) -> requests.Response:
+        """Ask something about a kernel of the user's lab."""
+        return self._ask(method, user, f"/kernels/{kernel}{path}", **options)
+
     def prepulls(self) -> dict:
         """What nodes pull before somebody asks for it."""
         url = f"http://{self.config['http']['listen']}/spawner/v1/prepulls"

@@ -1,9 +1,12 @@
 //! Kernels on a real API server, with exactly the permissions and under exactly the admission policy of labs.
 
+use std::fmt::Debug;
+
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, DeleteParams, ListParams};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::kubernetes::SKIPPED;
@@ -68,40 +71,13 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     assert_eq!(ada.send(end).await.unwrap().status, 202);
     until(async || ada.get(&path()).await.unwrap().status == 404).await;
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.len() == 1).await;
-    let left = async |kernel: &str| {
-        let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-        let policies: Api<NetworkPolicy> = Api::namespaced(client.clone(), namespace);
-        let all = ListParams::default();
-        let found = [
-            secrets
-                .list_metadata(&all)
-                .await
-                .unwrap()
-                .items
-                .into_iter()
-                .map(|object| object.metadata.name)
-                .collect(),
-            maps.list_metadata(&all)
-                .await
-                .unwrap()
-                .items
-                .into_iter()
-                .map(|object| object.metadata.name)
-                .collect(),
-            policies
-                .list_metadata(&all)
-                .await
-                .unwrap()
-                .items
-                .into_iter()
-                .map(|object| object.metadata.name)
-                .collect(),
-        ];
-        let names: Vec<Option<String>> = found.into_iter().flat_map(|names: Vec<_>| names).collect();
-        names.into_iter().flatten().filter(|name| name.contains(kernel)).collect::<Vec<_>>()
+    let left = async || {
+        let mut left = of_kernels(Api::<Secret>::namespaced(client.clone(), namespace)).await;
+        left.extend(of_kernels(Api::<ConfigMap>::namespaced(client.clone(), namespace)).await);
+        left.extend(of_kernels(Api::<NetworkPolicy>::namespaced(client.clone(), namespace)).await);
+        left
     };
-    assert_eq!(left("-kernel-").await, [""; 0]);
+    assert_eq!(left().await, [""; 0]);
 
     // The service is gone when the lab's pod goes: the cluster deletes the kernel, and the service the rest.
     run(&ada).await;
@@ -111,7 +87,7 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     service.run().await.unwrap();
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty()).await;
     if mode == "single" {
-        assert_eq!(left("-kernel-").await, [""; 0]);
+        assert_eq!(left().await, [""; 0]);
     }
 
     let ada = service.user("ada").unwrap();
@@ -121,6 +97,13 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty()).await;
     assert_eq!(names().await, [""; 0]);
     assert_permitted(&service);
+}
+
+/// The names of objects of kernels.
+async fn of_kernels<K: Clone + DeserializeOwned + Debug>(objects: Api<K>) -> Vec<String> {
+    let found = objects.list_metadata(&ListParams::default()).await.unwrap().items;
+    let names = found.into_iter().filter_map(|object| object.metadata.name);
+    names.filter(|name| name.contains("-kernel-")).collect()
 }
 
 fn path() -> String {

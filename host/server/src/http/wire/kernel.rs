@@ -90,23 +90,23 @@ struct Address {
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct Signal {
     /// The signal's number on Linux: 2 interrupts, 9 kills, 15 asks to end.
-    #[schema(minimum = 1, maximum = 64)]
-    signum: u8,
+    #[schema(value_type = u8, minimum = 1, maximum = 64)]
+    signum: f64,
 }
 
 /// Parses the number of a signal.
 pub(in crate::http) fn parse_signal(body: &[u8]) -> Result<u8, Problem> {
-    let signal: Signal = serde_json::from_value(json(body)?).map_err(|error| unexpected(&error))?;
-    if (1..=64).contains(&signal.signum) {
-        return Ok(signal.signum);
-    }
-    let msg = format!("{} is not the number of a signal; write 1 to 64", signal.signum);
-    Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "signum"], "invalid_signal", msg))
+    let signal: Signal = serde_json::from_value(parse_json(body)?).map_err(|error| unexpected(&error))?;
+    // In JSON, 2.0 is the integer 2.
+    (1..=64).find(|signum| f64::from(*signum).total_cmp(&signal.signum).is_eq()).ok_or_else(|| {
+        let msg = format!("{} is not the number of a signal; write 1 to 64", signal.signum);
+        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "signum"], "invalid_signal", msg)
+    })
 }
 
 /// Parses what a launcher says about its process.
 pub(in crate::http) fn parse_process(body: &[u8]) -> Result<KernelProcess, Problem> {
-    let process: Process = serde_json::from_value(json(body)?).map_err(|error| unexpected(&error))?;
+    let process: Process = serde_json::from_value(parse_json(body)?).map_err(|error| unexpected(&error))?;
     let state = match (process.state, process.exit_code) {
         (ProcessState::Starting, None) => kernel::ProcessState::Starting,
         (ProcessState::Running, None) => kernel::ProcessState::Running,
@@ -120,7 +120,7 @@ pub(in crate::http) fn parse_process(body: &[u8]) -> Result<KernelProcess, Probl
     Ok(KernelProcess { number: process.number, state })
 }
 
-pub(super) fn json(body: &[u8]) -> Result<Json, Problem> {
+pub(super) fn parse_json(body: &[u8]) -> Result<Json, Problem> {
     serde_json::from_slice(body)
         .map_err(|error| Problem::at(StatusCode::BAD_REQUEST, &["body"], "malformed_json", error.to_string()))
 }

@@ -4,33 +4,35 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::AdditionalProperties;
+use utoipa::openapi::{Array, ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use wasmspawner_core::kernel::{self, Connection, CurveKeys};
 use wasmspawner_core::policy::Options;
 use wasmspawner_core::secret::SecretString;
 
-use super::kernel::json;
+use super::kernel::parse_json;
 use super::spawn::{
     ENV_LIMIT, OPTIONS_LIMIT, empty, environment, kind, object, parse_env, parse_options, submission,
 };
 use crate::http::problem::{Detail, Problem};
 
-/// Most words of a kernel's command, and most bytes of all of them together.
-const MOST_WORDS: usize = 256;
-const MOST_BYTES: usize = 64 << 10;
+/// Most words of a kernel's command, and most characters of each.
+const MOST_WORDS: usize = 128;
+const LONGEST_WORD: usize = 4096;
 /// Most characters of any other text.
-const LONGEST_TEXT: usize = 4096;
+const LONGEST_TEXT: usize = 1024;
 
 /// The kernel to start.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct KernelBody {
     /// The name of the kernel spec.
-    #[schema(example = "python3")]
+    #[schema(example = "python3", max_length = 1024, pattern = r"^[^\u0000]*$")]
     kernel_name: String,
     /// The kernel's command. `{connection_file}` stands for the path of its connection file.
-    #[schema(min_items = 1, max_items = 256)]
+    #[schema(schema_with = command_words)]
     command: Vec<String>,
     /// Options of the spawn form in which the kernel differs from its lab, such as `size` or `image`.
     #[schema(schema_with = submission, required = false)]
@@ -39,29 +41,48 @@ pub(in crate::http) struct KernelBody {
     #[schema(schema_with = environment, required = false)]
     env: BTreeMap<String, String>,
     /// Absolute path of the working directory. Default: that of the lab.
-    #[schema(required = false)]
+    #[schema(required = false, max_length = 1024, pattern = r"^/[^\u0000]*$")]
     working_dir: Option<String>,
-    /// How the kernel and its clients know each other.
-    connection: ConnectionKeys,
+    /// The keys that the kernel and its clients share. The client makes them.
+    #[schema(schema_with = connection_keys)]
+    connection: Map<String, Json>,
 }
 
-/// The keys that a kernel and its clients share. The client makes them.
-#[derive(Debug, Serialize, ToSchema)]
-struct ConnectionKeys {
-    /// The key with which messages are signed; empty for unsigned messages.
-    key: String,
-    /// How they are signed.
-    #[schema(example = "hmac-sha256")]
-    signature_scheme: String,
-    /// The name of the kernel spec, which Jupyter's connection files have too. It is not used.
-    #[schema(required = false)]
-    kernel_name: Option<String>,
-    /// The kernel's public key for `CurveZMQ`; only together with the secret one.
-    #[schema(required = false)]
-    curve_publickey: Option<String>,
-    /// The kernel's secret key for `CurveZMQ`.
-    #[schema(required = false)]
-    curve_secretkey: Option<String>,
+/// The schema of `command`. The first word is the program.
+fn command_words() -> Array {
+    let word = || text(LONGEST_WORD, r"^[^\u0000]*$");
+    ArrayBuilder::new()
+        .prefix_items([word().min_length(Some(1)).build()])
+        .items(word().build())
+        .min_items(Some(1))
+        .max_items(Some(MOST_WORDS))
+        .examples([json!(["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"])])
+        .build()
+}
+
+/// The schema of `connection`: with the kernel's keys for `CurveZMQ`, or without them.
+fn connection_keys() -> Schema {
+    let any = || text(LONGEST_TEXT, r"^[^\u0000]*$").build();
+    let scheme = text(LONGEST_TEXT, r"^(hmac-[^\u0000]*)?$").examples([json!("hmac-sha256")]).build();
+    let plain = || {
+        ObjectBuilder::new()
+            .property("key", any())
+            .property("signature_scheme", scheme.clone())
+            .property("kernel_name", any())
+            .required("key")
+            .required("signature_scheme")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+    };
+    let curve = plain()
+        .property("curve_publickey", any())
+        .property("curve_secretkey", any())
+        .required("curve_publickey")
+        .required("curve_secretkey");
+    Schema::OneOf(OneOfBuilder::new().item(plain().build()).item(curve.build()).build())
+}
+
+fn text(longest: usize, pattern: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).max_length(Some(longest)).pattern(Some(pattern))
 }
 
 /// A parsed body of a request to start a kernel.
@@ -75,7 +96,7 @@ pub(in crate::http) struct ParsedKernel {
 /// together, as a 422.
 pub(in crate::http) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem> {
     let mut mistakes = Vec::new();
-    let mut fields = object(&["body"], json(body)?, &mut mistakes);
+    let mut fields = object(&["body"], parse_json(body)?, &mut mistakes);
     let mut part = |name| object(&["body", name], fields.remove(name).unwrap_or_else(empty), &mut mistakes);
     let (options, env, connection) = (part("options"), part("env"), part("connection"));
     let options = OPTIONS_LIMIT.check("options", options, &mut mistakes);
@@ -84,6 +105,8 @@ pub(in crate::http) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem
     let env = parse_env(env, &mut mistakes);
     let mut at_top = Texts { at: vec!["body"], fields: &mut fields, mistakes: &mut mistakes };
     let name = at_top.required("kernel_name");
+    // Only here null means the same as nothing.
+    at_top.fields.retain(|name, value| name != "working_dir" || !value.is_null());
     let working_dir = at_top.optional("working_dir");
     let command = command(fields.remove("command"), &mut mistakes);
     if let Some(path) = working_dir.as_ref().filter(|path| !path.starts_with('/')) {
@@ -121,10 +144,9 @@ impl Texts<'_> {
 
     fn optional(&mut self, name: &str) -> Option<String> {
         match self.fields.remove(name)? {
-            Json::Null => None,
-            Json::String(text) if text.len() <= LONGEST_TEXT && !text.contains('\0') => Some(text),
+            Json::String(text) if text.chars().count() <= LONGEST_TEXT && !text.contains('\0') => Some(text),
             Json::String(_) => {
-                let msg = format!("has more than {LONGEST_TEXT} bytes, or contains NUL");
+                let msg = format!("has more than {LONGEST_TEXT} characters, or contains NUL");
                 self.wrong(name, "invalid_text", msg);
                 Some(String::new())
             }
@@ -148,14 +170,14 @@ fn command(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<String> {
     };
     let sound = |words: &Vec<String>| {
         (1..=MOST_WORDS).contains(&words.len())
-            && words.iter().map(String::len).sum::<usize>() <= MOST_BYTES
+            && words.iter().all(|word| word.chars().count() <= LONGEST_WORD)
             && !words[0].is_empty()
             && words.iter().all(|word| !word.contains('\0'))
     };
     words.filter(sound).unwrap_or_else(|| {
         let msg = format!(
-            "must be a list of 1 to {MOST_WORDS} strings without NUL, of at most {} KiB in all, the program first",
-            MOST_BYTES >> 10
+            "must be a list of 1 to {MOST_WORDS} strings without NUL, each of at most {LONGEST_WORD} characters, the \
+             program first"
         );
         mistakes.push(Detail::new(["body", "command"], "invalid_command", msg));
         Vec::new()
@@ -190,8 +212,6 @@ fn parse_connection(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn parse(body: &Json) -> Result<ParsedKernel, Problem> {
@@ -206,7 +226,7 @@ mod tests {
             "options": {"size": "small"},
             "env": {"A": "b"},
             "working_dir": null,
-            "connection": {"key": "k", "signature_scheme": "hmac-sha256", "kernel_name": "", "curve_publickey": null},
+            "connection": {"key": "k", "signature_scheme": "hmac-sha256", "kernel_name": ""},
         });
         let ParsedKernel { options, kernel } = parse(&body).unwrap();
         assert_eq!(options.len(), 1);
