@@ -59,7 +59,8 @@ def test_a_cordoned_node_pulls_nothing_until_it_takes_labs_again(node, site, rec
         reconfigure(lambda config: config.update(images={"nodes": {}, "prepull": {"images": [{"reference": late}]}}))
         excluded = eventually(lambda: site.prepulls()["excluded_nodes"], "the node is excluded")
         assert excluded == [{"name": name, "excluded": "it is cordoned"}]
-        assert site.prepulls()["images"][0]["nodes"] == 0
+        wanted = eventually(lambda: site.prepulls()["images"], "the image is to be pulled")
+        assert wanted[0]["nodes"] == 0
     finally:
         node.kubectl("uncordon", name)
     eventually(lambda: site.prepulls()["images"][0]["nodes_with"] == 1, "it is warm", 120)
