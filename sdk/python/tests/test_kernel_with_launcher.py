@@ -38,7 +38,9 @@ class LaunchedKernels(FakeKernels):
             return await super().handle(request)
         assert request.headers["Authorization"] == "Bearer launcher-token"
         if request.method == "PUT":
-            self.only()["process"] = {"exit_code": None, **await request.json()}
+            report = {"exit_code": None, **await request.json()}
+            if report["number"] >= self.only()["process"]["number"]:
+                self.only()["process"] = report
             return web.Response(status=204)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
@@ -76,7 +78,11 @@ class LaunchedKernels(FakeKernels):
         return web.Response(status=204)
 
     def post_restart(self, kernel, _body):
-        self.order("launch", number=kernel["process"]["number"] + 1)
+        # As the service does: the new process is known at once, and one that is to be started is not started twice.
+        if kernel["process"]["state"] != "starting":
+            number = kernel["process"]["number"] + 1
+            kernel["process"] = {"number": number, "state": "starting", "exit_code": None}
+            self.order("launch", number=number)
         return web.json_response(kernel, status=202)
 
 
