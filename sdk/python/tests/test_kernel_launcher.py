@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from wasmspawner import kernel_launcher
+from wasmspawner import kernel_launcher, service_link
 
-SOURCE = Path(kernel_launcher.__file__)
+SOURCE, LINK = Path(kernel_launcher.__file__), Path(service_link.__file__)
 TOKEN, KEY = "the-secret-token", "the-secret-key"
 BOUND = 20
 CONNECTION = {"transport": "tcp", "ip": "0.0.0.0", "shell_port": 5001, "key": KEY, "signature_scheme": "hmac-sha256"}
@@ -100,12 +100,13 @@ class Pod:
         self.service = Service()
         folder.mkdir(exist_ok=True)
         shutil.copy(SOURCE, folder / "launcher.py")
+        shutil.copy(LINK, folder)
         launch = {"url": self.service.url, "command": command, "env": {}, "working_dir": None, **launch}
         (folder / "launch.json").write_text(json.dumps({"linger_seconds": 60, "stop_seconds": 60, **launch}))
         (folder / "connection.json").write_text(json.dumps(CONNECTION))
         (folder / "token").write_text(TOKEN + "\n")
         self.process = subprocess.Popen(
-            [*prefix, sys.executable, "-S", str(folder / "launcher.py")],
+            [*prefix, sys.executable, "-I", "-S", str(folder / "launcher.py")],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -301,17 +302,18 @@ def test_as_process_1_the_launcher_reaps_orphans(pod):
 
 
 def test_pauses_grow_up_to_five_seconds_and_are_long_where_the_service_refuses(monkeypatch):
-    monkeypatch.setattr(kernel_launcher.random, "uniform", lambda low, high: high)
-    assert [kernel_launcher.pause_after(n, 503) for n in (1, 2, 3, 7, 100)] == [0.1, 0.2, 0.4, 5.0, 5.0]
-    assert [kernel_launcher.pause_after(1, status) for status in (401, 403, 404, 0)] == [5.0, 5.0, 5.0, 0.1]
+    monkeypatch.setattr(service_link.random, "uniform", lambda low, high: high)
+    assert [service_link.pause_after(n, 503) for n in (1, 2, 3, 7, 100)] == [0.1, 0.2, 0.4, 5.0, 5.0]
+    assert [service_link.pause_after(1, status) for status in (401, 403, 404, 0)] == [5.0, 5.0, 5.0, 0.1]
 
 
-def test_the_file_needs_only_the_standard_library_of_python_3_8():
-    tree = ast.parse(SOURCE.read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("file", ["kernel_launcher", "service_link", "dask_pod"])
+def test_mounted_files_need_only_the_standard_library_of_python_3_8(file):
+    tree = ast.parse(SOURCE.with_name(f"{file}.py").read_text(), feature_version=(3, 8))
     modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             modules.add(node.module.partition(".")[0])
-    assert modules <= set(sys.stdlib_module_names)
+    assert modules <= set(sys.stdlib_module_names) | {"service_link"}

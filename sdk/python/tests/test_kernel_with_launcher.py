@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from fake_kernels import PORTS, FakeKernels
 
-from wasmspawner import kernel_launcher
+from wasmspawner import kernel_launcher, service_link
 
 # Not with `--HistoryManager.enabled=False`: ipykernel 7.4 then often takes ten seconds to end, local kernels too.
 IPYKERNEL = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -57,6 +57,7 @@ class LaunchedKernels(FakeKernels):
         kernel = super().create(kernel_id)
         kernel.update(connection=address, process={"number": 1, "state": "starting", "exit_code": None})
         shutil.copy(kernel_launcher.__file__, self.folder / "launcher.py")
+        shutil.copy(service_link.__file__, self.folder)
         (self.folder / "token").write_text("launcher-token")
         (self.folder / "connection.json").write_text(json.dumps({**address, "ip": "0.0.0.0", **body["connection"]}))
         launch = {name: body[name] for name in ("command", "env", "working_dir")}

@@ -1,18 +1,17 @@
 """The main program of a kernel's pod: starts the kernel's process, reports on it to the service, does what it asks.
 
-The service mounts this file into the pod and runs `python3 launcher.py`. So it is one file, needs nothing but the
-standard library of Python 3.8 or later, and finds its input beside itself: `launch.json`, `connection.json`, `token`.
+The service mounts this file and `service_link.py` into the pod and runs `python3 launcher.py`. So it needs nothing but
+the standard library of Python 3.8 or later, and finds its input beside itself: `launch.json`, `connection.json`,
+`token`.
 
 One thread owns the process and handles one event after the other: signals of the operating system and requests of the
 service. A second thread follows the service's event stream, a third reports the newest state.
 """
 
 import contextlib
-import http.client
 import json
 import os
 import queue
-import random
 import signal
 import subprocess
 import sys
@@ -20,14 +19,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-REQUEST_TIMEOUT = 15.0
-# The service sends a comment every 15 seconds.
-SILENCE_TIMEOUT = 60.0
-LONGEST_LINE = 64 * 1024
-_FAILURES = (OSError, http.client.HTTPException, ValueError)
+if __package__:
+    from .service_link import Reporter, Service, follow
+else:
+    sys.path.append(str(Path(__file__).absolute().parent))  # `python3 -I` leaves it out
+    from service_link import Reporter, Service, follow
 
 
 def log(message):
@@ -35,121 +32,10 @@ def log(message):
     print(f"kernel launcher: {message}", file=sys.stderr, flush=True)
 
 
-def pause_after(failures, status):
-    """Seconds until the next attempt, after failures in a row of which the last had this status (0: no answer)."""
-    # The service may be restarting and not know the kernel yet, but these answers rarely change within a second.
-    soon = status not in (401, 403, 404)
-    pause = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LONGEST_PAUSE) if soon else LONGEST_PAUSE
-    return pause * random.uniform(0.5, 1.0)  # not all kernels at once
+def on_event(events):
+    """A function that puts what the service asks for into the queue of events."""
 
-
-class Service:
-    """The service's address for the launcher of this kernel.
-
-    `http.client` follows no redirects and uses no proxies, so the token goes to the service alone.
-    """
-
-    def __init__(self, url, token_file):
-        self._url = urlsplit(url)
-        self._token_file = token_file
-        self._trouble = ""
-
-    def put(self, state):
-        """Send a state and return the status of the answer; 0 if there was none."""
-        try:
-            with self._request("PUT", REQUEST_TIMEOUT, json.dumps(state).encode()) as response:
-                self._note("" if response.status < 300 else f"it answers with the status {response.status}")
-                return response.status
-        except _FAILURES as error:
-            self._note(str(error) or type(error).__name__)
-            return 0
-
-    def _note(self, trouble):
-        """Say in the pod's log why the service does not take reports, once for each reason."""
-        if trouble and trouble != self._trouble:
-            log(f"the service at {self._url.netloc} cannot be told about the kernel: {trouble}")
-        self._trouble = trouble
-
-    def follow(self, on_open, on_event):
-        """Follow the event stream to its end. Returns the status of the answer, and whether anything was received."""
-        status, received = 0, False
-        try:
-            with self._request("GET", SILENCE_TIMEOUT) as response:
-                status = response.status
-                if status != 200:
-                    return status, received
-                on_open()
-                event = {}
-                for line in iter(lambda: response.readline(LONGEST_LINE), b""):
-                    received = True
-                    field, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(":")
-                    if field:
-                        event[field] = value.lstrip(" ")  # the service writes the data of an event in one line
-                    elif not value and event:
-                        on_event(event.get("event"), event.get("data"))
-                        event = {}
-        except _FAILURES:
-            pass
-        return status, received
-
-    @contextlib.contextmanager
-    def _request(self, method, timeout, body=None):
-        # The token is read for each request, because a mounted Secret may change.
-        token = self._token_file.read_text("utf-8").strip()
-        headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
-        kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-        connection = kind(self._url.hostname, self._url.port, timeout=timeout)
-        try:
-            connection.request(method, self._url.path.rstrip("/") + "/launcher", body, headers)
-            yield connection.getresponse()
-        finally:
-            connection.close()
-
-
-class Reporter:
-    """Sends the newest state until the service has taken it. As one thread sends, no older state follows a newer."""
-
-    def __init__(self, service):
-        self._service = service
-        self._changed = threading.Condition()
-        self._state = None
-        self._due = 0
-
-    def report(self, state):
-        """Send this state instead of any former one."""
-        with self._changed:
-            self._state = state
-            self._due += 1
-            self._changed.notify_all()
-
-    def repeat(self):
-        """Send the newest state once more."""
-        if self._state is not None:
-            self.report(self._state)
-
-    def run(self):
-        """Send states forever."""
-        taken, failures = 0, 0
-        while True:
-            self._wait_for_more_than(taken)
-            with self._changed:
-                due, state = self._due, self._state
-            status = self._service.put(state)
-            if 200 <= status < 300:
-                taken, failures = due, 0
-            else:
-                failures += 1
-                self._wait_for_more_than(due, timeout=pause_after(failures, status))
-
-    def _wait_for_more_than(self, due, timeout=None):
-        with self._changed:
-            self._changed.wait_for(lambda: self._due > due, timeout)
-
-
-def follow(service, reporter, events):
-    """Follow the service's event stream forever, and put what it asks for into the queue of events."""
-
-    def on_event(name, data):
+    def put(name, data):
         try:
             if name == "signal":
                 request = json.loads(data)
@@ -159,12 +45,7 @@ def follow(service, reporter, events):
         except (ValueError, KeyError, TypeError):
             log(f"an event '{name}' of the service is not understood and ignored")
 
-    failures = 0
-    while True:
-        # The service may have been restarted, so it is told the state after each connect.
-        status, received = service.follow(reporter.repeat, on_event)
-        failures = 1 if received else failures + 1
-        time.sleep(pause_after(failures, status))
+    return put
 
 
 class Supervisor:
@@ -282,7 +163,7 @@ def main(folder):
     events = queue.SimpleQueue()  # its `put` may be called by handlers of signals
     for signum, event in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGCHLD, "child")):
         signal.signal(signum, lambda _signum, _frame, event=event: events.put((event,)))
-    service = Service(launch["url"], folder / "token")
+    service = Service(launch["url"], "/launcher", folder / "token", "kernel", log)
     reporter = Reporter(service)
     with tempfile.TemporaryDirectory(prefix="kernel-") as private:
         path = os.path.join(private, "connection.json")
@@ -290,7 +171,7 @@ def main(folder):
             json.dump(connection, file)
         command = [word.replace("{connection_file}", path) for word in launch["command"]]
         threading.Thread(target=reporter.run, daemon=True).start()
-        threading.Thread(target=follow, args=(service, reporter, events), daemon=True).start()
+        threading.Thread(target=follow, args=(service, reporter.repeat, on_event(events)), daemon=True).start()
         return Supervisor(launch, command, events, reporter.report).run()
 
 
