@@ -21,6 +21,10 @@ pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 pub const ENVIRONMENT: &str = "environment";
 /// The value of [`COMPONENT_LABEL`] of the pod of a kernel.
 pub const KERNEL: &str = "kernel";
+/// The value of [`COMPONENT_LABEL`] of the pod of a Dask pool's scheduler.
+pub const DASK_SCHEDULER: &str = "dask-scheduler";
+/// The value of [`COMPONENT_LABEL`] of the pod of a Dask pool's worker.
+pub const DASK_WORKER: &str = "dask-worker";
 /// Annotation: the raw username.
 pub const USERNAME_ANNOTATION: &str = "wasmspawner.io/username";
 /// Annotation: the raw server name.

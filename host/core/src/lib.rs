@@ -6,6 +6,7 @@
 pub mod access;
 pub mod claims;
 pub mod config;
+pub mod dask;
 pub mod digest;
 pub mod field_error;
 pub mod forgotten;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::dask::Pool;
 use crate::identity::Identity;
 use crate::kernel::Kernel;
 use crate::lab::LabKey;
 use crate::names::{ChildName, EnvName};
 use crate::options::Options;
 use crate::secret::SecretString;
+use crate::spawn_key::{ChildKey, ChildKind, SpawnKey};
 
 /// A parsed request to start a lab, before policies have decided about it.
 #[derive(Debug, Clone)]
@@ -26,23 +28,55 @@ pub struct SpawnRequest {
     pub requested_by: String,
 }
 
-/// A parsed request to start a kernel of a lab, before policies have decided about it.
+/// A parsed request to start a child of a lab, before policies have decided about it.
 #[derive(Debug, Clone)]
-pub struct KernelRequest {
+pub struct ChildRequest {
     /// The lab.
     pub lab: LabKey,
-    /// The kernel's id, which its client chooses.
+    /// The child's name, which its client chooses.
     pub name: ChildName,
     /// The lab's user.
     pub identity: Identity,
-    /// Options of the spawn form in which the kernel differs from its lab.
+    /// Options of the spawn form in which the child differs from its lab.
     pub options: Options,
-    /// The kernel.
-    pub kernel: Kernel,
-    /// The path of the kernel in the API, below the prefix.
+    /// Environment variables of the pods, beside those that the site gives every lab. A kernel's own are not among them:
+    /// its launcher sets those.
+    pub env: BTreeMap<EnvName, String>,
+    /// What to start.
+    pub child: Child,
+    /// The path of the child in the API, below the prefix.
     pub path: String,
-    /// The user's token, mounted into the kernel's pod.
+    /// The user's token, mounted into the child's pods.
     pub token: SecretString,
     /// Name of the caller: the user or an administrator.
     pub requested_by: String,
+}
+
+/// What a lab can start.
+#[derive(Debug, Clone)]
+pub enum Child {
+    /// A Jupyter kernel.
+    Kernel(Kernel),
+    /// A Dask pool.
+    DaskPool(Pool),
+}
+
+impl Child {
+    /// What it is.
+    pub fn kind(&self) -> ChildKind {
+        match self {
+            Self::Kernel(_) => ChildKind::Kernel,
+            Self::DaskPool(_) => ChildKind::DaskPool,
+        }
+    }
+}
+
+impl ChildRequest {
+    /// The key of the child.
+    pub fn key(&self) -> SpawnKey {
+        SpawnKey {
+            lab: self.lab.clone(),
+            child: Some(ChildKey { kind: self.child.kind(), name: self.name.clone() }),
+        }
+    }
 }

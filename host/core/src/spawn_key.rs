@@ -111,6 +111,11 @@ impl SpawnKey {
         Self { lab, child: Some(ChildKey { kind: ChildKind::Kernel, name }) }
     }
 
+    /// The key of a Dask pool of a lab.
+    pub fn dask_pool(lab: LabKey, name: ChildName) -> Self {
+        Self { lab, child: Some(ChildKey { kind: ChildKind::DaskPool, name }) }
+    }
+
     /// What the spawn is.
     pub fn kind(&self) -> SpawnKind {
         self.child.as_ref().map_or(SpawnKind::Lab, |child| child.kind.into())
@@ -207,10 +212,7 @@ mod tests {
             let name = kernel.object_prefix(prefix);
             assert!(name.as_str().len() <= 58 && name.as_str() != "unnamed", "{name}");
         }
-        let other = SpawnKey {
-            child: Some(ChildKey { kind: ChildKind::DaskPool, ..kernel.child.clone().unwrap() }),
-            lab,
-        };
+        let other = SpawnKey::dask_pool(lab, ChildName::parse("K1").unwrap());
         assert_ne!(other.object_name(), kernel.object_name());
     }
 

@@ -12,6 +12,7 @@ mod one_machine;
 mod outgoing;
 mod per_user;
 pub mod prepull;
+mod random_token;
 pub mod records;
 pub mod registry;
 pub mod run;

@@ -18,12 +18,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use uuid::Uuid;
-
-/// 244 unpredictable bits, for a credential.
-pub(crate) fn random_token() -> String {
-    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
-}
 
 /// Replaces the file in one step, so that a reader finds the old text or the new one. It holds a credential: nobody else
 /// may read it.

@@ -30,7 +30,13 @@ impl ConfigFile {
             state_dir: old.state_dir,
             limits: LimitsConfig {
                 concurrent_spawns: old.limits.concurrent_spawns,
-                per_user: PerUserLimits { labs: new.limits.per_user.labs, ..old.limits.per_user },
+                per_user: PerUserLimits {
+                    labs: new.limits.per_user.labs,
+                    kernels: new.limits.per_user.kernels,
+                    dask_pools: new.limits.per_user.dask_pools,
+                    dask_workers: new.limits.per_user.dask_workers,
+                    ..old.limits.per_user
+                },
                 reconcile_every: old.limits.reconcile_every,
                 history: old.limits.history,
                 history_operations: old.limits.history_operations,

@@ -72,8 +72,10 @@ impl HttpConfig {
             let address = SocketAddr::new(ip, self.listen.port());
             one_machine.then(|| format!("{scheme}://{address}"))
         };
-        let base = self.labs_url.as_ref().map(|url| url.as_str().to_owned()).or_else(listens)?;
-        Some(format!("{}{}", base.trim_end_matches('/'), self.prefix))
+        match &self.labs_url {
+            Some(url) => Some(url.join(&self.prefix)),
+            None => listens().map(|url| format!("{url}{}", self.prefix)),
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidSetting> {

@@ -3,6 +3,7 @@
 pub mod auth;
 mod base_url;
 mod changes;
+mod dask;
 mod embedded;
 mod http;
 mod hub;
@@ -23,6 +24,7 @@ mod telemetry;
 
 pub use base_url::BaseUrl;
 pub use changes::ConfigChanges;
+pub use dask::DaskConfig;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};
 pub use http::{HttpConfig, TlsConfig};
 pub use hub::{ForgottenConfig, Hub, HubConfig};

@@ -18,7 +18,7 @@ pub struct PerUserLimits {
     pub requests_at_once: NonZeroU32,
     /// Requests to start a lab, per minute. All of a minute's may come at once; further ones are refused with status 429.
     pub spawns_per_minute: NonZeroU32,
-    /// Requests to start a kernel, per minute. All of a minute's may come at once; further ones are refused with status 429.
+    /// Requests to start a kernel or a Dask pool, per minute. All of a minute's may come at once; further ones are refused with status 429.
     pub kernel_starts_per_minute: NonZeroU32,
     /// Event streams that are open at the same time. Further ones are refused with status 429.
     pub event_streams: NonZeroU32,
@@ -26,6 +26,11 @@ pub struct PerUserLimits {
     pub labs: NonZeroU32,
     /// Kernels at the same time that the service runs, of all labs together. Further ones are refused with status 403.
     pub kernels: NonZeroU32,
+    /// Dask pools at the same time, of all labs together. Further ones are refused with status 403.
+    pub dask_pools: NonZeroU32,
+    /// Workers of Dask pools at the same time, of all pools together. A pool that would have more gets as many as are
+    /// left; one that needs more from the beginning is refused with status 403.
+    pub dask_workers: NonZeroU32,
 }
 
 impl Default for PerUserLimits {
@@ -39,6 +44,8 @@ impl Default for PerUserLimits {
             event_streams: limit(20),
             labs: limit(20),
             kernels: limit(20),
+            dask_pools: limit(5),
+            dask_workers: limit(32),
         }
     }
 }

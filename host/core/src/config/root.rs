@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
 use super::lab::{LabConfig, LabSection};
 use super::{
-    EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
+    DaskConfig, EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
     LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, RuntimeKind, TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
@@ -50,6 +50,9 @@ pub struct ConfigFile {
     /// What the service knows about the images of labs.
     #[serde(default)]
     pub images: ImagesConfig,
+    /// What the site wants of Dask pools.
+    #[serde(default)]
+    pub dask: DaskConfig,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -87,6 +90,8 @@ pub struct Config {
     pub registries: RegistriesConfig,
     /// What the service knows about the images of labs.
     pub images: ImagesConfig,
+    /// What the site wants of Dask pools.
+    pub dask: DaskConfig,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -102,6 +107,7 @@ impl ConfigFile {
         problems.extend(self.http.check().err());
         problems.extend(self.kubernetes.check().err());
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
+        problems.extend(self.dask.check().err());
         problems.extend(self.limits.check().err());
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
@@ -158,6 +164,7 @@ impl ConfigFile {
             policies: self.policies,
             registries: self.registries,
             images: self.images,
+            dask: self.dask,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,

@@ -44,6 +44,8 @@ pub struct Launch {
     pub token: SecretString,
     /// The launcher's program text.
     pub program: &'static str,
+    /// The text of the module with which it talks to the service.
+    pub link: &'static str,
 }
 
 /// Names the kernel and shows nothing else, because the rest may be secret.
@@ -80,6 +82,7 @@ impl Launch {
             "stop_seconds": STOP,
         });
         BTreeMap::from([
+            ("service_link.py", self.link.as_bytes().to_vec()),
             ("launcher.py", self.program.as_bytes().to_vec()),
             ("launch.json", launch.to_string().into_bytes()),
             ("connection.json", connection.file(name).to_string().into_bytes()),
@@ -111,10 +114,11 @@ mod tests {
             url: "http://s/k".into(),
             token: SecretString::new("the-token"),
             program: "print()",
+            link: "link()",
         };
         let files = launch.files();
         let names: Vec<_> = files.keys().copied().collect();
-        assert_eq!(names, ["connection.json", "launch.json", "launcher.py", "token"]);
+        assert_eq!(names, ["connection.json", "launch.json", "launcher.py", "service_link.py", "token"]);
         let text: serde_json::Value = serde_json::from_slice(&files["launch.json"]).unwrap();
         assert_eq!(text["command"], json!(["python", "-f", "{connection_file}"]));
         assert_eq!(text["env"], json!({"PASSWORD": "hush"}));

@@ -52,6 +52,8 @@ pub struct Observed {
     pub rest: Presence,
     /// What the lab has started: its kernels and pools. They are deleted before the lab.
     pub children: Presence,
+    /// True if a Dask pool has fewer worker pods than it is to have, or some that it does not need.
+    pub is_unsized: bool,
     /// Why the deletion of the namespace does not finish: its conditions and remaining finalizers.
     pub stuck: Option<String>,
     /// The stage, as analysed from the pod and its events.
@@ -66,6 +68,7 @@ impl Observed {
             pod_uid: None,
             rest: Presence::Missing,
             children: Presence::Missing,
+            is_unsized: false,
             stuck: None,
             analysis: Analysis::unknown(),
         }

@@ -50,6 +50,7 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
             SpawnStep::Waiting => Vec::new(),
         },
         Phase::Stopping(_) | Phase::CleaningUp(_) | Phase::Failed(_) => deletion(lab),
+        Phase::Running(_) if lab.observed.is_unsized => vec![Request::SizePool],
         Phase::Running(_) | Phase::Absent => Vec::new(),
     };
     if lab.is_overdue() {
@@ -96,6 +97,7 @@ fn is_wanted(request: Request, lab: &Lab) -> bool {
         Request::StopChildren | Request::DeletePod | Request::DeleteRest => {
             !matches!(step, Some(SpawnStep::Deciding | SpawnStep::Creating | SpawnStep::Waiting))
         }
+        Request::SizePool => matches!(lab.phase, Phase::Running(_)),
         Request::Read => lab.is_overdue(),
         Request::SaveRecord | Request::DeleteRecord => true,
     }

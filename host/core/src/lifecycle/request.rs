@@ -15,6 +15,8 @@ pub enum Request {
     Create,
     /// Stop the lab's children: its kernels and pools.
     StopChildren,
+    /// Create and delete workers of a Dask pool.
+    SizePool,
     /// Delete the pod.
     DeletePod,
     /// Delete all other objects, and those that an earlier lab left at another place.

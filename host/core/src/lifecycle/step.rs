@@ -47,6 +47,9 @@ impl Lab {
         if self.observed.children.is_missing() {
             self.in_flight.on_effect_observed(Request::StopChildren);
         }
+        if !self.observed.is_unsized {
+            self.in_flight.on_effect_observed(Request::SizePool);
+        }
         if self.observed.pod.is_missing() {
             self.in_flight.on_effect_observed(Request::DeletePod);
         }

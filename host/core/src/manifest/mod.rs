@@ -2,7 +2,9 @@
 //! cannot fail, and texts from users are never interpreted as templates.
 
 mod baseline;
+mod child;
 mod claim;
+mod dask_pool;
 mod default_resources;
 mod env_config_map;
 mod init_container;
@@ -26,7 +28,9 @@ mod spec_digest;
 mod user_files;
 mod volume;
 
-pub use kernel::{ParentPod, build_kernel};
+pub use child::ParentPod;
+pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
+pub use kernel::build_kernel;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 

@@ -8,10 +8,10 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata::{self};
+use super::metadata;
 use crate::config::PeerRange;
 use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
-use crate::labels::{SERVER_LABEL, USER_LABEL};
+use crate::labels::{SERVER_LABEL, SPAWN_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
 /// Allows traffic to the lab's port from the configured peers, and from the lab to all but the blocked addresses.
@@ -45,6 +45,29 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
             // A rule without peers would allow all sources.
             ingress: (!peers.is_empty()).then(|| vec![ingress]),
             egress,
+        }),
+    })
+}
+
+/// Lets the lab and what it has started reach the ports of a child. The lab's own policy holds for the child too, because
+/// it has the lab's labels; this adds the ports.
+pub(super) fn of_child(spawn: &ValidatedSpawn, ports: &[u16]) -> Option<NetworkPolicy> {
+    if !spawn.config.network_policy.enabled {
+        return None;
+    }
+    let own = BTreeMap::from([(SPAWN_LABEL.to_owned(), spawn.spawn.to_string())]);
+    let of_lab = NetworkPeer { pod_labels: Some(lab_labels(spawn)), ..NetworkPeer::default() };
+    let ports = ports.iter().map(|number| port(&NetworkPort { port: *number, protocol: Protocol::Tcp }));
+    Some(NetworkPolicy {
+        metadata: metadata::of_lab(spawn, &spawn.names.object),
+        spec: Some(NetworkPolicySpec {
+            pod_selector: Some(LabelSelector { match_labels: Some(own), match_expressions: None }),
+            policy_types: Some(vec!["Ingress".to_owned()]),
+            ingress: Some(vec![NetworkPolicyIngressRule {
+                from: Some(vec![peer(&of_lab)]),
+                ports: Some(ports.collect()),
+            }]),
+            egress: None,
         }),
     })
 }

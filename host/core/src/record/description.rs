@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::dask::WorkerRange;
 use crate::identity::Group;
 use crate::policy::{Image, Options};
 
@@ -36,6 +37,9 @@ pub struct LabDescription {
     /// The kernel, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelDescription>,
+    /// The Dask pool, if this is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolDescription>,
 }
 
 /// A kernel in its record.
@@ -47,6 +51,34 @@ pub struct KernelDescription {
     /// Digest of the token with which its launcher presents itself: `sha256:` and 64 hexadecimal digits. The token
     /// itself is random, and long enough that nobody finds it from its digest.
     pub launcher: String,
+}
+
+/// A Dask pool in its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolDescription {
+    /// How many workers it has.
+    pub workers: WorkerRange,
+    /// After how many idle seconds it ends; absent if it does not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<u32>,
+    /// True if it goes on when its lab ends.
+    #[serde(default)]
+    pub outlives_lab: bool,
+    /// Digest of the token with which its scheduler presents itself, as for the launcher of a kernel.
+    pub keeper: String,
+    /// The pod from which its workers are made; absent until the policies have decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub worker: Option<serde_json::Value>,
+}
+
+impl LabDescription {
+    /// Digest of the token of the program that the service has put into the pod of a child.
+    pub fn token_digest(&self) -> Option<&str> {
+        let launcher = self.kernel.as_ref().map(|kernel| kernel.launcher.as_str());
+        launcher.or_else(|| self.pool.as_ref().map(|pool| pool.keeper.as_str()))
+    }
 }
 
 /// Limits and requests of a lab's resources.

@@ -15,7 +15,9 @@ mod status;
 /// The label with the installation of the service that wrote a record, the same as on every other object.
 pub use crate::labels::INSTANCE_LABEL;
 pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
-pub use description::{KernelDescription, LabDescription, PolicyRef, Quotas, ResourceAmount};
+pub use description::{
+    KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
+};
 pub use place::Place;
 pub use recover::{Recovered, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};

@@ -21,5 +21,5 @@ mod state_fault;
 pub use analysis::{Analysis, Finding, Severity};
 pub use analyze::{DELETED, analyze};
 pub use kind::Stage;
-pub use pod::ObservedPod;
+pub use pod::{ObservedPod, PodLife};
 pub use policy::StagePolicy;

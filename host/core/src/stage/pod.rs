@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ContainerPort, Pod, PodSpec, PodStatus};
 
 use super::container::{Container, Role, not_empty};
 use crate::lab::{JobId, PORT_NAME};
-use crate::labels::{JOB_ID_LABEL, SPAWN_LABEL};
+use crate::labels::{COMPONENT_LABEL, DASK_WORKER, JOB_ID_LABEL, SPAWN_LABEL};
 
 /// The parts of a pod that the service keeps. Ephemeral containers are left out, because they do not affect the stage.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,6 +30,8 @@ pub struct ObservedPod {
     pub ip: Option<String>,
     /// The port on which the lab's program listens.
     pub port: Option<u16>,
+    /// True for a worker of a Dask pool.
+    pub is_worker: bool,
     /// The volume claims that the pod mounts, generic ephemeral volumes included.
     pub claims: Box<[String]>,
     pub(super) created: Option<Timestamp>,
@@ -42,6 +44,21 @@ pub struct ObservedPod {
     pub(super) restarts_never: bool,
     pub(super) conditions: Box<[PodCondition]>,
     pub(super) containers: Box<[Container]>,
+}
+
+/// What a pod does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodLife {
+    /// It does not run yet.
+    Waiting,
+    /// It runs.
+    Running,
+    /// All its containers have ended without an error.
+    Succeeded,
+    /// It has failed.
+    Failed,
+    /// It is being deleted.
+    Deleting,
 }
 
 /// A condition of a pod.
@@ -80,6 +97,7 @@ impl From<&Pod> for ObservedPod {
             deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
             ip: text(|status| status.pod_ip.as_ref()),
             port: spec.and_then(lab_port),
+            is_worker: label(COMPONENT_LABEL).as_deref() == Some(DASK_WORKER),
             claims: spec.map(|spec| claims(&name, spec)).unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),
             started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
@@ -134,6 +152,22 @@ impl ObservedPod {
     /// True if the pod is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.deletion.is_some()
+    }
+
+    /// What the pod does.
+    pub fn life(&self) -> PodLife {
+        match self.phase.as_str() {
+            _ if self.is_deleting() => PodLife::Deleting,
+            "Running" => PodLife::Running,
+            "Succeeded" => PodLife::Succeeded,
+            "Failed" => PodLife::Failed,
+            _ => PodLife::Waiting,
+        }
+    }
+
+    /// When the pod was created.
+    pub fn created(&self) -> Option<Timestamp> {
+        self.created
     }
 
     /// True if the pod is being deleted, or was ended for a reason outside its containers.

@@ -171,11 +171,17 @@ impl Simulation {
         for request in self.lab.in_flight.awaited().collect::<Vec<_>>() {
             match request {
                 Request::Decide | Request::Create | Request::SaveRecord | Request::DeleteRecord => continue,
-                Request::StopChildren | Request::DeletePod | Request::DeleteRest | Request::Read => {
+                Request::StopChildren
+                | Request::SizePool
+                | Request::DeletePod
+                | Request::DeleteRest
+                | Request::Read => {
                     self.lab.in_flight.answered(request, self.now);
                 }
             }
             match request {
+                // Labs have no workers.
+                Request::SizePool => self.show(),
                 // The service stops the children itself; only their pods need the cluster.
                 Request::StopChildren => {
                     self.children = self.children.min(Presence::Terminating);

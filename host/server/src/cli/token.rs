@@ -13,7 +13,8 @@ use wasmspawner_core::names::Username;
 use wasmspawner_core::token::{TokenDigest, TokenEntry};
 
 use super::config_args::default_state_dir;
-use crate::one_machine::{random_token, write_private};
+use crate::one_machine::write_private;
+use crate::random_token::random_token;
 
 /// Prints a new token that the running one-machine service accepts from now on.
 #[derive(Debug, Args)]

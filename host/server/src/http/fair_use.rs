@@ -81,13 +81,13 @@ impl FairUse {
         })
     }
 
-    /// Notes that the user asks for a kernel.
-    pub(super) fn kernel(&self, user: &Username) -> Result<(), Problem> {
+    /// Notes that the user asks for a kernel or a Dask pool.
+    pub(super) fn child(&self, user: &Username) -> Result<(), Problem> {
         let Inner { limits, kernel_starts, .. } = &*self.0;
         forget_idle(kernel_starts);
         let most = limits.kernel_starts_per_minute;
         kernel_starts.check_key(user).map_err(|_| {
-            let msg = format!("you may ask for {most} kernels per minute; wait a moment");
+            let msg = format!("you may ask for {most} kernels and Dask pools per minute; wait a moment");
             refused("too_many_kernels_of_user", msg, u64::from(60_u32.div_ceil(most.get())))
         })
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
 
 use super::prefix::Prefix;
 
@@ -21,10 +21,15 @@ fn below_prefix(key: &LabKey) -> String {
     path
 }
 
-/// The URL path of a kernel below the prefix.
-pub(super) fn of_kernel(key: &SpawnKey) -> String {
-    let name = key.child.as_ref().map_or("", |child| child.name.as_str());
-    format!("{}/kernels/{}", below_prefix(&key.lab), segment(name))
+/// The URL path of a kernel or a Dask pool below the prefix.
+pub(super) fn of_child(key: &SpawnKey) -> String {
+    let lab = below_prefix(&key.lab);
+    let Some(child) = &key.child else { return lab };
+    let folder = match child.kind {
+        ChildKind::Kernel => "kernels",
+        ChildKind::DaskPool => "dask-pool",
+    };
+    format!("{lab}/{folder}/{}", segment(child.name.as_str()))
 }
 
 /// One segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.

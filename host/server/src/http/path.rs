@@ -51,17 +51,36 @@ impl<S: Send + Sync> FromRequestParts<S> for KernelPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let LabPath(lab) = LabPath::from_request_parts(parts, state).await?;
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
-        let name = params.iter().find(|(key, _)| *key == "kernel").map(|(_, value)| value);
-        match ChildName::parse(name.unwrap_or_default()) {
-            Ok(name) => Ok(Self(SpawnKey::kernel(lab, name))),
-            Err(error) => {
-                let loc = &["path", "kernel"];
-                Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, loc, "invalid_name", error.to_string()))
-            }
-        }
+        let (lab, name) = child(parts, state, "kernel").await?;
+        Ok(Self(SpawnKey::kernel(lab, name)))
     }
+}
+
+/// The Dask pool that `.../dask-pool/{pool}` names, below the path of its lab.
+#[derive(Debug)]
+pub(super) struct PoolPath(pub(super) SpawnKey);
+
+impl<S: Send + Sync> FromRequestParts<S> for PoolPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let (lab, name) = child(parts, state, "pool").await?;
+        Ok(Self(SpawnKey::dask_pool(lab, name)))
+    }
+}
+
+async fn child<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    param: &'static str,
+) -> Result<(LabKey, ChildName), Problem> {
+    let LabPath(lab) = LabPath::from_request_parts(parts, state).await?;
+    let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+    let name = params.iter().find(|(key, _)| *key == param).map(|(_, value)| value);
+    let name = ChildName::parse(name.unwrap_or_default()).map_err(|error| {
+        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", param], "invalid_name", error.to_string())
+    })?;
+    Ok((lab, name))
 }
 
 fn not_utf8() -> Problem {

@@ -16,6 +16,9 @@ impl From<SpawnError> for Problem {
         match error {
             SpawnError::Refused(refusal) => refusal.into(),
             SpawnError::Denied { .. } => Self::new(StatusCode::FORBIDDEN, "permission_denied", msg),
+            SpawnError::InvalidPool { field, .. } => {
+                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", field], "invalid_pool", msg)
+            }
             SpawnError::Invalid(errors) => invalid(&errors),
             SpawnError::Name(_) => {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", "username"], "invalid_name", msg)
@@ -37,7 +40,7 @@ impl From<SpawnError> for Problem {
             SpawnError::LabNotRunning => {
                 Self::at(StatusCode::CONFLICT, &["path", "username"], "lab_not_running", msg)
             }
-            SpawnError::NoKernels => Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg),
+            SpawnError::NoChildren => Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg),
             SpawnError::NotReady => Self::not_ready(),
         }
     }

@@ -9,6 +9,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::around::{every_request, panicked};
 use super::config::reload_config;
+use super::dask_pools::{
+    connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, spawn_pool,
+    stop_pool,
+};
 use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
@@ -68,6 +72,14 @@ fn lab_routes() -> Vec<Route> {
         of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", post(restart_kernel)),
         of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", get(connect_launcher)),
         of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", put(report_process)),
+        of_server("GET", "/labs/{username}", "/dask-pool", get(list_pools)),
+        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/spawn", post(spawn_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}", get(get_pool)),
+        of_server("DELETE", "/labs/{username}", "/dask-pool/{pool}", delete(stop_pool)),
+        of_server("POST", "/labs/{username}", "/dask-pool/{pool}/scale", post(scale_pool)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/events", get(follow_pool_events)),
+        of_server("GET", "/labs/{username}", "/dask-pool/{pool}/scheduler", get(connect_scheduler)),
+        of_server("PUT", "/labs/{username}", "/dask-pool/{pool}/scheduler", put(report_workers)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
         of_server("GET", "/images/{username}", "", get(get_image_menu)),
     ];

@@ -66,6 +66,18 @@ impl Creator {
         Ok(CreatedLab { namespace, pod: parse(pod)? })
     }
 
+    /// Creates one more pod of a spawn whose other objects exist.
+    pub async fn create_pod(
+        &self,
+        pod: Pod,
+        spawn_uid: &str,
+        within: Duration,
+        cancel: CancellationToken,
+    ) -> Result<Pod, KubernetesError> {
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        parse(self.create_object(&LabObject::from(pod), spawn_uid, &retry_policy).await?)
+    }
+
     /// Checks the claims that exist already. In a namespace that is made for the lab there are none.
     async fn check_claims_of_the_site(
         &self,

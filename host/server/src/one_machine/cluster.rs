@@ -20,7 +20,8 @@ use wasmspawner_embedded::kubelet::{
     SimulatedOptions,
 };
 
-use super::{random_token, write_private};
+use super::write_private;
+use crate::random_token::random_token;
 
 /// The one-machine cluster, opened but not running yet.
 pub(crate) struct OneMachine {

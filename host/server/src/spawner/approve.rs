@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use wasmspawner_core::config::Config;
+use wasmspawner_core::dask::{Pool, PoolLaunch};
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::IMAGE;
@@ -13,15 +15,16 @@ use wasmspawner_core::names::LabNames;
 use wasmspawner_core::policy::compose::{REDACTED, Source, all_allow};
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Image, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmspawner_core::record::{KernelDescription, LabDescription};
-use wasmspawner_core::spawn::{KernelRequest, SpawnRequest};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::record::{KernelDescription, LabDescription, PoolDescription};
+use wasmspawner_core::secret::SecretString;
+use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
 
 use super::errors::SpawnError;
-use super::image_menu;
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
 use super::snapshot::LabDetails;
+use super::{image_menu, programs};
+use crate::wasm::PolicyAnswer;
 
 /// A request that the policies have approved. Its options are parsed and its names are known.
 pub(super) struct Approved {
@@ -29,17 +32,29 @@ pub(super) struct Approved {
     pub(super) names: LabNames,
     pub(super) user: User,
     pub(super) quotas: Vec<(Source, Quota)>,
-    /// The image that was chosen, and by whom; that of a kernel's lab, unless the request chooses another.
+    /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
     pub(super) image: Option<(Source, Image)>,
-    pub(super) kernel: Option<Box<ApprovedKernel>>,
+    pub(super) child: Option<Box<ApprovedChild>>,
 }
 
-/// What makes an approved spawn that of a kernel.
-pub(super) struct ApprovedKernel {
-    pub(super) launch: Launch,
+/// What makes an approved spawn that of a child.
+pub(super) struct ApprovedChild {
+    pub(super) launch: ChildLaunch,
     pub(super) lab: ParentPod,
-    /// True if the kernel has the image of its lab, whatever policies say about that image today.
+    /// True if the child has the image of its lab, whatever policies say about that image today.
     pub(super) keeps_image: bool,
+}
+
+/// What the pods of a child run.
+pub(super) enum ChildLaunch {
+    Kernel(Launch),
+    DaskPool(PoolLaunch),
+}
+
+impl ChildLaunch {
+    fn outlives_lab(&self) -> bool {
+        matches!(self, Self::DaskPool(launch) if launch.pool.outlives_lab)
+    }
 }
 
 /// Approves a request to start a lab.
@@ -64,27 +79,34 @@ pub(super) async fn approve(
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas, image: image.map(|chosen| chosen.image()), kernel: None })
+    Ok(Approved { request, names, user, quotas, image: image.map(|chosen| chosen.image()), child: None })
 }
 
-/// The same for a kernel of `lab`, which runs. `names` are the names of the lab's objects; `kernels` is the number of
-/// kernels that the user has already. The options of the lab hold for its kernels too, except those that the request
-/// replaces.
-pub(super) async fn approve_kernel(
+/// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
+/// its children too, except those that the request replaces.
+pub(super) async fn approve_child(
     rules: &SiteRules<'_>,
     names: LabNames,
-    request: KernelRequest,
+    mut request: ChildRequest,
     lab: RunningLab,
-    launch: Launch,
-    kernels: u32,
+    link: ServiceLink,
+    others: OtherChildren,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
-    let allowed = rules.config.limits.per_user.kernels.get();
-    if kernels >= allowed {
-        let message =
-            format!("You may have {allowed} kernels at a time and have {kernels}; shut one down first");
-        return Err(SpawnError::Denied { message });
-    }
+    let key = request.key();
+    let action = match &mut request.child {
+        Child::Kernel(_) => {
+            others.allow_another(rules.config.limits.per_user.kernels.get(), "kernels", "shut one down")?;
+            Action::StartKernel
+        }
+        Child::DaskPool(pool) => {
+            let limits = rules.config.limits.per_user;
+            others.allow_another(limits.dask_pools.get(), "Dask pools", "close one")?;
+            follow_rules_of_site(pool, &rules.config)?;
+            others.allow_workers(pool.workers.minimum, limits.dask_workers.get())?;
+            Action::DaskPool
+        }
+    };
     let user = User::from(&request.identity);
     let server = request.lab.server.to_string();
     let mut options = lab.description.options.clone();
@@ -103,24 +125,16 @@ pub(super) async fn approve_kernel(
             image = chosen.map(|chosen| chosen.image());
         }
     }
-    let question = AuthorizeRequest {
-        action: Action::StartKernel,
-        user: user.clone(),
-        server,
-        options: options.clone(),
-    };
+    let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone() };
     authorize(rules, &question).await?;
-    let answers = rules.policies.limits(&user, Usage::default()).await?;
-    let quotas =
-        answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect();
-    let key = SpawnKey::kernel(request.lab.clone(), request.name);
+    let quotas = quotas(rules.policies.limits(&user, Usage::default()).await?);
     let names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
     Ok(Approved {
         request: SpawnRequest {
             key: request.lab,
             identity: request.identity,
             options,
-            env: BTreeMap::new(),
+            env: request.env,
             token: request.token,
             requested_by: request.requested_by,
         },
@@ -128,8 +142,86 @@ pub(super) async fn approve_kernel(
         user,
         quotas,
         image,
-        kernel: Some(Box::new(ApprovedKernel { launch, lab: lab.pod, keeps_image })),
+        child: Some(Box::new(ApprovedChild {
+            launch: link.launch(request.child),
+            lab: lab.pod,
+            keeps_image,
+        })),
     })
+}
+
+/// What the user has of the same kind already, of all labs together.
+pub(super) struct OtherChildren {
+    pub(super) number: u32,
+    /// The workers of the other Dask pools.
+    pub(super) workers: u32,
+}
+
+impl OtherChildren {
+    fn allow_another(&self, allowed: u32, what: &str, remedy: &str) -> Result<(), SpawnError> {
+        let have = self.number;
+        if have < allowed {
+            return Ok(());
+        }
+        let message = format!("You may have {allowed} {what} at a time and have {have}; {remedy} first");
+        Err(SpawnError::Denied { message })
+    }
+
+    fn allow_workers(&self, asked: u32, allowed: u32) -> Result<(), SpawnError> {
+        let have = self.workers;
+        if have.saturating_add(asked) <= allowed {
+            return Ok(());
+        }
+        let message = format!(
+            "You may have {allowed} Dask workers at a time and have {have}, so there is no room for {asked} more; ask \
+             for fewer, or close another pool first"
+        );
+        Err(SpawnError::Denied { message })
+    }
+}
+
+/// Changes a pool as the site wants it, or says why that cannot be done.
+fn follow_rules_of_site(pool: &mut Pool, config: &Config) -> Result<(), SpawnError> {
+    if config.dask.require_adaptive {
+        pool.workers = pool.workers.without_minimum();
+    }
+    pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);
+    if !pool.outlives_lab {
+        return Ok(());
+    }
+    if pool.idle_timeout.is_none() {
+        let message = "a pool that goes on without its lab has to end by itself; give it an idle time-out";
+        return Err(SpawnError::InvalidPool { field: "idle_timeout", message });
+    }
+    if config.kubernetes.namespaces.is_deleted() {
+        let message =
+            "on this site a lab's namespace is deleted with the lab, so that no pool can go on without it";
+        return Err(SpawnError::InvalidPool { field: "outlive_lab", message });
+    }
+    Ok(())
+}
+
+/// How the program in a child's pod reaches the service.
+pub(super) struct ServiceLink {
+    /// The URL of the child in the API.
+    pub(super) url: String,
+    /// A token that is valid for this child alone.
+    pub(super) token: SecretString,
+}
+
+impl ServiceLink {
+    fn launch(self, child: Child) -> ChildLaunch {
+        let Self { url, token } = self;
+        match child {
+            Child::Kernel(kernel) => {
+                let (program, link) = (programs::KERNEL_LAUNCHER, programs::SERVICE_LINK);
+                ChildLaunch::Kernel(Launch { kernel, url, token, program, link })
+            }
+            Child::DaskPool(pool) => {
+                ChildLaunch::DaskPool(PoolLaunch { pool, url, token, programs: programs::DASK })
+            }
+        }
+    }
 }
 
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
@@ -149,7 +241,12 @@ async fn limits(
     let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
     let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
     all.allows_another_lab(usage).map_err(denied)?;
-    Ok(answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect())
+    Ok(quotas(answers))
+}
+
+/// The quotas with the policies that have set them.
+fn quotas(answers: Vec<PolicyAnswer<Quota>>) -> Vec<(Source, Quota)> {
+    answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect()
 }
 
 fn denied(refusal: impl std::error::Error) -> SpawnError {
@@ -161,39 +258,59 @@ impl Approved {
     pub(super) fn about(&self, operation: &Operation) -> LabDetails {
         let identity = &self.request.identity;
         let names = self.request.env.keys().map(ToString::to_string);
+        let mut description = LabDescription {
+            options: self.request.options.clone(),
+            uid: identity.uid,
+            gid: identity.gid,
+            groups: identity.groups.clone(),
+            ..LabDescription::default()
+        };
+        self.describe_child(&mut description);
         LabDetails {
-            description: LabDescription {
-                options: self.request.options.clone(),
-                uid: identity.uid,
-                gid: identity.gid,
-                groups: identity.groups.clone(),
-                kernel: self.kernel_description(),
-                ..LabDescription::default()
-            }
-            .into(),
+            description: description.into(),
             env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
             started_at: Some(operation.started_at),
         }
     }
 
-    /// The lab of a kernel.
+    /// The lab of a child that ends with it.
     pub(super) fn parent(&self) -> Option<&ParentPod> {
-        self.kernel.as_ref().map(|kernel| &kernel.lab)
+        let child = self.child.as_ref()?;
+        (!child.launch.outlives_lab()).then_some(&child.lab)
     }
 
-    /// True for a kernel that has the image of its lab, whatever policies say about that image today.
+    /// True for a child that has the image of its lab, whatever policies say about that image today.
     pub(super) fn keeps_image(&self) -> bool {
-        self.kernel.as_ref().is_some_and(|kernel| kernel.keeps_image)
+        self.child.as_ref().is_some_and(|child| child.keeps_image)
     }
 
-    pub(super) fn kernel_description(&self) -> Option<KernelDescription> {
-        let Launch { kernel, token, .. } = &self.kernel.as_ref()?.launch;
-        let launcher = Digest::of(token.expose().as_bytes()).to_string();
-        Some(KernelDescription { name: kernel.name.clone(), launcher })
+    /// Describes the child, if this is one.
+    pub(super) fn describe_child(&self, description: &mut LabDescription) {
+        match self.child.as_ref().map(|child| &child.launch) {
+            Some(ChildLaunch::Kernel(Launch { kernel, token, .. })) => {
+                let launcher = digest(token);
+                description.kernel = Some(KernelDescription { name: kernel.name.clone(), launcher });
+            }
+            Some(ChildLaunch::DaskPool(PoolLaunch { pool, token, .. })) => {
+                description.pool = Some(PoolDescription {
+                    workers: pool.workers,
+                    idle_timeout: pool.idle_timeout,
+                    outlives_lab: pool.outlives_lab,
+                    keeper: digest(token),
+                    worker: None,
+                });
+            }
+            None => {}
+        }
     }
 
     /// The name of the caller who asked for the lab.
     pub(super) fn requested_by(&self) -> &str {
         self.request.requested_by.as_str()
     }
+}
+
+/// The digest of a token, as it is recorded.
+pub(super) fn digest(token: &SecretString) -> String {
+    Digest::of(token.expose().as_bytes()).to_string()
 }

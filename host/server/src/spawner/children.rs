@@ -1,135 +1,75 @@
-//! What labs start: kernels. They are spawns with drivers of their own, and end with their lab, before it.
+//! What labs start: kernels and Dask pools. They are spawns with drivers of their own, and end with their lab, before it;
+//! only a pool that is to outlive its lab goes on.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
-use uuid::Uuid;
-use wasmspawner_core::digest::Digest;
-use wasmspawner_core::kernel::{KernelProcess, Launch, PORTS, Ports};
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Presence};
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::secret::SecretString;
-use wasmspawner_core::spawn::KernelRequest;
-use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
+use wasmspawner_core::spawn::ChildRequest;
+use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
+use wasmspawner_core::stage::ObservedPod;
 
-use super::answer::{answer_by, answered};
-use super::approve::approve_kernel;
+use super::approve::{OtherChildren, ServiceLink, approve_child, digest};
 use super::errors::SpawnError;
-use super::kernel_links::{LauncherAway, LauncherCommand};
 use super::labs::Labs;
-use super::message::{Message, StopRequest, Waiting};
+use super::message::StopRequest;
+use super::registry::Handle;
 use super::requests::TaskResult;
 use super::running_lab::RunningLab;
-use super::snapshot::LabSnapshot;
-use crate::records;
-use crate::telemetry::trace::Cause;
-
-/// The program that starts a kernel's process in its pod.
-const LAUNCHER: &str = include_str!("../../../../sdk/python/src/wasmspawner/kernel_launcher.py");
+use super::view::View;
+use crate::random_token::random_token;
 
 /// How long a child that asks for its stop in vain waits before it asks again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A kernel at one moment.
-#[derive(Debug, Clone)]
-pub struct KernelSnapshot {
-    /// The pod and its stages, as of a lab.
-    pub spawn: Arc<LabSnapshot>,
-    /// The kernel's process; `None` until its launcher has reported it.
-    pub process: Option<KernelProcess>,
-}
-
-impl KernelSnapshot {
-    /// The address and the ports of a kernel whose pod runs.
-    pub fn address(&self) -> Option<(&str, Ports)> {
-        let running = self.spawn.status == LabStatus::Running;
-        self.spawn.address.as_deref().filter(|_| running).map(|address| (address, PORTS))
-    }
-}
-
 impl Labs {
-    /// Starts a kernel. Returns when the start has begun; the events report the rest.
-    pub async fn start_kernel(&self, request: KernelRequest) -> Result<(), SpawnError> {
-        let key = SpawnKey::kernel(request.lab.clone(), request.name.clone());
+    /// Starts a child of a lab. Returns when the start has begun; the events report the rest.
+    pub async fn start_child(&self, request: ChildRequest) -> Result<(), SpawnError> {
+        let key = request.key();
         self.can_spawn(&key)?;
         let lab = self.running_lab(&key.lab)?;
-        let asked = Instant::now();
-        // One user's spawns are approved one after the other, so that the second one counts the first.
-        let turn = tokio::time::timeout(records::TRY_FOR, self.user_lock(&key.lab.user)).await;
-        let turn = turn.map_err(|_| SpawnError::NoTime)?;
-        let waited = asked.elapsed();
-        let kernels = self.registry().other_children(&key);
+        let turn = self.turn_of(&key.lab.user).await?;
+        let others = OtherChildren {
+            number: self.registry().other_children(&key),
+            workers: self.pool_links().workers_of_others(&key),
+        };
         let names = self.context().names(&key.lab)?;
-        let launch = self.launch(&request)?;
-        let approved = approve_kernel(&self.context().rules(), names, request, lab, launch, kernels).await?;
-        // The time that the policies took does not reduce the time for the cluster.
-        let until = answer_by() - waited;
-        let (reply, answer) = oneshot::channel();
-        self.send(
-            &key,
-            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current(), turn }),
-        );
-        answered(answer, until).await
+        let link = self.link_of(&request)?;
+        let approved = approve_child(&self.context().rules(), names, request, lab, link, others).await?;
+        self.begin(&key, approved, turn).await
     }
 
-    fn launch(&self, request: &KernelRequest) -> Result<Launch, SpawnError> {
+    fn link_of(&self, request: &ChildRequest) -> Result<ServiceLink, SpawnError> {
         let config = self.context().config.current();
-        let api = config.lab.api_url.as_deref().ok_or(SpawnError::NoKernels)?;
-        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        Ok(Launch {
-            url: format!("{api}{}", request.path),
-            kernel: request.kernel.clone(),
-            token: SecretString::new(token),
-            program: LAUNCHER,
-        })
+        let api = config.lab.api_url.as_deref().ok_or(SpawnError::NoChildren)?;
+        let token = SecretString::new(random_token());
+        Ok(ServiceLink { url: format!("{api}{}", request.path), token })
     }
 
-    /// The kernels of a lab, sorted by their names.
-    pub fn kernels(&self, lab: &LabKey) -> Vec<KernelSnapshot> {
-        let kernel = |key: &SpawnKey| key.child.as_ref().is_some_and(|child| child.kind == ChildKind::Kernel);
-        let mut keys: Vec<SpawnKey> =
-            self.registry().children(lab).map(|(key, _)| key.clone()).filter(kernel).collect();
+    /// The keys of a lab's children of one kind, sorted by their names.
+    pub(super) fn children_of_kind(&self, lab: &LabKey, kind: ChildKind) -> Vec<SpawnKey> {
+        let of_kind = |key: &SpawnKey| key.child.as_ref().is_some_and(|child| child.kind == kind);
+        let registry = self.registry();
+        let exists = |handle: &Handle| handle.view.borrow().snapshot.is_some();
+        let children = registry.children(lab).filter(|(key, handle)| of_kind(key) && exists(handle));
+        let mut keys: Vec<SpawnKey> = children.map(|(key, _)| key.clone()).collect();
         keys.sort();
-        keys.iter().filter_map(|key| self.kernel(key)).collect()
+        keys
     }
 
-    /// One kernel.
-    pub fn kernel(&self, key: &SpawnKey) -> Option<KernelSnapshot> {
-        Some(KernelSnapshot { spawn: self.lab(key)?, process: self.kernel_links().process(key) })
+    /// True if this is the token that the service has given to the program in the child's pod.
+    pub fn is_token_of(&self, key: &SpawnKey, token: &SecretString) -> bool {
+        let presented = digest(token);
+        self.lab(key).is_some_and(|child| child.about.description.token_digest() == Some(&presented))
     }
 
-    /// Sends a signal to the processes of a kernel.
-    pub fn signal_kernel(&self, key: &SpawnKey, signum: u8) -> Result<(), LauncherAway> {
-        self.kernel_links().signal(key, signum)
-    }
-
-    /// Starts the process of a kernel anew, in the same pod.
-    pub fn restart_kernel(&self, key: &SpawnKey) -> Result<KernelProcess, LauncherAway> {
-        self.kernel_links().restart(key)
-    }
-
-    /// True if this is the token of the kernel's launcher.
-    pub fn is_launcher(&self, key: &SpawnKey, token: &SecretString) -> bool {
-        let presented = Digest::of(token.expose().as_bytes()).to_string();
-        self.lab(key).is_some_and(|kernel| {
-            kernel.about.description.kernel.as_ref().is_some_and(|kernel| kernel.launcher == presented)
-        })
-    }
-
-    /// The commands for a kernel's launcher; `None` if launchers hold half of all connections already, because the rest is
-    /// for the Hub and for people.
-    pub fn connect_launcher(&self, key: &SpawnKey) -> Option<mpsc::Receiver<LauncherCommand>> {
-        let most = self.context().config.current().http.max_connections / 2;
-        self.kernel_links().connect(key, most.max(1))
-    }
-
-    /// Notes what a kernel's launcher says about its process.
-    pub fn report_process(&self, key: &SpawnKey, process: KernelProcess) {
-        self.kernel_links().report(key, process);
+    /// How many connections programs in pods may hold: half of all, because the rest is for the Hub and for people.
+    pub(super) fn most_connections_of_pods(&self) -> usize {
+        (self.context().config.current().http.max_connections / 2).max(1)
     }
 
     /// A lab that runs.
@@ -161,28 +101,41 @@ impl Labs {
         })
     }
 
-    /// Whether a lab has children; a child has none.
+    /// Whether there is something that has to end before a spawn: the children of a lab, the workers of a Dask pool.
     pub(super) fn children_of(&self, key: &SpawnKey) -> Presence {
-        if !key.is_lab() {
-            return Presence::Missing;
+        match key.kind() {
+            SpawnKind::Lab => self.children_of_lab(&key.lab),
+            SpawnKind::Kernel => Presence::Missing,
+            SpawnKind::DaskPool => {
+                let record = self.view(key).and_then(|view| view.record);
+                let workers = record.map(|record| self.context().store.workers(&record)).unwrap_or_default();
+                let presence = |pod: &Arc<ObservedPod>| Presence::of(pod.is_deleting());
+                workers.iter().map(presence).max().unwrap_or_default()
+            }
         }
+    }
+
+    fn children_of_lab(&self, lab: &LabKey) -> Presence {
         let registry = self.registry();
-        let presence = |view: &super::view::View| match &view.snapshot {
+        let presence = |view: &View| match &view.snapshot {
             Some(child) if child.status != LabStatus::Terminating => Presence::Present,
             Some(_) => Presence::Terminating,
             None if view.record.is_some() => Presence::Terminating,
             None => Presence::Missing,
         };
-        let children = registry.children(&key.lab).map(|(_, handle)| presence(&handle.view.borrow()));
-        children.max().unwrap_or_default()
+        let views = registry.children(lab).map(|(_, handle)| handle.view.borrow());
+        views.filter(|view| !view.outlives_lab()).map(|view| presence(&view)).max().unwrap_or_default()
     }
 
     /// Begins to stop the children of a lab.
     pub(super) async fn stop_children(&self, lab: &LabKey) -> TaskResult {
         let children: Vec<SpawnKey> = {
             let registry = self.registry();
-            let alive = |handle: &super::registry::Handle| handle.view.borrow().snapshot.is_some();
-            registry.children(lab).filter(|(_, handle)| alive(handle)).map(|(key, _)| key.clone()).collect()
+            let ends = |handle: &Handle| {
+                let view = handle.view.borrow();
+                view.snapshot.is_some() && !view.outlives_lab()
+            };
+            registry.children(lab).filter(|(_, handle)| ends(handle)).map(|(key, _)| key.clone()).collect()
         };
         let stops = children.iter().map(async |child| {
             let request = StopRequest {
@@ -219,8 +172,9 @@ impl Labs {
                     view.snapshot.as_ref().is_some_and(|lab| lab.status != LabStatus::Failed)
                 })
             };
-            let children = registry.iter().map(|(key, _)| key).filter(|key| !key.is_lab());
-            children.filter(|key| !alive(&key.lab)).cloned().collect()
+            let ends = |handle: &Handle| !handle.view.borrow().outlives_lab();
+            let children = registry.iter().filter(|(key, handle)| !key.is_lab() && ends(handle));
+            children.map(|(key, _)| key).filter(|key| !alive(&key.lab)).cloned().collect()
         };
         for child in orphans {
             let labs = self.clone();

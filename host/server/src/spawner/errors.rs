@@ -22,6 +22,14 @@ pub enum SpawnError {
     /// The options of the spawn are invalid.
     #[error("the options are invalid")]
     Invalid(Vec<FieldError>),
+    /// A pool is not possible as it was asked for.
+    #[error("{message}")]
+    InvalidPool {
+        /// The field of the request.
+        field: &'static str,
+        /// Why not, and what is possible.
+        message: &'static str,
+    },
     /// The names of the user and the server give no valid names of Kubernetes objects.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -63,9 +71,9 @@ pub enum SpawnError {
     LabNotRunning,
     /// The operator has not configured how labs reach the service.
     #[error(
-        "this site starts no kernels: labs do not know where the service is (`http.labs_url` is not set)"
+        "this site starts no kernels and no Dask pools: labs do not know where the service is (`http.labs_url` is not set)"
     )]
-    NoKernels,
+    NoChildren,
     /// The service has just started and does not know its labs yet.
     #[error("the service has just started and does not know its labs yet; try again in a moment")]
     NotReady,
@@ -106,11 +114,12 @@ impl SpawnError {
             Self::RetryLater(_) => ("RetryLater", Blame::Policy, message),
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
+            Self::InvalidPool { .. } => ("InvalidPool", Blame::User, message),
             Self::Refused(_)
             | Self::NotReady
             | Self::NoLab
             | Self::LabNotRunning
-            | Self::NoKernels
+            | Self::NoChildren
             | Self::ClusterAway
             | Self::NoTime
             | Self::RecordTaken

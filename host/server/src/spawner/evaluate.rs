@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use jiff::SignedDuration;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, LabObjects};
+use wasmspawner_core::manifest::{self, LabObjects, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
@@ -19,7 +19,7 @@ use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
-use super::approve::Approved;
+use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::context::Context;
 use super::errors::{SpawnError, failure};
 use super::pod_note::PodNote;
@@ -58,8 +58,8 @@ pub(super) async fn decide(
     let provisioned = context.provisioned.contains(&approved.request.key.user);
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
-    // What a lab uses is remembered. A kernel may use less.
-    if let (Some(volumes), Some(record), None) = (&context.volumes, decided.volumes.clone(), &approved.kernel)
+    // What a lab uses is remembered. A child may use less.
+    if let (Some(volumes), Some(record), None) = (&context.volumes, decided.volumes.clone(), &approved.child)
     {
         volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
@@ -68,8 +68,8 @@ pub(super) async fn decide(
 
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
-        // The names of a kernel's claims are those of its lab, which has looked for older ones.
-        Some(volumes) if approved.kernel.is_none() => {
+        // The names of a child's claims are those of its lab, which has looked for older ones.
+        Some(volumes) if approved.child.is_none() => {
             volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await
         }
         _ => Ok(OwnClaim::Today),
@@ -157,10 +157,20 @@ fn build(
             .delete_seconds
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
     };
-    Arc::make_mut(&mut about.description).kernel = approved.kernel_description();
-    let mut objects = match &approved.kernel {
-        Some(kernel) => manifest::build_kernel(&spawn, &kernel.launch, &kernel.lab),
+    let description = Arc::make_mut(&mut about.description);
+    approved.describe_child(description);
+    let mut objects = match approved.child.as_deref() {
         None => manifest::build(&spawn),
+        Some(ApprovedChild { launch: ChildLaunch::Kernel(launch), lab, .. }) => {
+            manifest::build_kernel(&spawn, launch, lab)
+        }
+        Some(ApprovedChild { launch: ChildLaunch::DaskPool(launch), lab, .. }) => {
+            let PoolObjects { objects, worker } = manifest::build_dask_pool(&spawn, launch, lab);
+            if let Some(pool) = &mut description.pool {
+                pool.worker = serde_json::to_value(worker).ok();
+            }
+            objects
+        }
     };
     let shown = objects.env.data.clone().unwrap_or_default();
     let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
@@ -262,6 +272,7 @@ fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -
             .collect(),
         hidden_env: BTreeMap::new(),
         kernel: None,
+        pool: None,
     };
     LabDetails {
         description: Arc::new(description),

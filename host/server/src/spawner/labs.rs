@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-use tokio::time::Instant;
 use uuid::Uuid;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
@@ -24,11 +23,12 @@ use super::errors::SpawnError;
 use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
+use super::pool_links::PoolLinks;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
 use super::view::View;
 use crate::per_user::PerUser;
-use crate::records::{self, StoredSpawn};
+use crate::records::StoredSpawn;
 use crate::telemetry::trace::Cause;
 
 /// All labs. Clones share the state. Reads come from memory and never wait.
@@ -40,6 +40,7 @@ pub struct Labs {
     draining: Arc<AtomicBool>,
     user_locks: Arc<PerUser>,
     kernel_links: Arc<KernelLinks>,
+    pool_links: Arc<PoolLinks>,
     /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
@@ -67,6 +68,7 @@ impl Labs {
             draining: Arc::default(),
             user_locks: Arc::new(PerUser::one()),
             kernel_links: Arc::default(),
+            pool_links: Arc::default(),
             start: Uuid::new_v4(),
         }
     }
@@ -74,6 +76,11 @@ impl Labs {
     /// The connections to the launchers of kernels.
     pub(super) fn kernel_links(&self) -> &KernelLinks {
         &self.kernel_links
+    }
+
+    /// What the Dask pools want, and the connections to their schedulers.
+    pub(super) fn pool_links(&self) -> &PoolLinks {
+        &self.pool_links
     }
 
     /// The user's turn to have a spawn approved.
@@ -173,11 +180,15 @@ impl Labs {
             registry.changes().note(&key.lab, spawn);
             return;
         }
+        if let Some(lab) = registry.get(&key.lab.clone().into()) {
+            let _ = lab.inbox.send(Box::new(Message::ChildChanged));
+        }
+        drop(registry);
         if spawn.is_none() {
             self.kernel_links.forget(key);
         }
-        if let Some(lab) = registry.get(&key.lab.clone().into()) {
-            let _ = lab.inbox.send(Box::new(Message::ChildChanged));
+        if spawn.is_none_or(|spawn| matches!(spawn.status, LabStatus::Terminating | LabStatus::Failed)) {
+            self.forget_pool(key);
         }
     }
 
@@ -223,21 +234,10 @@ impl Labs {
         let lab = request.key.clone();
         let key = SpawnKey::from(lab.clone());
         self.can_spawn(&key)?;
-        let asked = Instant::now();
-        // Spawns of one user are approved one after the other, so that the second one counts the first.
-        let turn = tokio::time::timeout(records::TRY_FOR, self.user_locks.take(&lab.user)).await;
-        let turn = turn.map_err(|_| SpawnError::NoTime)?;
-        let waited = asked.elapsed();
+        let turn = self.turn_of(&lab.user).await?;
         let labs = self.registry().other_labs(&lab);
         let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, labs).await?;
-        // The time that the policies took does not reduce the time for the cluster.
-        let until = answer_by() - waited;
-        let (reply, answer) = oneshot::channel();
-        self.send(
-            &key,
-            Message::Spawn(Arc::new(approved), Waiting { until, reply, cause: Cause::current(), turn }),
-        );
-        answered(answer, until).await
+        self.begin(&key, approved, turn).await
     }
 
     /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; then the policies are
@@ -283,6 +283,10 @@ impl Labs {
         self.require_ready()?;
         if self.volumes(key).is_none() {
             return Ok(Release::default());
+        }
+        // A pool that has outlived its lab may still use them.
+        if self.registry().children(key).any(|(_, handle)| handle.view.borrow().snapshot.is_some()) {
+            return Err(Refusal::VolumesInUse.into());
         }
         let (reply, answer) = oneshot::channel();
         self.send(&key.clone().into(), Message::Release(reply));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
+use wasmspawner_core::dask::WorkerRange;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
 
@@ -35,7 +36,9 @@ pub(super) enum Message {
     Release(oneshot::Sender<Result<Release, SpawnError>>),
     /// The lab's record, as the watch shows it. It may ask for a stop.
     Record(Box<StoredSpawn>),
-    /// A child of the lab has changed.
+    /// Change how many workers a Dask pool may have, if it is starting or running.
+    Scale(WorkerRange, Waiting),
+    /// A child of the lab has changed, or a Dask pool is to have another number of workers.
     ChildChanged,
     /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(bool),

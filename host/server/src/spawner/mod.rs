@@ -2,7 +2,7 @@
 //!
 //! Read it in this order: [`Labs`] (finds the driver of a lab), `driver` (one task per lab: it writes an accepted
 //! request into the lab's record, makes the requests that the plan asks for, and publishes what happens), `approve` and
-//! `evaluate` (from a request to objects), `children` (what labs start), `requests` (the tasks that talk to the
+//! `evaluate` (from a request to objects), `children` (what labs start: `kernels` and `pools`), `requests` (the tasks that talk to the
 //! cluster), `recover` (from records to drivers, after a restart), `service` (the background tasks).
 
 mod answer;
@@ -18,6 +18,7 @@ mod forgotten;
 mod hub_comparison;
 mod image_menu;
 mod kernel_links;
+mod kernels;
 mod labs;
 mod live_config;
 mod live_log;
@@ -25,8 +26,11 @@ mod message;
 mod place_observer;
 mod pod_note;
 mod policy_report;
+mod pool_links;
+mod pools;
 mod preview;
 mod previous_version;
+mod programs;
 mod provisioned;
 mod recover;
 mod registry;
@@ -38,10 +42,10 @@ mod service;
 mod snapshot;
 mod spawn_form;
 mod sweep;
+mod turn;
 mod view;
 mod volumes;
 
-pub use children::KernelSnapshot;
 pub use clock::Clock;
 pub use context::Context;
 pub use errors::SpawnError;
@@ -49,10 +53,13 @@ pub use forgotten::{ForgottenError, ForgottenReport};
 pub use hub_comparison::HubComparison;
 pub use image_menu::UserMenu;
 pub use kernel_links::{LauncherAway, LauncherCommand};
+pub use kernels::KernelSnapshot;
 pub use labs::{LabChanges, Labs};
 pub use live_config::LiveConfig;
 pub use live_log::EventReader;
 pub use policy_report::PolicyReport;
+pub use pool_links::WorkerOrder;
+pub use pools::PoolSnapshot;
 pub use preview::{Preview, preview};
 pub use provisioned::Provisioned;
 pub use rules::SiteRules;

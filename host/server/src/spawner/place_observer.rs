@@ -68,6 +68,16 @@ impl PlaceObserver {
         &self.spawn
     }
 
+    /// From now on, the workers of the pool are followed too.
+    pub(super) fn follow_workers(&mut self) {
+        self.follower.follow_workers(&self.spawn);
+    }
+
+    /// The workers of the pool, if they are followed.
+    pub(super) fn workers(&self) -> Vec<std::sync::Arc<ObservedPod>> {
+        self.follower.workers()
+    }
+
     /// The lab's pod, as far as the watches have shown it.
     pub(super) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
         self.follower.pod().filter(|pod| pod.spawn.as_ref() == Some(&self.spawn))
@@ -170,6 +180,7 @@ impl PlaceObserver {
             rest: rest.max(elsewhere),
             // The driver knows the lab's children.
             children: Presence::Missing,
+            is_unsized: false,
             stuck: namespace.and_then(|namespace| namespace.stuck),
             analysis: stage::analyze(pod.as_deref(), &events, policy, now),
         }

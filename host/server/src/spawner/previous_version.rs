@@ -259,6 +259,7 @@ impl Candidate {
             policies: policy.clone(),
             hidden_env: elsewhere.clone(),
             kernel: None,
+            pool: None,
         }
     }
 

@@ -13,7 +13,7 @@ use wasmspawner_core::manifest::{self};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::context::Context;
 use super::driver::Driver;
@@ -91,6 +91,9 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     let mut observer =
         PlaceObserver::new(&context.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
     observer.set_remains(stored.spec.remains.clone());
+    if driver.key.kind() == SpawnKind::DaskPool {
+        observer.follow_workers();
+    }
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
     observer.recovered(ready, stored.spec.desired == Desired::Running);
     let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
@@ -118,6 +121,7 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     driver.observer = Some(observer);
     driver.record = Some(stored);
     driver.lab = lab;
+    driver.adopt_pool();
     driver.close(interrupted.map(Outcome::Failed), known);
     driver.publish();
     driver
@@ -161,6 +165,16 @@ fn about(stored: &StoredSpawn, mut env: Environment) -> LabDetails {
 }
 
 impl Driver {
+    /// Adds the pool with the workers that it has, until its scheduler says how many it wants.
+    fn adopt_pool(&self) {
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
+        if let (Some(pool), Some(observer), true) = (&self.about.description.pool, &self.observer, alive) {
+            let workers = observer.workers();
+            let present = workers.iter().filter(|pod| !pod.is_deleting()).count();
+            self.labs.add_pool(&self.key, pool.workers, u32::try_from(present).unwrap_or(u32::MAX));
+        }
+    }
+
     /// Closes what a restart left open: a spawn that was interrupted, and operations whose end is not in the history
     /// yet. An operation without an entry in the history ended long ago, and is not counted again.
     fn close(&mut self, interrupted: Option<Outcome>, known: bool) {

@@ -31,6 +31,8 @@ pub(super) enum TaskResult {
     Created(Result<Box<CreatedLab>, Failure>),
     /// The stops of the children have begun, or could not begin.
     ChildrenStopping,
+    /// Workers were created and deleted.
+    PoolSized(Result<(), Failure>),
     /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Remaining, Failure>),

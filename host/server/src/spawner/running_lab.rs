@@ -1,4 +1,4 @@
-//! A lab that runs, as far as what it starts needs to know it.
+//! The lab whose child is to be started.
 
 use std::sync::Arc;
 

@@ -24,3 +24,11 @@ pub(super) struct View {
     /// The uid of the lab's pod.
     pub(super) pod_uid: Option<String>,
 }
+
+impl View {
+    /// True for a child that goes on when its lab ends.
+    pub(super) fn outlives_lab(&self) -> bool {
+        let pool = self.snapshot.as_ref().and_then(|spawn| spawn.about.description.pool.as_ref());
+        pool.is_some_and(|pool| pool.outlives_lab)
+    }
+}

@@ -19,6 +19,8 @@ pub struct Follower {
     store: Store,
     place: Place,
     claims: Vec<Claim>,
+    /// The uid of the record of the Dask pool whose workers are followed.
+    pool: Option<String>,
     signal: Arc<FollowerSignal>,
 }
 
@@ -26,12 +28,30 @@ impl Follower {
     pub(super) fn new(store: Store, place: Place) -> Self {
         let signal = Arc::new(FollowerSignal::default());
         store.write().add(place.namespace.as_str(), place.pod.as_str(), &signal);
-        Self { store, place, claims: Vec::new(), signal }
+        Self { store, place, claims: Vec::new(), pool: None, signal }
     }
 
     /// The place that is followed.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Also follows the workers of the Dask pool whose record has this uid.
+    pub fn follow_workers(&mut self, pool: &str) {
+        self.drop_workers();
+        self.store.write().add_workers(pool, &self.signal);
+        self.pool = Some(pool.to_owned());
+    }
+
+    fn drop_workers(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            self.store.write().drop_workers(&pool, &self.signal);
+        }
+    }
+
+    /// The workers that are followed.
+    pub fn workers(&self) -> Vec<Arc<ObservedPod>> {
+        self.pool.as_deref().map(|pool| self.store.workers(pool)).unwrap_or_default()
     }
 
     /// Waits until something at the place has changed since the last call.
@@ -88,6 +108,7 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.set_claims(Vec::new());
+        self.drop_workers();
         let (namespace, pod) = (self.place.namespace.as_str(), self.place.pod.as_str());
         self.store.write().drop_follower(namespace, pod, &self.signal);
     }

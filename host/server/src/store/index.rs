@@ -20,6 +20,9 @@ pub(super) struct Index {
     pod_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
     namespace_followers: HashMap<String, Vec<Arc<FollowerSignal>>>,
     claim_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
+    /// The workers of each Dask pool, by the uid of its record.
+    workers: HashMap<String, HashSet<Key>>,
+    worker_followers: HashMap<String, Vec<Arc<FollowerSignal>>>,
 }
 
 /// The part of a namespace that is kept in memory.
@@ -93,6 +96,10 @@ impl Index {
             return;
         }
         wake(self.pod_followers.get(&key));
+        if let Some(pool) = pool_of(&pod) {
+            wake(self.worker_followers.get(pool));
+            self.workers.entry(pool.to_owned()).or_default().insert(key.clone());
+        }
         self.pods.insert(key, Arc::new(pod));
     }
 
@@ -100,10 +107,33 @@ impl Index {
     pub(super) fn remove_pod(&mut self, namespace: &str, name: &str, uid: Option<&str>) {
         let key = key(namespace, name);
         let same = |known: &Arc<ObservedPod>| uid.is_none() || known.uid.as_deref() == uid;
-        if self.pods.get(&key).is_some_and(same) {
-            self.pods.remove(&key);
-            wake(self.pod_followers.get(&key));
+        if !self.pods.get(&key).is_some_and(same) {
+            return;
         }
+        wake(self.pod_followers.get(&key));
+        let Some(pod) = self.pods.remove(&key) else { return };
+        let Some(pool) = pool_of(&pod) else { return };
+        wake(self.worker_followers.get(pool));
+        if let Some(workers) = self.workers.get_mut(pool) {
+            workers.remove(&key);
+            if workers.is_empty() {
+                self.workers.remove(pool);
+            }
+        }
+    }
+
+    /// The workers of the Dask pool whose record has this uid.
+    pub(super) fn workers(&self, pool: &str) -> Vec<Arc<ObservedPod>> {
+        let keys = self.workers.get(pool).into_iter().flatten();
+        keys.filter_map(|key| self.pods.get(key).cloned()).collect()
+    }
+
+    pub(super) fn add_workers(&mut self, pool: &str, signal: &Arc<FollowerSignal>) {
+        self.worker_followers.entry(pool.to_owned()).or_default().push(Arc::clone(signal));
+    }
+
+    pub(super) fn drop_workers(&mut self, pool: &str, signal: &Arc<FollowerSignal>) {
+        remove(&mut self.worker_followers, &pool.to_owned(), signal);
     }
 
     pub(super) fn put_namespace(&mut self, namespace: &Namespace) {
@@ -210,6 +240,11 @@ fn wake(followers: Option<&Vec<Arc<FollowerSignal>>>) {
     followers.into_iter().flatten().for_each(|signal| signal.wake());
 }
 
+/// The uid of the record of the Dask pool that the pod is a worker of.
+fn pool_of(pod: &ObservedPod) -> Option<&str> {
+    pod.spawn.as_deref().filter(|_| pod.is_worker)
+}
+
 fn key(namespace: &str, name: &str) -> Key {
     (namespace.to_owned(), name.to_owned())
 }
@@ -229,6 +264,24 @@ mod tests {
         (pod.namespace, pod.name) = ("n".to_owned(), name.to_owned());
         (pod.uid, pod.version) = (Some(uid.to_owned()), version);
         pod
+    }
+
+    #[test]
+    fn the_workers_of_a_pool_are_known_without_a_search() {
+        let worker = |name: &str, pool: &str, version| {
+            let mut worker = pod(name, name, version);
+            (worker.spawn, worker.is_worker) = (Some(pool.to_owned()), true);
+            worker
+        };
+        let mut index = Index::default();
+        index.put_pod(pod("scheduler", "0", 1));
+        index.put_pod(worker("a", "p", 2));
+        index.put_pod(worker("a", "p", 3));
+        index.put_pod(worker("b", "other", 4));
+        let names = |index: &Index| index.workers("p").iter().map(|pod| pod.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&index), ["a"]);
+        index.remove_pod("n", "a", None);
+        assert!(names(&index).is_empty() && !index.workers.contains_key("p"));
     }
 
     fn uid(index: &Index, name: &str) -> Option<String> {

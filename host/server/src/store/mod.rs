@@ -75,6 +75,11 @@ impl Store {
         self.read().namespace(name)
     }
 
+    /// The workers of the Dask pool whose record has this uid.
+    pub fn workers(&self, pool: &str) -> Vec<Arc<ObservedPod>> {
+        self.read().workers(pool)
+    }
+
     /// All pods.
     pub fn pods(&self) -> Vec<Arc<ObservedPod>> {
         self.read().pods()

@@ -5,6 +5,8 @@ mod problems;
 
 pub(super) use launcher::{__path_connect_launcher, __path_report_process, connect_launcher, report_process};
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{FromRequest, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -12,7 +14,7 @@ use http::StatusCode;
 use http::header::LOCATION;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::access::{Access, Permit};
-use wasmspawner_core::spawn::KernelRequest;
+use wasmspawner_core::spawn::{Child, ChildRequest};
 
 use self::problems::{of_spawn, unknown_kernel};
 use super::auth::{Authenticator, Caller};
@@ -77,23 +79,24 @@ pub(super) async fn start_kernel(
     let wire::ParsedKernel { options, kernel } = wire::parse_kernel(&body)?;
     labs.can_spawn(&key).map_err(of_spawn)?;
     if let Some(user) = caller.limited() {
-        fair_use.kernel(user)?;
+        fair_use.child(user)?;
     }
     let identity = authenticator.identity_of(&caller, &key.lab.user).await?;
     let Some(child) = key.child.clone() else { return Err(unknown_kernel()) };
-    let request = KernelRequest {
+    let request = ChildRequest {
         lab: key.lab.clone(),
         name: child.name,
         identity,
         options,
-        kernel,
-        path: location::of_kernel(&key),
+        env: BTreeMap::new(),
+        child: Child::Kernel(kernel),
+        path: location::of_child(&key),
         token: caller.token_for_lab(permit),
         requested_by: caller.username.to_string(),
     };
-    labs.start_kernel(request).await.map_err(of_spawn)?;
+    labs.start_child(request).await.map_err(of_spawn)?;
     let kernel = labs.kernel(&key).ok_or_else(unknown_kernel)?;
-    let location = format!("{}{}", prefix.as_str(), location::of_kernel(&key));
+    let location = format!("{}{}", prefix.as_str(), location::of_child(&key));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(wire::Kernel::from(&kernel))).into_response())
 }
 

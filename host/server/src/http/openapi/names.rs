@@ -16,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// Adds the parameters `username` and `kernel` to every path that has them.
+/// Adds the parameters `username`, `kernel` and `pool` to every path that has them.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -27,7 +27,13 @@ impl Modify for Names {
                 item.parameters.get_or_insert_default().push(parameter.into());
             }
             if path.contains("{kernel}") {
-                item.parameters.get_or_insert_default().push(kernel().into());
+                let (id, what) =
+                    ("4d1a30f9-3e9b-4f6e-8f0a-7a1a0ecb2a1f", "The kernel's id, which its client chooses");
+                item.parameters.get_or_insert_default().push(child("kernel", id, what).into());
+            }
+            if path.contains("{pool}") {
+                let parameter = child("pool", "survey", "The pool's name, which its client chooses");
+                item.parameters.get_or_insert_default().push(parameter.into());
             }
         }
     }
@@ -58,16 +64,16 @@ fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)
 }
 
 /// The same rule as `wasmspawner_core::names::ChildName`.
-fn kernel() -> Parameter {
+fn child(name: &str, example: &str, what: &str) -> Parameter {
     let schema =
         ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"));
     ParameterBuilder::new()
-        .name("kernel")
+        .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .description(Some("The kernel's id, which its client chooses"))
+        .description(Some(what))
         .schema(Some(schema))
-        .example(Some("4d1a30f9-3e9b-4f6e-8f0a-7a1a0ecb2a1f".into()))
+        .example(Some(example.into()))
         .build()
 }
 

@@ -103,7 +103,8 @@ pub(in crate::http) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem
     let env = ENV_LIMIT.check("env", env, &mut mistakes);
     let options = parse_options(&options, &mut mistakes);
     let env = parse_env(env, &mut mistakes);
-    let mut at_top = Texts { at: vec!["body"], fields: &mut fields, mistakes: &mut mistakes };
+    let mut at_top =
+        Texts { at: vec!["body"], fields: &mut fields, longest: LONGEST_TEXT, mistakes: &mut mistakes };
     let name = at_top.required("kernel_name");
     // Only here null means the same as nothing.
     at_top.fields.retain(|name, value| name != "working_dir" || !value.is_null());
@@ -128,14 +129,16 @@ pub(in crate::http) fn parse_kernel(body: &[u8]) -> Result<ParsedKernel, Problem
 }
 
 /// The texts of one object of the body.
-struct Texts<'a> {
-    at: Vec<&'a str>,
-    fields: &'a mut Map<String, Json>,
-    mistakes: &'a mut Vec<Detail>,
+pub(super) struct Texts<'a> {
+    pub(super) at: Vec<&'a str>,
+    pub(super) fields: &'a mut Map<String, Json>,
+    /// Most characters of one text.
+    pub(super) longest: usize,
+    pub(super) mistakes: &'a mut Vec<Detail>,
 }
 
 impl Texts<'_> {
-    fn required(&mut self, name: &str) -> String {
+    pub(super) fn required(&mut self, name: &str) -> String {
         self.optional(name).unwrap_or_else(|| {
             self.wrong(name, "missing", "is missing".to_owned());
             String::new()
@@ -144,9 +147,9 @@ impl Texts<'_> {
 
     fn optional(&mut self, name: &str) -> Option<String> {
         match self.fields.remove(name)? {
-            Json::String(text) if text.chars().count() <= LONGEST_TEXT && !text.contains('\0') => Some(text),
+            Json::String(text) if text.chars().count() <= self.longest && !text.contains('\0') => Some(text),
             Json::String(_) => {
-                let msg = format!("has more than {LONGEST_TEXT} characters, or contains NUL");
+                let msg = format!("has more than {} characters, or contains NUL", self.longest);
                 self.wrong(name, "invalid_text", msg);
                 Some(String::new())
             }
@@ -157,7 +160,7 @@ impl Texts<'_> {
         }
     }
 
-    fn wrong(&mut self, name: &str, kind: &'static str, msg: String) {
+    pub(super) fn wrong(&mut self, name: &str, kind: &'static str, msg: String) {
         let loc: Vec<&str> = self.at.iter().copied().chain([name]).collect();
         self.mistakes.push(Detail::new(loc, kind, msg));
     }
@@ -185,7 +188,8 @@ fn command(value: Option<Json>, mistakes: &mut Vec<Detail>) -> Vec<String> {
 }
 
 fn parse_connection(mut fields: Map<String, Json>, mistakes: &mut Vec<Detail>) -> Connection {
-    let mut texts = Texts { at: vec!["body", "connection"], fields: &mut fields, mistakes };
+    let mut texts =
+        Texts { at: vec!["body", "connection"], fields: &mut fields, longest: LONGEST_TEXT, mistakes };
     let key = SecretString::new(texts.required("key"));
     let signature_scheme = texts.required("signature_scheme");
     let _ = texts.optional("kernel_name");

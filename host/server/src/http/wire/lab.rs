@@ -76,7 +76,7 @@ struct Group {
 
 /// The limits of a lab, and the resources that are requested for it.
 #[derive(Debug, Serialize, ToSchema)]
-struct Quota {
+pub(super) struct Quota {
     limits: Amounts,
     requests: Amounts,
 }
@@ -92,7 +92,7 @@ struct Amounts {
 
 /// A container image.
 #[derive(Debug, Serialize, ToSchema)]
-struct Image {
+pub(super) struct Image {
     reference: String,
     digest: Option<String>,
     description: Option<String>,

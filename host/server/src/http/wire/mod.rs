@@ -1,6 +1,8 @@
 //! The bodies of requests and answers. Nothing outside `http` uses these types, so that internal types can change
 //! without changing the API.
 
+mod dask_pool;
+mod dask_pool_body;
 mod event;
 mod forgotten;
 mod images;
@@ -18,6 +20,8 @@ mod stage;
 mod status;
 mod volumes;
 
+pub(super) use dask_pool::{DaskPool, ScaledPool, SchedulerReport, parse_report};
+pub(super) use dask_pool_body::{DaskPoolBody, ParsedPool, WorkersBody, parse_pool, parse_workers};
 pub(super) use event::StreamEvent;
 pub(super) use forgotten::ForgottenLabs;
 pub(super) use images::{ImageMenu, KnownImages};

@@ -13,6 +13,8 @@ use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Preparation};
+use wasmspawner_core::spawn_key::SpawnKind;
+
 use crate::records::{RecordError, StoredSpawn, soon};
 use crate::spawner::approve::Approved;
 use crate::spawner::errors::SpawnError;
@@ -183,7 +185,7 @@ impl Driver {
     }
 
     /// Creates or replaces the record. If somebody else has changed it meanwhile, the request that is made now wins.
-    async fn write(
+    pub(super) async fn write(
         &mut self,
         spec: &SpawnSpec,
         status: &SpawnStatus,
@@ -234,7 +236,11 @@ impl Driver {
         let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
         if !self.observer.as_ref().is_some_and(same) {
             let reclaim = self.context.reclaim(&self.key);
-            self.observer = Some(PlaceObserver::new(&self.context.store, place, spawn, reclaim));
+            let mut observer = PlaceObserver::new(&self.context.store, place, spawn, reclaim);
+            if self.key.kind() == SpawnKind::DaskPool {
+                observer.follow_workers();
+            }
+            self.observer = Some(observer);
         }
     }
 
@@ -251,7 +257,7 @@ impl Driver {
     }
 
     /// Like `finish_record_write`, but fails with `NoTime` at `until`.
-    async fn finish_record_write_by(&mut self, until: Instant) -> Result<(), SpawnError> {
+    pub(super) async fn finish_record_write_by(&mut self, until: Instant) -> Result<(), SpawnError> {
         if Instant::now() >= until {
             return Err(SpawnError::NoTime);
         }

@@ -4,6 +4,7 @@
 //! carried out and published, and the next requests are planned from the new state.
 
 mod accept;
+mod pool;
 mod publish;
 mod tasks;
 
@@ -164,6 +165,9 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
+            Message::Scale(workers, Waiting { until, reply, cause, .. }) => {
+                let _ = reply.send(cause.during(self.accept_scale(workers, until)).await);
+            }
             Message::ChildChanged => self.observe(),
             Message::ClusterAway(away) => self.publish_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
@@ -231,7 +235,8 @@ impl Driver {
             });
             let mut observed = observer.observe(&self.stage_policy(), Timestamp::now());
             observed.children = self.labs.children_of(&self.key);
-            self.recheck_at = observed.analysis.recheck_at;
+            let of_workers = self.observe_workers(&mut observed);
+            self.recheck_at = observed.analysis.recheck_at.into_iter().chain(of_workers).min();
             self.record_findings(&observed.analysis.findings);
             self.on_event(Event::Observed(Box::new(observed)));
         } else {

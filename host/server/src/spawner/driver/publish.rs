@@ -23,8 +23,11 @@ impl Driver {
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         self.span = trace::operation(operation.kind, &self.key, operation.job_id);
         if operation.kind == OperationKind::Spawn {
-            // What the launcher of an earlier kernel of this id has said does not hold for the new one.
+            // What the program of an earlier child of this name has said does not hold for the new one.
             self.labs.kernel_links().forget(&self.key);
+            if let Some(pool) = &self.about.description.pool {
+                self.labs.add_pool(&self.key, pool.workers, 0);
+            }
         }
         // Readers that come now must get this log and not the one before.
         self.publish();

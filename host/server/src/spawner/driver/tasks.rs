@@ -11,7 +11,7 @@ use wasmspawner_core::lifecycle::{Event, RecordState, Request, plan};
 use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
-use super::{Driver, Preparation};
+use super::{Driver, Preparation, pool};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::requests::{self, RestToDelete, TaskResult};
@@ -67,9 +67,17 @@ impl Driver {
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
                 self.spawn_task(request, requests::create(context, decided, spawn, within, cancel));
             }
-            Request::StopChildren => {
+            Request::StopChildren if self.key.is_lab() => {
                 let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
                 self.spawn_task(request, async move { labs.stop_children(&lab).await });
+            }
+            Request::StopChildren => {
+                let workers = self.workers_to_delete();
+                self.spawn_task(request, pool::size(context, workers, within));
+            }
+            Request::SizePool => {
+                let Some(workers) = self.workers_to_size() else { return };
+                self.spawn_task(request, pool::size(context, workers, within));
             }
             Request::DeletePod => {
                 let Some(observer) = &self.observer else { return };
@@ -186,7 +194,7 @@ impl Driver {
                 self.on_event(Event::Created(result.map(drop)));
                 self.observe();
             }
-            TaskResult::ChildrenStopping => self.observe(),
+            TaskResult::ChildrenStopping | TaskResult::PoolSized(Ok(())) => self.observe(),
             TaskResult::PodDeletion(Ok(gone)) => {
                 if let (true, Some(observer)) = (gone, &mut self.observer) {
                     observer.pod_is_gone();
@@ -228,6 +236,7 @@ impl Driver {
             }
             TaskResult::PodDeletion(Err(failure))
             | TaskResult::RestDeletion(Err(failure))
+            | TaskResult::PoolSized(Err(failure))
             | TaskResult::Read(Err(failure)) => self.on_event(Event::RequestFailed(failure)),
             TaskResult::RecordSaved(result) => self.on_record_saved(result),
             TaskResult::RecordDeleted(Ok(())) => {

@@ -1,0 +1,94 @@
+//! How many workers a pool is to have now: as many as it wants, as far as the limit of its user allows.
+
+use super::WorkerRange;
+
+/// What one pool wants, and what it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// How many workers the pool may have.
+    pub range: WorkerRange,
+    /// How many workers its scheduler wants; `None` until it has said so.
+    pub wanted: Option<u32>,
+    /// How many workers the pool is to have now.
+    pub target: u32,
+}
+
+impl Demand {
+    /// The demand of a pool that has `present` workers, and whose scheduler has not said anything yet.
+    pub fn new(range: WorkerRange, present: u32) -> Self {
+        Self { range, wanted: None, target: present }
+    }
+
+    /// How many workers the pool would have if there were no limit.
+    pub fn desired(&self) -> u32 {
+        self.range.nearest(self.wanted.unwrap_or(self.target))
+    }
+}
+
+/// Sets the targets of all pools of one user, who may have `allowed` workers altogether. A pool that wants fewer workers
+/// gives them back first; the others grow by what is then left. No pool loses workers that it still wants, also when the
+/// limit was lowered.
+pub fn share<'a>(pools: impl IntoIterator<Item = &'a mut Demand>, allowed: u32) {
+    let mut pools: Vec<&mut Demand> = pools.into_iter().collect();
+    for pool in &mut pools {
+        pool.target = pool.target.min(pool.desired());
+    }
+    let used = pools.iter().fold(0_u32, |sum, pool| sum.saturating_add(pool.target));
+    let mut left = allowed.saturating_sub(used);
+    for pool in pools {
+        let more = (pool.desired() - pool.target).min(left);
+        pool.target += more;
+        left -= more;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn demand(minimum: u32, maximum: u32, wanted: Option<u32>, target: u32) -> Demand {
+        Demand { range: WorkerRange { minimum, maximum }, wanted, target }
+    }
+
+    #[test]
+    fn pools_get_what_they_want_within_their_users_limit() {
+        // Columns: the pools; the limit; their targets afterwards.
+        for (mut pools, allowed, expected) in [
+            (vec![demand(4, 4, None, 0)], 10, vec![4]),
+            (vec![demand(4, 4, None, 0)], 3, vec![3]),
+            (vec![demand(0, 8, None, 0)], 10, vec![0]),
+            (vec![demand(0, 8, Some(5), 2)], 10, vec![5]),
+            (vec![demand(2, 8, Some(0), 7)], 10, vec![2]),
+            (vec![demand(0, 8, None, 3)], 10, vec![3]),
+            (vec![demand(6, 6, None, 6), demand(6, 6, None, 0)], 8, vec![6, 2]),
+            (vec![demand(2, 2, None, 6), demand(6, 6, None, 2)], 8, vec![2, 6]),
+            (vec![demand(6, 6, None, 6)], 2, vec![6]),
+        ] {
+            share(&mut pools, allowed);
+            assert_eq!(pools.iter().map(|pool| pool.target).collect::<Vec<_>>(), expected, "{pools:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn growth_never_exceeds_the_limit(
+            pools in prop::collection::vec((0..50_u32, 0..50_u32, prop::option::of(0..90_u32), 0..50_u32), 0..6),
+            allowed in 0..120_u32,
+        ) {
+            let mut pools: Vec<Demand> = pools
+                .into_iter()
+                .map(|(minimum, more, wanted, target)| demand(minimum, minimum + more, wanted, target))
+                .collect();
+            let before: u32 = pools.iter().map(|pool| pool.target).sum();
+            share(&mut pools, allowed);
+            let after: u32 = pools.iter().map(|pool| pool.target).sum();
+            prop_assert!(after <= allowed.max(before));
+            prop_assert!(pools.iter().all(|pool| pool.target <= pool.desired()));
+            let again = pools.clone();
+            share(&mut pools, allowed);
+            prop_assert_eq!(pools, again);
+        }
+    }
+}

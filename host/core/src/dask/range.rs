@@ -1,0 +1,40 @@
+//! How many workers a pool may have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most workers that a pool can be asked to have. Sites and quotas allow fewer.
+pub const MOST_WORKERS: u32 = 10_000;
+
+/// How many workers a pool has: from `minimum` to `maximum`, as its scheduler needs them. If both are the same, the pool
+/// has a fixed size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerRange {
+    /// Least number of workers.
+    pub minimum: u32,
+    /// Largest number of workers.
+    pub maximum: u32,
+}
+
+impl WorkerRange {
+    /// A fixed number of workers.
+    pub fn fixed(workers: u32) -> Self {
+        Self { minimum: workers, maximum: workers }
+    }
+
+    /// True if the pool's scheduler decides how many workers it has.
+    pub fn is_adaptive(self) -> bool {
+        self.minimum < self.maximum
+    }
+
+    /// The number within the range that is nearest to `workers`.
+    pub fn nearest(self, workers: u32) -> u32 {
+        workers.min(self.maximum).max(self.minimum)
+    }
+
+    /// The range on a site where every pool has to be adaptive: the same maximum, without a minimum.
+    #[must_use]
+    pub fn without_minimum(self) -> Self {
+        Self { minimum: 0, ..self }
+    }
+}

@@ -1,0 +1,133 @@
+//! The objects of a Dask pool: the scheduler's pod, and what its workers share with it.
+
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::child::{self, ParentPod, Program, ProgramFiles};
+use super::objects::LabObjects;
+use super::{claim, env_config_map, network_policy, nss_config_map, pull_secret};
+use crate::dask::{MOUNT_PATH, POOL_PORTS, PoolLaunch, SCHEDULER_VARIABLE, WORKER_VARIABLE, WorkerSize};
+use crate::labels::{DASK_SCHEDULER, DASK_WORKER, JOB_ID_LABEL};
+use crate::policy::ValidatedSpawn;
+
+/// The prefix of the programs' files in the pool's Secret.
+const KEY_PREFIX: &str = "dask.";
+/// The volume with the programs' files.
+const VOLUME: &str = "wasmspawner-dask";
+
+/// The objects of a pool, and the pod from which its workers are made.
+pub struct PoolObjects {
+    /// The scheduler's pod, and all that its workers share with it.
+    pub objects: LabObjects,
+    /// A worker's pod, without its name, its owner and the address of its scheduler.
+    pub worker: Pod,
+}
+
+/// Builds the objects of a pool. `spawn` is what the policies have decided for one worker.
+///
+/// Workers have the image, the volumes, the resources, the user and the security settings that a lab of these options
+/// would have. The scheduler has the same, except for extended resources such as GPUs, which it does not use.
+pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &ParentPod) -> PoolObjects {
+    let size = WorkerSize {
+        cpu_millis: spawn.resources.cpu_limit_millis,
+        memory_bytes: spawn.resources.memory_limit_bytes,
+    };
+    let files = launch.files(size);
+    let names: Vec<&'static str> = files.keys().copied().collect();
+    let of_workers = names.iter().copied().filter(|name| PoolLaunch::is_of_workers(name)).collect();
+    let mut scheduler = child::pod(
+        spawn,
+        &Program {
+            component: DASK_SCHEDULER,
+            container: "dask-scheduler",
+            volume: VOLUME,
+            path: MOUNT_PATH,
+            command: "dask_pod.py scheduler",
+            ports: &POOL_PORTS.of_scheduler(),
+            files: (KEY_PREFIX, names),
+            beside: &parent.spawn,
+        },
+    );
+    if !launch.pool.outlives_lab {
+        scheduler.metadata.owner_references = Some(vec![parent.as_owner()]);
+    }
+    for container in scheduler.spec.iter_mut().flat_map(|spec| &mut spec.containers) {
+        drop_extended_resources(container);
+    }
+    let mut worker = child::pod(
+        spawn,
+        &Program {
+            component: DASK_WORKER,
+            container: "dask-worker",
+            volume: VOLUME,
+            path: MOUNT_PATH,
+            command: "dask_pod.py worker",
+            ports: &POOL_PORTS.of_worker(),
+            files: (KEY_PREFIX, of_workers),
+            beside: &spawn.spawn,
+        },
+    );
+    worker.metadata.name = None;
+    if let Some(labels) = &mut worker.metadata.labels {
+        // A worker is made by no operation of its own.
+        labels.remove(JOB_ID_LABEL);
+    }
+    let objects = LabObjects {
+        namespace: None,
+        service_account: None,
+        env: env_config_map::build(spawn),
+        nss: nss_config_map::build(spawn),
+        secret: child::secret(spawn, ProgramFiles { prefix: KEY_PREFIX, files }),
+        pull_secret: pull_secret::build(spawn),
+        claims: claim::build(spawn),
+        resource_quota: None,
+        limit_range: None,
+        network_policy: network_policy::of_child(
+            spawn,
+            &[POOL_PORTS.of_scheduler(), POOL_PORTS.of_worker()].concat(),
+        ),
+        pod: scheduler,
+    };
+    PoolObjects { objects, worker }
+}
+
+/// A worker of a pool whose scheduler runs in `scheduler`, at `address`.
+pub fn dask_worker(template: &Pod, name: &str, scheduler: &ParentPod, address: &str) -> Pod {
+    let mut pod = template.clone();
+    pod.metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        owner_references: Some(vec![scheduler.as_owner()]),
+        ..pod.metadata
+    };
+    let variable =
+        |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };
+    for container in pod.spec.iter_mut().flat_map(|spec| &mut spec.containers) {
+        container.env.get_or_insert_default().extend([
+            variable(SCHEDULER_VARIABLE, scheduler_address(address)),
+            variable(WORKER_VARIABLE, name.to_owned()),
+        ]);
+    }
+    pod
+}
+
+/// The address of a scheduler, as Dask writes it.
+pub fn scheduler_address(ip: &str) -> String {
+    format!("tls://{}:{}", in_url(ip), POOL_PORTS.scheduler)
+}
+
+/// The address of a scheduler's dashboard.
+pub fn dashboard_url(ip: &str) -> String {
+    format!("http://{}:{}", in_url(ip), POOL_PORTS.dashboard)
+}
+
+fn in_url(ip: &str) -> String {
+    if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() }
+}
+
+/// Drops the resources that have a domain in their names, such as `nvidia.com/gpu`.
+fn drop_extended_resources(container: &mut Container) {
+    let Some(resources) = &mut container.resources else { return };
+    for amounts in [&mut resources.limits, &mut resources.requests].into_iter().flatten() {
+        amounts.retain(|name, _| !name.contains('/'));
+    }
+}

@@ -1,0 +1,161 @@
+//! The workers of a Dask pool: the driver of the pool creates and deletes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
+use wasmspawner_core::lifecycle::{Failure, Observed, Phase, Refusal};
+use wasmspawner_core::manifest::{self, ParentPod};
+use wasmspawner_core::names::{LabelValue, ObjectName};
+use wasmspawner_core::record::{Place, SpawnStatus};
+use wasmspawner_core::spawn_key::SpawnKind;
+
+use super::Driver;
+use crate::k8s::{KubernetesError, OwnedObject};
+use crate::random_token::random_suffix;
+use crate::spawner::context::Context;
+use crate::spawner::errors::{SpawnError, failure};
+use crate::spawner::place_observer::PlaceObserver;
+use crate::spawner::requests::TaskResult;
+
+/// Most workers that are created by one request of the plan. The next ones follow when these are there.
+const MOST_AT_ONCE: u32 = 50;
+
+/// What to do about the workers of a pool.
+pub(super) struct WorkersToSize {
+    create: Vec<Pod>,
+    delete: Vec<(Place, OwnedObject)>,
+    spawn: String,
+}
+
+impl Driver {
+    /// Adds to an observation whether the pool has the workers that it is to have. Returns when that changes if nothing
+    /// else happens.
+    pub(super) fn observe_workers(&self, observed: &mut Observed) -> Option<Timestamp> {
+        let plan = self.plan_of_workers()?;
+        observed.is_unsized = !plan.is_empty();
+        plan.again_at
+    }
+
+    fn plan_of_workers(&self) -> Option<WorkerPlan> {
+        // A pool that starts needs its workers as soon as its scheduler runs.
+        let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
+        if self.key.kind() != SpawnKind::DaskPool || !alive {
+            return None;
+        }
+        let (demand, _) = self.labs.pool_links().get(&self.key)?;
+        let workers = self.observer.as_ref()?.workers();
+        let workers: Vec<WorkerPod> = workers.iter().map(|pod| WorkerPod::from(pod.as_ref())).collect();
+        Some(plan_workers(demand.target, &workers, Timestamp::now()))
+    }
+
+    /// The pods to create and to delete now; `None` if this is no pool whose scheduler runs.
+    pub(super) fn workers_to_size(&self) -> Option<WorkersToSize> {
+        let plan = self.plan_of_workers()?;
+        let observer = self.observer.as_ref()?;
+        let scheduler = observer.pod()?;
+        let template = self.about.description.pool.as_ref()?.worker.clone()?;
+        let template: Pod = serde_json::from_value(template)
+            .inspect_err(|error| tracing::error!(%error, pool = %self.key, "the pod of the pool's workers cannot be read"))
+            .ok()?;
+        let owner = ParentPod {
+            name: scheduler.name.clone(),
+            uid: scheduler.uid.clone()?,
+            spawn: LabelValue::parse(observer.spawn().to_owned()).ok()?,
+        };
+        let address = scheduler.ip.clone()?;
+        let worker = |_| {
+            let name = format!("{}-{}", scheduler.name, random_suffix());
+            manifest::dask_worker(&template, &name, &owner, &address)
+        };
+        let delete = plan.delete.into_iter().filter_map(|(name, uid)| self.worker(observer, &name, uid));
+        Some(WorkersToSize {
+            create: (0..plan.create.min(MOST_AT_ONCE)).map(worker).collect(),
+            delete: delete.collect(),
+            spawn: observer.spawn().to_owned(),
+        })
+    }
+
+    /// All workers, to delete them before the scheduler.
+    pub(super) fn workers_to_delete(&self) -> WorkersToSize {
+        let observer = self.observer.as_ref();
+        let workers = observer.map(PlaceObserver::workers).unwrap_or_default();
+        let workers = workers.iter().filter(|pod| !pod.is_deleting());
+        let delete = workers.filter_map(|pod| self.worker(observer?, &pod.name, pod.uid.clone())).collect();
+        let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
+        WorkersToSize { create: Vec::new(), delete, spawn }
+    }
+
+    fn worker(
+        &self,
+        observer: &PlaceObserver,
+        name: &str,
+        uid: Option<String>,
+    ) -> Option<(Place, OwnedObject)> {
+        let place =
+            Place { namespace: observer.place().namespace.clone(), pod: ObjectName::parse(name).ok()? };
+        Some((place, OwnedObject { spawn: observer.spawn().to_owned(), uid }))
+    }
+
+    /// Changes how many workers the pool may have. It is in the record before it is answered.
+    pub(super) async fn accept_scale(
+        &mut self,
+        workers: WorkerRange,
+        until: tokio::time::Instant,
+    ) -> Result<(), SpawnError> {
+        self.finish_record_write_by(until).await?;
+        match self.lab.phase {
+            Phase::Starting(_) | Phase::Running(_) => {}
+            Phase::Stopping(_) => return Err(Refusal::StopInProgress.into()),
+            Phase::Failed(_) | Phase::CleaningUp(_) | Phase::Absent => return Err(Refusal::NoLab.into()),
+        }
+        let before = Arc::clone(&self.about);
+        let about = Arc::make_mut(&mut self.about);
+        if let Some(pool) = &mut Arc::make_mut(&mut about.description).pool {
+            pool.workers = workers;
+        }
+        if let Some(observer) = &self.observer
+            && self.record.is_some()
+        {
+            let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
+            match self.write(&spec, &SpawnStatus::of(&self.lab), until).await {
+                Ok(stored) => self.record = Some(stored),
+                Err(error) => {
+                    self.about = before;
+                    return Err(error);
+                }
+            }
+        }
+        self.labs.resize_pool(&self.key, workers);
+        self.publish();
+        self.observe();
+        Ok(())
+    }
+}
+
+/// Creates and deletes workers. What fails is tried again, because the plan then still asks for it.
+pub(super) async fn size(context: Arc<Context>, workers: WorkersToSize, within: Duration) -> TaskResult {
+    let WorkersToSize { create, delete, spawn } = workers;
+    let grace = context.config.current().lab.section.termination_grace_period_seconds;
+    let deleted = join_all(delete.into_iter().map(async |(place, own)| {
+        let uid = own.uid.clone();
+        let answer = context.deleter.delete_pod(&place, own, grace, within).await?;
+        if answer == crate::k8s::DeletionAnswer::Gone {
+            context.store.remove_pod(&place, uid.as_deref());
+        }
+        Ok::<(), KubernetesError>(())
+    }));
+    let created = join_all(create.into_iter().map(async |pod| {
+        let created = context.creator.create_pod(pod, &spawn, within, CancellationToken::new()).await?;
+        context.store.put_pod(&created);
+        Ok::<(), KubernetesError>(())
+    }));
+    let (deleted, created) = futures::future::join(deleted, created).await;
+    let failed: Result<(), Failure> =
+        deleted.into_iter().chain(created).collect::<Result<(), _>>().map_err(|error| failure(&error));
+    TaskResult::PoolSized(failed)
+}

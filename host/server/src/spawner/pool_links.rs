@@ -1,0 +1,207 @@
+//! How many workers each Dask pool is to have, and the connections to the schedulers that are told so.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use wasmspawner_core::dask::{Demand, WorkerRange, share};
+use wasmspawner_core::names::Username;
+use wasmspawner_core::spawn_key::SpawnKey;
+
+/// How many workers a pool is to have, as its scheduler is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerOrder {
+    /// How many it may have.
+    pub range: WorkerRange,
+    /// How many it is to have now.
+    pub target: u32,
+}
+
+/// The pools of all users. After a restart of the service each scheduler connects again and reports anew.
+///
+/// All pools of a user are changed under one lock, so that together they never grow above the user's limit.
+#[derive(Default)]
+pub(super) struct PoolLinks {
+    users: Mutex<HashMap<Username, BTreeMap<SpawnKey, Link>>>,
+}
+
+struct Link {
+    demand: Demand,
+    /// How many workers are connected to the scheduler; `None` until it has said so.
+    ready: Option<u32>,
+    order: watch::Sender<WorkerOrder>,
+}
+
+/// The pools whose targets have changed.
+pub(super) type Changed = Vec<SpawnKey>;
+
+impl Link {
+    fn new(range: WorkerRange, present: u32) -> Self {
+        let demand = Demand::new(range, present);
+        Self { demand, ready: None, order: watch::Sender::new(WorkerOrder { range, target: present }) }
+    }
+}
+
+impl PoolLinks {
+    /// Adds a pool that has `present` workers. A pool of that key that was there before is forgotten.
+    pub(super) fn add(&self, key: &SpawnKey, range: WorkerRange, present: u32, allowed: u32) -> Changed {
+        self.change(key, allowed, |pools| {
+            pools.insert(key.clone(), Link::new(range, present));
+        })
+    }
+
+    /// Forgets a pool that is gone. Others of its user may grow.
+    pub(super) fn forget(&self, key: &SpawnKey, allowed: u32) -> Changed {
+        self.change(key, allowed, |pools| {
+            pools.remove(key);
+        })
+    }
+
+    /// Changes how many workers a pool may have.
+    pub(super) fn resize(&self, key: &SpawnKey, range: WorkerRange, allowed: u32) -> Changed {
+        self.change(key, allowed, |pools| {
+            if let Some(link) = pools.get_mut(key) {
+                link.demand.range = range;
+            }
+        })
+    }
+
+    /// Notes what a scheduler says: how many workers are connected to it, and how many it wants.
+    pub(super) fn report(&self, key: &SpawnKey, ready: u32, wanted: u32, allowed: u32) -> Changed {
+        self.change(key, allowed, |pools| {
+            if let Some(link) = pools.get_mut(key) {
+                (link.ready, link.demand.wanted) = (Some(ready), Some(wanted));
+            }
+        })
+    }
+
+    /// What a pool wants and gets, and how many workers are connected to its scheduler.
+    pub(super) fn get(&self, key: &SpawnKey) -> Option<(Demand, Option<u32>)> {
+        let users = self.users();
+        let link = users.get(&key.lab.user)?.get(key)?;
+        Some((link.demand, link.ready))
+    }
+
+    /// How many workers the other pools of the user are to have, all together.
+    pub(super) fn workers_of_others(&self, key: &SpawnKey) -> u32 {
+        let users = self.users();
+        let others = users.get(&key.lab.user).into_iter().flatten().filter(|(other, _)| *other != key);
+        others.fold(0, |sum, (_, link)| sum.saturating_add(link.demand.target))
+    }
+
+    /// The orders for the scheduler that connects now; `None` if there is no such pool, or `most` others are connected.
+    pub(super) fn connect(&self, key: &SpawnKey, most: usize) -> Option<watch::Receiver<WorkerOrder>> {
+        let users = self.users();
+        let links = users.values().flatten();
+        let others = links.filter(|(other, link)| *other != key && !link.order.is_closed()).count();
+        let link = users.get(&key.lab.user)?.get(key)?;
+        (others < most).then(|| {
+            let mut orders = link.order.subscribe();
+            // The first order is told at once.
+            orders.mark_changed();
+            orders
+        })
+    }
+
+    fn change(
+        &self,
+        key: &SpawnKey,
+        allowed: u32,
+        change: impl FnOnce(&mut BTreeMap<SpawnKey, Link>),
+    ) -> Changed {
+        let mut users = self.users();
+        let pools = users.entry(key.lab.user.clone()).or_default();
+        change(pools);
+        share(pools.values_mut().map(|link| &mut link.demand), allowed);
+        let changed = pools.iter().filter(|(_, link)| link.publish()).map(|(key, _)| key.clone()).collect();
+        if pools.is_empty() {
+            users.remove(&key.lab.user);
+        }
+        changed
+    }
+
+    fn users(&self) -> MutexGuard<'_, HashMap<Username, BTreeMap<SpawnKey, Link>>> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    /// Tells the scheduler the present order. True if it is another than before.
+    fn publish(&self) -> bool {
+        let Demand { range, target, .. } = self.demand;
+        let order = WorkerOrder { range, target };
+        self.order.send_if_modified(|before| std::mem::replace(before, order) != order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmspawner_core::lab::LabKey;
+    use wasmspawner_core::names::ChildName;
+
+    use super::*;
+
+    fn key(user: &str, pool: &str) -> SpawnKey {
+        let lab = LabKey::default_server(Username::parse(user).unwrap());
+        SpawnKey::dask_pool(lab, ChildName::parse(pool).unwrap())
+    }
+
+    fn target(links: &PoolLinks, key: &SpawnKey) -> u32 {
+        links.get(key).unwrap().0.target
+    }
+
+    #[test]
+    fn the_pools_of_one_user_share_a_limit_and_those_of_others_do_not() {
+        let links = PoolLinks::default();
+        let (a, b, other) = (key("ada", "a"), key("ada", "b"), key("bob", "a"));
+        assert_eq!(links.add(&a, WorkerRange::fixed(6), 0, 8), vec![a.clone()]);
+        links.add(&b, WorkerRange::fixed(6), 0, 8);
+        links.add(&other, WorkerRange::fixed(8), 0, 8);
+        assert_eq!([&a, &b, &other].map(|key| target(&links, key)), [6, 2, 8]);
+        assert_eq!(links.workers_of_others(&b), 6);
+        assert_eq!(links.resize(&a, WorkerRange::fixed(3), 8), vec![a.clone(), b.clone()]);
+        assert_eq!([&a, &b].map(|key| target(&links, key)), [3, 5]);
+        assert_eq!(links.forget(&a, 8), vec![b.clone()]);
+        assert_eq!(target(&links, &b), 6);
+        assert!(links.report(&a, 1, 1, 8).is_empty(), "it is gone");
+    }
+
+    #[test]
+    fn a_scheduler_is_told_its_order_at_once_and_at_each_change() {
+        let (links, a) = (PoolLinks::default(), key("ada", "a"));
+        assert!(links.connect(&a, 9).is_none());
+        let range = WorkerRange { minimum: 1, maximum: 4 };
+        links.add(&a, range, 0, 8);
+        let mut orders = links.connect(&a, 9).unwrap();
+        assert!(orders.has_changed().unwrap());
+        assert_eq!(*orders.borrow_and_update(), WorkerOrder { range, target: 1 });
+        links.report(&a, 0, 9, 8);
+        assert_eq!(orders.borrow_and_update().target, 4);
+        links.report(&a, 1, 9, 8);
+        assert!(!orders.has_changed().unwrap(), "how many are ready is no order");
+        assert_eq!(links.get(&a).unwrap().1, Some(1));
+        links.forget(&a, 8);
+        assert!(orders.has_changed().is_err(), "the connection ends");
+        links.add(&a, range, 0, 8);
+        links.add(&key("bob", "b"), range, 0, 8);
+        let _of_bob = links.connect(&key("bob", "b"), 1).unwrap();
+        assert!(links.connect(&a, 1).is_none(), "others need connections too");
+    }
+
+    #[test]
+    fn two_hundred_reports_at_once_stay_within_the_limit() {
+        let links = PoolLinks::default();
+        let range = WorkerRange { minimum: 0, maximum: 100 };
+        let pools: Vec<SpawnKey> = (0..20).map(|number| key("ada", &number.to_string())).collect();
+        pools.iter().for_each(|pool| drop(links.add(pool, range, 0, 32)));
+        std::thread::scope(|scope| {
+            for round in 0..10 {
+                for pool in &pools {
+                    let links = &links;
+                    scope.spawn(move || links.report(pool, 0, 100 - round, 32));
+                }
+            }
+        });
+        assert_eq!(pools.iter().map(|pool| target(&links, pool)).sum::<u32>(), 32);
+    }
+}

@@ -1,0 +1,49 @@
+//! A user's turn to have a spawn approved. Spawns of one user are approved one after the other, so that the second one
+//! counts the first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
+use wasmspawner_core::names::Username;
+use wasmspawner_core::spawn_key::SpawnKey;
+
+use super::answer::{answer_by, answered};
+use super::approve::Approved;
+use super::errors::SpawnError;
+use super::labs::Labs;
+use super::message::{Message, Waiting};
+use crate::records;
+use crate::telemetry::trace::Cause;
+
+/// A user's turn.
+pub(super) struct Turn {
+    permit: Option<OwnedSemaphorePermit>,
+    /// How long the request has waited for it.
+    waited: Duration,
+}
+
+impl Labs {
+    /// Waits for the user's turn.
+    pub(super) async fn turn_of(&self, user: &Username) -> Result<Turn, SpawnError> {
+        let asked = Instant::now();
+        let permit = tokio::time::timeout(records::TRY_FOR, self.user_lock(user)).await;
+        Ok(Turn { permit: permit.map_err(|_| SpawnError::NoTime)?, waited: asked.elapsed() })
+    }
+
+    /// Sends an approved spawn to its driver, and waits until it has begun.
+    pub(super) async fn begin(
+        &self,
+        key: &SpawnKey,
+        approved: Approved,
+        turn: Turn,
+    ) -> Result<(), SpawnError> {
+        // The time that the policies took does not reduce the time for the cluster.
+        let until = answer_by() - turn.waited;
+        let (reply, answer) = oneshot::channel();
+        let waiting = Waiting { until, reply, cause: Cause::current(), turn: turn.permit };
+        self.send(key, Message::Spawn(Arc::new(approved), waiting));
+        answered(answer, until).await
+    }
+}
