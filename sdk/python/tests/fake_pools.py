@@ -117,16 +117,20 @@ class Pool:
             self.changed.notify_all()
 
     async def end(self):
+        """End the scheduler, which ends its workers. A worker that has not connected yet gets a signal of its own."""
         self.status = "terminating"
-        processes = [p for p in (self.scheduler, *self.workers.values()) if p is not None and p.returncode is None]
-        for process in processes:
-            process.terminate()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(BOUND):
+        if self.scheduler is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.scheduler.terminate()
+            await self.scheduler.wait()
+        processes = [p for p in self.workers.values() if p is not None]
+        try:
+            async with asyncio.timeout(5):
                 await asyncio.gather(*(p.wait() for p in processes))
-        for process in processes:
-            if process.returncode is None:
-                process.kill()
+        except TimeoutError:
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
         if self.fake.pools.get(self.name) is self:
             del self.fake.pools[self.name]
 

@@ -167,10 +167,11 @@ async def test_a_process_that_exits_stops_its_pool_and_its_fork_does_not(pools):
 
 async def test_an_idle_pool_ends_with_exit_code_0_and_its_cluster_says_so(pools, monkeypatch):
     monkeypatch.setattr("wasmspawner.dask.cluster._REFRESH_MILLISECONDS", 100)
-    async with start(name="idle", idle_timeout=1) as cluster:
+    async with start(name="idle", idle_timeout=4, n_workers=1) as cluster:
         pool = pools.only()
-        await until(lambda: not pools.pools)
-        assert pool.exit_codes["scheduler"] == 0
+        await workers_are(cluster, 1)
+        await until(lambda: len(pool.exit_codes) == 2)
+        assert pool.exit_codes == {"scheduler": 0, "w10": 0}
         await until(lambda: cluster.status.name == "failed")
         assert "There is no Dask pool 'idle'" in (await cluster._get_logs(scheduler=False, workers=False))["Cluster"]
         assert not certificate_file(Lab("ada"), "idle").exists()
