@@ -95,7 +95,7 @@ class Pool:
         await self.end()
 
     async def add_workers(self):
-        while self.scheduler.returncode is None and len(self.workers) < self.target:
+        while self.scheduler is not None and self.scheduler.returncode is None and len(self.workers) < self.target:
             name = f"w{next(self.hosts)}"
             self.workers[name] = None
             address = f"{self.network}.{name[1:]}"
@@ -146,7 +146,7 @@ class Pool:
 
 
 class FakePools:
-    """`answers` are given first, by `METHOD verb` (the verb is the last segment of the path). `held` are fields of new
+    """`answers` are coroutine functions that answer first, by `METHOD verb` (the last segment of the path). `held` are fields of new
     pools, whose processes are then not started. While it is `away`, it answers nobody."""
 
     def __init__(self, folder):
@@ -170,7 +170,7 @@ class FakePools:
         if self.away:
             return web.Response(status=503)
         if answers := self.answers.get(f"{request.method} {verb}"):
-            return answers.pop(0)(request)
+            return await answers.pop(0)(request)
         assert path.startswith("/labs/ada/dask-pool"), path
         name, _, verb = path.removeprefix("/labs/ada/dask-pool").strip("/").partition("/")
         token = KEEPER_TOKEN if verb == "scheduler" else TOKEN

@@ -11,25 +11,11 @@ import psutil
 import pytest
 from distributed import Client, Event, wait
 from distributed.security import Security
-from fake_pools import BOUND, FakePools, until
+from fake_pools import BOUND, until
 
 from wasmspawner.dask import WasmSpawnerCluster
 from wasmspawner.dask.certificate import certificate_file
 from wasmspawner.lab import Lab
-
-
-@pytest.fixture
-async def pools(tmp_path, monkeypatch):
-    fake = FakePools(tmp_path)
-    await fake.serve()
-    for name in ("WASMSPAWNER_TOKEN_FILE", "JUPYTERHUB_SERVER_NAME", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTER_DATA_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("WASMSPAWNER_URL", fake.url)
-    monkeypatch.setenv("WASMSPAWNER_TOKEN", "t0")
-    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    yield fake
-    await fake.close()
 
 
 def start(**arguments):
