@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fake_kernels import FakeKernels
+from fake_pools import FakePools
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import KernelProvisionerFactory
@@ -224,3 +225,20 @@ async def manager(lab_env, tmp_path):
     for km in made:
         if isinstance(km, AsyncKernelManager):  # the others are ended by their tests
             await km.cleanup_resources()
+
+
+# Dask pools
+
+
+@pytest.fixture
+async def pools(tmp_path, monkeypatch):
+    fake = FakePools(tmp_path)
+    await fake.serve()
+    for name in ("WASMSPAWNER_TOKEN_FILE", "JUPYTERHUB_SERVER_NAME", "JUPYTERHUB_SERVICE_PREFIX", "JUPYTER_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WASMSPAWNER_URL", fake.url)
+    monkeypatch.setenv("WASMSPAWNER_TOKEN", "t0")
+    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    yield fake
+    await fake.close()

@@ -7,7 +7,7 @@ import pytest
 from jupyter_client import kernelspec as jupyter
 from jupyter_client.kernelspec import KernelSpecManager
 
-from wasmspawner.kernelspec import main
+from wasmspawner.command import main
 
 PYTHON = ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 

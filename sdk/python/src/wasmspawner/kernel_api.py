@@ -5,15 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-from yarl import URL
-
-from .client import refusal, retry_after
+from .child_requests import REQUEST_TIMEOUT, ChildRequests, is_gone
 from .errors import Refused, Unreachable
 from .lab import Lab, path_segment
-
-_CONNECT_TIMEOUT = 5.0
-_REQUEST_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,43 +61,39 @@ class KernelState:
 
 
 class KernelApi:
-    """Requests about one kernel, each in one attempt. They raise `Refused` or `Unreachable`.
-
-    Each request has a connection of its own. Jupyter makes a few requests per kernel and minute, from several event
-    loops (its synchronous managers have one per thread), and a pool of connections belongs to one loop.
-    """
+    """Requests about one kernel, each in one attempt. They raise `Refused` or `Unreachable`."""
 
     def __init__(self, url: str, lab: Lab, kernel_id: str, token: Callable[[], str]) -> None:
-        self._url = f"{url.rstrip('/')}{lab.path}/kernels/{path_segment(kernel_id)}"
-        self._token = token
+        url = f"{url.rstrip('/')}{lab.path}/kernels/{path_segment(kernel_id)}"
+        self._requests = ChildRequests(url, token, "wasmspawner-kernel")
 
     async def create(self, request: Mapping[str, Any]) -> KernelState:
         """Begin to start the kernel. Raises `Refused` with status 409 if there is one of that id already."""
         return await self._state("POST", body=request)
 
-    async def get(self, *, time_limit: float = _REQUEST_TIMEOUT) -> KernelState | None:
+    async def get(self, *, time_limit: float = REQUEST_TIMEOUT) -> KernelState | None:
         """The kernel's state; None if there is no such kernel."""
         try:
             return await self._state("GET", time_limit=time_limit)
         except Refused as error:
-            if _is_gone(error):
+            if is_gone(error):
                 return None
             raise
 
     async def delete(self) -> None:
         """Begin to delete the kernel, if there is one."""
         try:
-            await self._request("DELETE")
+            await self._requests.send("DELETE")
         except Refused as error:
-            if not _is_gone(error):
+            if not is_gone(error):
                 raise
 
     async def signal(self, signum: int) -> bool:
         """Signal the kernel's process group. False if no process runs."""
         try:
-            await self._request("POST", "/signal", {"signum": signum})
+            await self._requests.send("POST", "/signal", {"signum": signum})
         except Refused as error:
-            if "not_running" in error.types or _is_gone(error):
+            if "not_running" in error.types or is_gone(error):
                 return False
             if error.status == 409:
                 # The pod is not connected at the moment, or takes no more commands.
@@ -116,45 +106,13 @@ class KernelApi:
         try:
             return await self._state("POST", "/restart")
         except Refused as error:
-            if error.status == 409 or _is_gone(error):
+            if error.status == 409 or is_gone(error):
                 return None
             raise
 
     async def _state(self, method: str, path: str = "", **arguments: Any) -> KernelState:
-        answer = await self._request(method, path, **arguments)
+        answer = await self._requests.send(method, path, **arguments)
         try:
             return KernelState.of_answer(answer)
         except ValueError as error:
             raise Unreachable(str(error)) from error
-
-    async def _request(
-        self,
-        method: str,
-        path: str = "",
-        body: Mapping[str, Any] | None = None,
-        *,
-        time_limit: float = _REQUEST_TIMEOUT,
-    ) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token()}", "X-Requested-With": "wasmspawner-kernel"}
-        limit = aiohttp.ClientTimeout(total=time_limit, sock_connect=_CONNECT_TIMEOUT)
-        url = URL(self._url + path, encoded=True)
-        try:
-            async with (
-                aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=limit) as session,
-                session.request(method, url, json=body, headers=headers, allow_redirects=False) as response,
-            ):
-                if response.status < 300:
-                    return await response.read()
-                error = await refusal(response)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            unsent = isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
-            raise Unreachable(f"{method} {url}: {error or type(error).__name__}", unsent=unsent) from error
-        if isinstance(error, Refused) and error.status == 429:
-            # Too many requests: the same one may succeed later.
-            raise Unreachable(str(error), unsent=True, retry_after=retry_after(error) or 1.0)
-        raise error
-
-
-def _is_gone(error: Refused) -> bool:
-    """True if the service itself says that there is no such kernel or lab. A proxy's 404 has no type."""
-    return error.status == 404 and any(error.types)

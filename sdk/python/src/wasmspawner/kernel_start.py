@@ -9,7 +9,7 @@ from traitlets.log import get_logger
 from .errors import Refused, ServiceError, Unreachable
 from .kernel_api import KernelApi, KernelState
 from .kernel_errors import KernelNotAllowed, KernelNotStarted
-from .retries import Retries
+from .retries import patiently
 
 _T = TypeVar("_T")
 _POLL_INTERVAL = 0.2
@@ -127,24 +127,6 @@ class KernelStart:
             self._progress = str(error)
 
         return await patiently(call, _OUTAGE, note)
-
-
-async def patiently(
-    call: Callable[[], Awaitable[_T]], outage: float, note: Callable[[Unreachable], None] = lambda error: None
-) -> _T:
-    """Repeat a request while the service is not reachable, for `outage` seconds, and for as long as it asks to wait."""
-    retries = Retries(outage)
-    waits = Retries(longest=5.0)
-    while True:
-        try:
-            return await call()
-        except Unreachable as error:
-            note(error)
-            if error.retry_after:
-                await waits.pause(error)
-                retries = Retries(outage)
-            else:
-                await retries.pause(error)
 
 
 async def delete_kernel(api: KernelApi) -> bool:

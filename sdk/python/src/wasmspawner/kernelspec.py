@@ -5,39 +5,17 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from .command_error import CommandError
 
 PROVISIONER = "wasmspawner-provisioner"
 _PYTHON_COMMAND = ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
-class CommandError(Exception):
-    """An error for the user of the command, in a whole sentence."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    # argparse would take options of the kernel's command for its own.
-    separator = given.index("--") if "--" in given else len(given)
-    options = _parser().parse_args(given[:separator])
-    if given[separator:] and options.run is not add:
-        print("wasmspawner: only `kernelspec add` takes a COMMAND after `--`", file=sys.stderr)
-        return 2
-    options.command = given[separator + 1 :]
-    try:
-        options.run(options)
-    except CommandError as error:
-        print(f"wasmspawner: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="wasmspawner", description="Tools for labs that wasmspawner has started.")
-    topics = parser.add_subparsers(required=True, metavar="TOPIC")
+def add_topic(topics: Any) -> None:
+    """Add the verbs of this topic to the command's parser."""
     kernelspec = topics.add_parser("kernelspec", help="kernels that run in pods of their own")
     verbs = kernelspec.add_subparsers(required=True, metavar="VERB")
 
@@ -70,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--user", action="store_true", help="for this user only (default: for the whole system)")
     place.add_argument("--sys-prefix", action="store_true", help="in the environment of this Python")
     place.add_argument("--prefix", help="in PREFIX/share/jupyter/kernels")
-    adding.set_defaults(run=add)
+    adding.set_defaults(run=add, takes_command=True)
 
     listing = verbs.add_parser("list", help="list the kernels that run in pods of their own")
     listing.set_defaults(run=list_all)
@@ -78,7 +56,6 @@ def _parser() -> argparse.ArgumentParser:
     removing = verbs.add_parser("remove", help="remove a kernel that `add` has written")
     removing.add_argument("name", metavar="NAME")
     removing.set_defaults(run=remove)
-    return parser
 
 
 def add(options: argparse.Namespace) -> None:
@@ -194,7 +171,3 @@ def _manager() -> Any:
     except ImportError as error:
         raise CommandError("this needs jupyter_client: `pip install 'wasmspawner[lab]'`") from error
     return KernelSpecManager(ensure_native_kernel=False)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 import zmq
@@ -16,22 +15,16 @@ from traitlets import Bool, Dict, Float, List, TraitError, Unicode, default, val
 from .errors import ServiceError, Unreachable
 from .kernel_api import KernelApi
 from .kernel_errors import KernelNotStarted
-from .kernel_start import KernelStart, delete_kernel, patiently
+from .kernel_start import KernelStart, delete_kernel
 from .lab import Lab
+from .lab_service import read_token, token_file_of_lab
 from .outage_log import OutageLog
+from .retries import patiently
 
 _POLL_INTERVAL = 0.2
 _POLL_TIMEOUT = 10.0
 # How long a signal is repeated while the service is not reachable.
 _SIGNAL_OUTAGE = 5.0
-
-
-def _token_file_of_lab() -> str:
-    """The file with the lab's token. Where labs are processes of one machine, the folder that is mounted in a pod is
-    another one, and a variable says which."""
-    file = os.environ.get("WASMSPAWNER_TOKEN_FILE", "")
-    mounted = os.environ.get("WASMSPAWNER_MOUNT_WASMSPAWNER_SECRETS", "")
-    return str(Path(mounted) / Path(file).name) if file and mounted else file
 
 
 class WasmSpawnerProvisioner(KernelProvisionerBase):
@@ -102,13 +95,8 @@ class WasmSpawnerProvisioner(KernelProvisionerBase):
 
     def _read_token(self) -> str:
         """The token; read for each request, because it may change. The configuration has precedence."""
-        path = self.token_file or ("" if self.token else _token_file_of_lab())
-        if not path:
-            return self.token or os.environ.get("WASMSPAWNER_TOKEN", "")
-        try:
-            return Path(path).read_text().strip()
-        except OSError as error:
-            raise Unreachable(f"the token for the service cannot be read: {error}", unsent=True) from error
+        path = self.token_file or ("" if self.token else token_file_of_lab())
+        return read_token(path) if path else self.token or os.environ.get("WASMSPAWNER_TOKEN", "")
 
     def _require_settings(self) -> None:
         has_token = self.token or self.token_file or "WASMSPAWNER_TOKEN_FILE" in os.environ or self._read_token()

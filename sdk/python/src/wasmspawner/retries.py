@@ -3,10 +3,13 @@
 import asyncio
 import math
 import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from .errors import ServiceError, Unreachable
 
 _FEWEST_ATTEMPTS = 3
+_T = TypeVar("_T")
 
 
 def backoff(failures: int, *, first: float, longest: float) -> float:
@@ -37,3 +40,21 @@ class Retries:
         if error is not None and (exhausted or asked_for > self._give_up_after):
             raise error
         await asyncio.sleep(seconds)
+
+
+async def patiently(
+    call: Callable[[], Awaitable[_T]], outage: float, note: Callable[[Unreachable], None] = lambda error: None
+) -> _T:
+    """Repeat a request while the service is not reachable, for `outage` seconds, and for as long as it asks to wait."""
+    retries = Retries(outage)
+    waits = Retries(longest=5.0)
+    while True:
+        try:
+            return await call()
+        except Unreachable as error:
+            note(error)
+            if error.retry_after:
+                await waits.pause(error)
+                retries = Retries(outage)
+            else:
+                await retries.pause(error)

@@ -1,0 +1,82 @@
+"""The client of the service's REST API for the Dask pools of a lab."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from ..child_requests import REQUEST_TIMEOUT, ChildRequests, is_gone
+from ..errors import Refused, Unreachable
+from ..lab import path_segment
+from ..lab_service import LabService
+from ..sse import Event, EventStreamParser
+from .pool_state import PoolState
+
+SENDER = "wasmspawner-dask"
+# How long requests are repeated while the service is not reachable; its restart takes seconds.
+OUTAGE = 15.0
+
+
+class PoolApi:
+    """Requests about the pools of one lab, each in one attempt. They raise `Refused` or `Unreachable`."""
+
+    def __init__(self, service: LabService) -> None:
+        self._requests = ChildRequests(f"{service.lab_url}/dask-pool", service.read_token, SENDER)
+
+    async def names(self, *, time_limit: float = REQUEST_TIMEOUT) -> list[str]:
+        """The names of the lab's pools. There are none where the service does not know the lab."""
+        try:
+            names = json.loads(await self._requests.send("GET", time_limit=time_limit))
+        except ValueError as error:
+            raise Unreachable(f"the list of Dask pools is not understood: {error}") from error
+        except Refused as error:
+            if is_gone(error):
+                return []
+            raise
+        return [str(name) for name in names]
+
+    async def create(self, name: str, request: Mapping[str, Any]) -> None:
+        """Begin to start a pool. Raises `Refused` with status 409 if there is one of that name already."""
+        await self._requests.send("POST", _path(name, "/spawn"), request)
+
+    async def get(self, name: str, *, time_limit: float = REQUEST_TIMEOUT) -> PoolState | None:
+        """The pool's state; None if there is no such pool."""
+        try:
+            return _state(await self._requests.send("GET", _path(name), time_limit=time_limit))
+        except Refused as error:
+            if is_gone(error):
+                return None
+            raise
+
+    async def scale(self, name: str, workers: int | Mapping[str, int]) -> PoolState | None:
+        """Set the number of workers, or its bounds. None if there is no such pool."""
+        try:
+            return _state(await self._requests.send("POST", _path(name, "/scale"), {"workers": workers}))
+        except Refused as error:
+            if is_gone(error):
+                return None
+            raise
+
+    async def delete(self, name: str) -> bool:
+        """Begin to delete the pool. False if there is no such pool."""
+        try:
+            await self._requests.send("DELETE", _path(name))
+        except Refused as error:
+            if is_gone(error):
+                return False
+            raise
+        return True
+
+    def events(self, name: str, parser: EventStreamParser) -> AsyncGenerator[Event, None]:
+        """The events of the pool's start, or of its end, as long as this one connection lasts."""
+        return self._requests.events(_path(name, "/events"), parser)
+
+
+def _path(name: str, verb: str = "") -> str:
+    return f"/{path_segment(name)}{verb}"
+
+
+def _state(answer: bytes) -> PoolState:
+    try:
+        return PoolState.of_answer(answer)
+    except ValueError as error:
+        raise Unreachable(str(error)) from error

@@ -1,0 +1,26 @@
+"""How many workers a pool is to have: a number, or two bounds."""
+
+PoolSize = int | dict[str, int]
+
+
+def pool_size(number: int | None, minimum: int | None, maximum: int | None) -> PoolSize:
+    """The size as the service wants it; no workers if nothing is given. Raises `ValueError`."""
+    if minimum is None and maximum is None:
+        number = 0 if number is None else number
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise ValueError(f"the number of workers is {number!r}; it has to be 0 or a positive integer")
+        return number
+    if number is not None:
+        raise ValueError("n_workers cannot be combined with minimum and maximum, which are for adaptive pools")
+    minimum = minimum or 0
+    if maximum is None or not 0 <= minimum <= maximum:
+        raise ValueError(f"an adaptive pool has bounds 0 <= minimum <= maximum; they are {minimum} and {maximum}")
+    return {"minimum": minimum, "maximum": maximum}
+
+
+def parse_size(text: str) -> PoolSize:
+    """The size that a text such as `4` or `0-8` describes. Raises `ValueError`."""
+    lower, dash, upper = text.partition("-")
+    if not (lower.isascii() and lower.isdigit() and (not dash or (upper.isascii() and upper.isdigit()))):
+        raise ValueError(f"'{text}' is not a number of workers, such as 4, or bounds, such as 0-8")
+    return pool_size(None, int(lower), int(upper)) if dash else int(lower)

@@ -1,0 +1,269 @@
+"""A fake of the service's routes for Dask pools, which runs the real programs of the pods on loopback addresses.
+
+It starts and forgets processes as the service does pods: it adds workers up to the keeper's target, and never ends one
+that is too many.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import sys
+from types import SimpleNamespace
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from fake_kernels import problem
+
+from wasmspawner import dask_keeper, dask_pod, service_link
+
+BOUND = 30
+TOKEN, KEEPER_TOKEN = "t0", "keeper-token"
+MOUNTED = (dask_pod.__file__, dask_keeper.__file__, service_link.__file__)
+_networks = itertools.count()
+
+
+async def until(condition, bound=BOUND):
+    """Wait until a condition holds, and return its value."""
+    async with asyncio.timeout(bound):
+        while not (value := condition()):  # noqa: ASYNC110 - processes tell nobody
+            await asyncio.sleep(0.02)
+        return value
+
+
+class Pool:
+    """One pool: its scheduler and workers are processes, its `changed` wakes the keeper's stream."""
+
+    def __init__(self, fake, name, body):
+        self.fake, self.name, self.body = fake, name, body
+        self.network = f"127.{20 + os.getpid() % 200}.{next(_networks) % 250}"
+        self.hosts = itertools.count(10)
+        self.folder = fake.folder / f"{name}-{self.network}"
+        self.status, self.fields = "starting", {}
+        self.ready, self.wanted, self.reports = 0, None, []
+        self.changed = asyncio.Condition()
+        self.workers, self.exit_codes, self.tasks = {}, {}, []
+        self.started = asyncio.Event()
+        self.scheduler = None
+        self.resize(body["workers"])
+
+    def resize(self, workers):
+        bounds = workers if isinstance(workers, dict) else {"minimum": workers, "maximum": workers}
+        self.minimum, self.maximum = bounds["minimum"], bounds["maximum"]
+
+    @property
+    def target(self):
+        return min(max(self.wanted or 0, self.minimum), self.maximum)
+
+    @property
+    def address(self):
+        return f"{self.network}.1"
+
+    def write_files(self):
+        self.folder.mkdir()
+        for source in MOUNTED:
+            shutil.copy(source, self.folder)
+        (self.folder / "tls.crt").write_text(self.body["tls"]["certificate"])
+        (self.folder / "tls.key").write_text(self.body["tls"]["key"])
+        (self.folder / "token").write_text(KEEPER_TOKEN)
+        ports = {"scheduler_port": 8786, "dashboard_port": 8787, "worker_port": 8788, "nanny_port": 8789}
+        pool = {"url": f"{self.fake.url}/labs/ada/dask-pool/{self.name}", **ports}
+        pool.update(threads=1, memory_bytes=400_000_000, idle_seconds=self.body["idle_timeout"])
+        (self.folder / "pool.json").write_text(json.dumps(pool))
+
+    async def start(self):
+        self.write_files()
+        self.scheduler = await self.run("scheduler", self.address)
+        self.tasks.append(asyncio.create_task(self.end_with_scheduler()))
+
+    async def run(self, role, address, **variables):
+        # Nobody else needs the many threads that numerical libraries would start.
+        env = {**os.environ, **self.body["env"], "POD_IP": address, "OMP_NUM_THREADS": "1", **variables}
+        env.pop("PYTHONPATH", None)
+        name = variables.get("WASMSPAWNER_DASK_WORKER", role)
+        with open(self.folder / f"{name}.log", "wb") as log:  # noqa: ASYNC230 - a local file
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", str(self.folder / "dask_pod.py"), role), env=env, stdout=log, stderr=log
+            )
+
+    async def end_with_scheduler(self):
+        self.exit_codes["scheduler"] = await self.scheduler.wait()
+        if self.fake.pools.get(self.name) is self and self.exit_codes["scheduler"] == 0:
+            del self.fake.pools[self.name]
+        await self.end()
+
+    async def add_workers(self):
+        while self.scheduler is not None and self.scheduler.returncode is None and len(self.workers) < self.target:
+            name = f"w{next(self.hosts)}"
+            self.workers[name] = None
+            address = f"{self.network}.{name[1:]}"
+            scheduler = f"tls://{self.address}:8786"
+            process = await self.run(
+                "worker", address, WASMSPAWNER_DASK_SCHEDULER=scheduler, WASMSPAWNER_DASK_WORKER=name
+            )
+            self.workers[name] = process
+            self.tasks.append(asyncio.create_task(self.forget(name, process)))
+
+    async def forget(self, name, process):
+        self.exit_codes[name] = await process.wait()
+        self.workers.pop(name)
+        await self.add_workers()
+
+    async def change(self):
+        await self.add_workers()
+        async with self.changed:
+            self.changed.notify_all()
+
+    async def end(self):
+        """End the scheduler, which ends its workers. A worker that has not connected yet gets a signal of its own."""
+        self.status = "terminating"
+        if self.scheduler is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.scheduler.terminate()
+            await self.scheduler.wait()
+        processes = [p for p in self.workers.values() if p is not None]
+        try:
+            async with asyncio.timeout(5):
+                await asyncio.gather(*(p.wait() for p in processes))
+        except TimeoutError:
+            for process in processes:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+        if self.fake.pools.get(self.name) is self:
+            del self.fake.pools[self.name]
+
+    def document(self):
+        listens = self.started.is_set()
+        workers = {"desired": self.target, "ready": self.ready, "pods": len(self.workers)}
+        workers.update(minimum=self.minimum, maximum=self.maximum, message=None)
+        document = {"name": self.name, "status": self.status, "stage": "", "reason": None, "message": None}
+        document.update(workers=workers, idle_timeout=self.body["idle_timeout"], outlives_lab=False)
+        document["scheduler_address"] = f"tls://{self.address}:8786" if listens else None
+        document["dashboard_url"] = f"http://{self.address}:8787" if listens else None
+        return {**document, **self.fields}
+
+
+class FakePools:
+    """`answers` are coroutine functions that answer first, by `METHOD verb` (the last segment of the path). `held` are fields of new
+    pools, whose processes are then not started. While it is `away`, it answers nobody."""
+
+    def __init__(self, folder):
+        self.folder, self.url = folder, ""
+        self.pools, self.requests, self.answers = {}, [], {}
+        self.started = []
+        self.held, self.note, self.events = None, None, []
+        self.away = False
+        self.streams = set()
+        self.server = None
+
+    def only(self):
+        (pool,) = self.pools.values()
+        return pool
+
+    async def handle(self, request):
+        path = request.raw_path.removeprefix("/spawner/v1")
+        body = await request.json() if request.can_read_body else None
+        verb = path.rpartition("/")[2]
+        self.requests.append(SimpleNamespace(method=request.method, path=path, body=body))
+        if self.away:
+            return web.Response(status=503)
+        if answers := self.answers.get(f"{request.method} {verb}"):
+            return await answers.pop(0)(request)
+        assert path.startswith("/labs/ada/dask-pool"), path
+        name, _, verb = path.removeprefix("/labs/ada/dask-pool").strip("/").partition("/")
+        token = KEEPER_TOKEN if verb == "scheduler" else TOKEN
+        assert request.headers["Authorization"] == f"Bearer {token}"
+        if not name:
+            return web.json_response(sorted(self.pools))
+        pool = self.pools.get(name)
+        if verb == "spawn":
+            return await self.spawn(name, pool, body)
+        if pool is None:
+            return problem(404, f"there is no pool {name}", "unknown_pool")
+        return await getattr(self, f"{request.method.lower()}_{verb}")(request, pool, body)
+
+    async def spawn(self, name, pool, body):
+        if pool is not None:
+            return problem(409, f"there is a pool {name} already", "pool_exists")
+        pool = self.pools[name] = Pool(self, name, body)
+        if self.held is None:
+            self.started.append(pool)
+            await pool.start()
+        else:
+            pool.fields = self.held
+        return web.Response(status=303, headers={"Location": f"/spawner/v1/labs/ada/dask-pool/{name}"})
+
+    async def get_(self, _request, pool, _body):
+        return web.json_response(pool.document())
+
+    async def delete_(self, _request, pool, _body):
+        pool.status = "terminating"
+        if pool.scheduler is None:
+            del self.pools[pool.name]
+        else:
+            pool.tasks.append(asyncio.create_task(pool.end()))
+        return web.Response(status=202)
+
+    async def post_scale(self, _request, pool, body):
+        pool.resize(body["workers"])
+        await pool.change()
+        return web.json_response({**pool.document(), "note": self.note}, status=202)
+
+    async def put_scheduler(self, _request, pool, body):
+        pool.reports.append(body)
+        pool.ready, pool.wanted = body["ready"], body["wanted"]
+        await pool.change()
+        return web.Response(status=204)
+
+    async def get_scheduler(self, request, pool, _body):
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        self.streams.add(asyncio.current_task())
+        pool.status = "running"
+        pool.started.set()
+        await pool.add_workers()
+        sent = None
+        try:
+            while True:
+                order = {"minimum": pool.minimum, "maximum": pool.maximum, "target": pool.target}
+                if order != sent:
+                    sent = order
+                    await response.write(f"event: workers\ndata: {json.dumps(order)}\n\n".encode())
+                async with pool.changed:
+                    if order == {"minimum": pool.minimum, "maximum": pool.maximum, "target": pool.target}:
+                        await pool.changed.wait()
+        finally:
+            self.streams.discard(asyncio.current_task())
+
+    async def get_events(self, request, pool, _body):
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for name, data in self.events:
+            await response.write(f"event: {name}\ndata: {data}\n\n".encode())
+        return response
+
+    async def go_away(self):
+        """Break all streams and answer 503 until `come_back`."""
+        self.away = True
+        for stream in list(self.streams):
+            stream.cancel()
+
+    def come_back(self):
+        self.away = False
+
+    async def serve(self):
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self.handle)
+        self.server = TestServer(app)
+        await self.server.start_server(shutdown_timeout=0.1)
+        self.url = str(self.server.make_url("/spawner/v1"))
+
+    async def close(self):
+        await asyncio.gather(*(pool.end() for pool in self.started))
+        async with asyncio.timeout(BOUND):
+            await asyncio.gather(*(task for pool in self.started for task in pool.tasks))
+        for stream in list(self.streams):
+            stream.cancel()
+        await self.server.close()
