@@ -68,7 +68,7 @@ def service_config(
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,
-            "images": [jupyterlab(venv, lab_package.write(state / "lab")), kernels(venv)],
+            "images": [jupyterlab(venv, lab_package.write(state / "lab")), children(venv)],
             "keep_labs": keep_labs,
         },
         "lab": {
@@ -127,12 +127,11 @@ def jupyterlab(venv: Path, package: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def kernels(venv: Path) -> dict[str, Any]:
-    """The command for kernels that run in pods of their own: that of the kernel spec, with the programs of the virtual
-    environment."""
+def children(venv: Path) -> dict[str, Any]:
+    """The pods of kernels and Dask pools: the service's own commands, with the programs of the virtual environment."""
     return {
         "match": "*",
-        "containers": ["kernel"],
+        "containers": ["kernel", "dask-scheduler", "dask-worker"],
         "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"},
         "working_dir": "{home}",
     }
