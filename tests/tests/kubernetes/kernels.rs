@@ -72,9 +72,11 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     until(async || ada.get(&path()).await.unwrap().status == 404).await;
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.len() == 1).await;
     let left = async || {
-        let mut left = of_kernels(Api::<Secret>::namespaced(client.clone(), namespace)).await;
-        left.extend(of_kernels(Api::<ConfigMap>::namespaced(client.clone(), namespace)).await);
-        left.extend(of_kernels(Api::<NetworkPolicy>::namespaced(client.clone(), namespace)).await);
+        let mut left = names_with(Api::<Secret>::namespaced(client.clone(), namespace), "-kernel-").await;
+        left.extend(names_with(Api::<ConfigMap>::namespaced(client.clone(), namespace), "-kernel-").await);
+        left.extend(
+            names_with(Api::<NetworkPolicy>::namespaced(client.clone(), namespace), "-kernel-").await,
+        );
         left
     };
     assert_eq!(left().await, [""; 0]);
@@ -99,11 +101,14 @@ async fn kernels_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     assert_permitted(&service);
 }
 
-/// The names of objects of kernels.
-async fn of_kernels<K: Clone + DeserializeOwned + Debug>(objects: Api<K>) -> Vec<String> {
+/// The names of objects that have this part in their names.
+pub(crate) async fn names_with<K: Clone + DeserializeOwned + Debug>(
+    objects: Api<K>,
+    part: &str,
+) -> Vec<String> {
     let found = objects.list_metadata(&ListParams::default()).await.unwrap().items;
     let names = found.into_iter().filter_map(|object| object.metadata.name);
-    names.filter(|name| name.contains("-kernel-")).collect()
+    names.filter(|name| name.contains(part)).collect()
 }
 
 fn path() -> String {

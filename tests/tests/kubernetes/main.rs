@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
 mod attempts;
+mod dask_pools;
 mod kernels;
 mod labs;
 mod network_policy;

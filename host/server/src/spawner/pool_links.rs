@@ -26,10 +26,26 @@ pub(super) struct PoolLinks {
 }
 
 struct Link {
-    demand: Demand,
-    /// How many workers are connected to the scheduler; `None` until it has said so.
-    ready: Option<u32>,
+    state: PoolState,
     order: watch::Sender<WorkerOrder>,
+}
+
+/// What is known of a pool beside its pods.
+#[derive(Debug, Clone)]
+pub struct PoolState {
+    /// What the pool wants and gets.
+    pub demand: Demand,
+    /// How many workers are connected to the scheduler; `None` until it has said so.
+    pub ready: Option<u32>,
+    /// Why the cluster refuses workers.
+    pub trouble: Option<String>,
+}
+
+impl PoolState {
+    /// A pool that has `present` workers, and whose scheduler has not said anything yet.
+    pub(super) fn new(range: WorkerRange, present: u32) -> Self {
+        Self { demand: Demand::new(range, present), ready: None, trouble: None }
+    }
 }
 
 /// The pools whose targets have changed.
@@ -37,8 +53,8 @@ pub(super) type Changed = Vec<SpawnKey>;
 
 impl Link {
     fn new(range: WorkerRange, present: u32) -> Self {
-        let demand = Demand::new(range, present);
-        Self { demand, ready: None, order: watch::Sender::new(WorkerOrder { range, target: present }) }
+        let order = watch::Sender::new(WorkerOrder { range, target: present });
+        Self { state: PoolState::new(range, present), order }
     }
 }
 
@@ -61,7 +77,7 @@ impl PoolLinks {
     pub(super) fn resize(&self, key: &SpawnKey, range: WorkerRange, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             if let Some(link) = pools.get_mut(key) {
-                link.demand.range = range;
+                link.state.demand.range = range;
             }
         })
     }
@@ -70,23 +86,29 @@ impl PoolLinks {
     pub(super) fn report(&self, key: &SpawnKey, ready: u32, wanted: u32, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             if let Some(link) = pools.get_mut(key) {
-                (link.ready, link.demand.wanted) = (Some(ready), Some(wanted));
+                (link.state.ready, link.state.demand.wanted) = (Some(ready), Some(wanted));
             }
         })
     }
 
-    /// What a pool wants and gets, and how many workers are connected to its scheduler.
-    pub(super) fn get(&self, key: &SpawnKey) -> Option<(Demand, Option<u32>)> {
-        let users = self.users();
-        let link = users.get(&key.lab.user)?.get(key)?;
-        Some((link.demand, link.ready))
+    /// Notes why the cluster refuses workers, or that it does not.
+    pub(super) fn note_trouble(&self, key: &SpawnKey, trouble: Option<String>) {
+        let mut users = self.users();
+        if let Some(link) = users.get_mut(&key.lab.user).and_then(|pools| pools.get_mut(key)) {
+            link.state.trouble = trouble;
+        }
+    }
+
+    /// What is known of a pool.
+    pub(super) fn get(&self, key: &SpawnKey) -> Option<PoolState> {
+        Some(self.users().get(&key.lab.user)?.get(key)?.state.clone())
     }
 
     /// How many workers the other pools of the user are to have, all together.
     pub(super) fn workers_of_others(&self, key: &SpawnKey) -> u32 {
         let users = self.users();
         let others = users.get(&key.lab.user).into_iter().flatten().filter(|(other, _)| *other != key);
-        others.fold(0, |sum, (_, link)| sum.saturating_add(link.demand.target))
+        others.fold(0, |sum, (_, link)| sum.saturating_add(link.state.demand.target))
     }
 
     /// The orders for the scheduler that connects now; `None` if there is no such pool, or `most` others are connected.
@@ -112,7 +134,7 @@ impl PoolLinks {
         let mut users = self.users();
         let pools = users.entry(key.lab.user.clone()).or_default();
         change(pools);
-        share(pools.values_mut().map(|link| &mut link.demand), allowed);
+        share(pools.values_mut().map(|link| &mut link.state.demand), allowed);
         let changed = pools.iter().filter(|(_, link)| link.publish()).map(|(key, _)| key.clone()).collect();
         if pools.is_empty() {
             users.remove(&key.lab.user);
@@ -128,7 +150,7 @@ impl PoolLinks {
 impl Link {
     /// Tells the scheduler the present order. True if it is another than before.
     fn publish(&self) -> bool {
-        let Demand { range, target, .. } = self.demand;
+        let Demand { range, target, .. } = self.state.demand;
         let order = WorkerOrder { range, target };
         self.order.send_if_modified(|before| std::mem::replace(before, order) != order)
     }
@@ -147,7 +169,7 @@ mod tests {
     }
 
     fn target(links: &PoolLinks, key: &SpawnKey) -> u32 {
-        links.get(key).unwrap().0.target
+        links.get(key).unwrap().demand.target
     }
 
     #[test]
@@ -179,7 +201,7 @@ mod tests {
         assert_eq!(orders.borrow_and_update().target, 4);
         links.report(&a, 1, 9, 8);
         assert!(!orders.has_changed().unwrap(), "how many are ready is no order");
-        assert_eq!(links.get(&a).unwrap().1, Some(1));
+        assert_eq!(links.get(&a).unwrap().ready, Some(1));
         links.forget(&a, 8);
         assert!(orders.has_changed().is_err(), "the connection ends");
         links.add(&a, range, 0, 8);

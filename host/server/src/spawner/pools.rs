@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::{oneshot, watch};
-use wasmspawner_core::dask::{Demand, WorkerRange};
+use wasmspawner_core::dask::WorkerRange;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
@@ -18,7 +18,7 @@ use super::approve::authorize;
 use super::errors::SpawnError;
 use super::labs::Labs;
 use super::message::{Message, Waiting};
-use super::pool_links::{Changed, WorkerOrder};
+use super::pool_links::{Changed, PoolState, WorkerOrder};
 use super::snapshot::LabSnapshot;
 use crate::telemetry::trace::Cause;
 
@@ -29,10 +29,8 @@ pub struct PoolSnapshot {
     pub spawn: Arc<LabSnapshot>,
     /// What the client has asked for.
     pub description: PoolDescription,
-    /// What the pool wants and gets.
-    pub demand: Demand,
-    /// How many workers are connected to the scheduler; `None` until it has said so.
-    pub ready: Option<u32>,
+    /// What the pool wants and gets, and what its scheduler says.
+    pub state: PoolState,
     /// How many pods of workers there are.
     pub pods: u32,
     /// The name of the scheduler's pod.
@@ -44,7 +42,7 @@ pub struct PoolSnapshot {
 impl PoolSnapshot {
     /// The address of the scheduler's pod, once the scheduler listens.
     pub fn address(&self) -> Option<&str> {
-        let listens = self.spawn.status == LabStatus::Running && self.ready.is_some();
+        let listens = self.spawn.status == LabStatus::Running && self.state.ready.is_some();
         self.spawn.address.as_deref().filter(|_| listens)
     }
 }
@@ -60,8 +58,8 @@ impl Labs {
         let view = self.view(key)?;
         let spawn = view.snapshot?;
         let description = spawn.about.description.pool.clone()?;
-        let unknown = (Demand::new(description.workers, 0), None);
-        let (demand, ready) = self.pool_links().get(key).unwrap_or(unknown);
+        let state = self.pool_links().get(key);
+        let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
         let workers = view.record.map(|record| self.context().store.workers(&record)).unwrap_or_default();
         let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.context().stage_policy() };
         let waits = |pod: &Arc<stage::ObservedPod>| {
@@ -69,7 +67,7 @@ impl Labs {
             matches!(pod.life(), PodLife::Waiting | PodLife::Failed).then_some(analysis.message)
         };
         let waiting = workers.iter().filter_map(waits).find(|message| !message.is_empty());
-        let short = demand.target < demand.desired();
+        let short = state.demand.target < state.demand.desired();
         let limited = || {
             let allowed = self.workers_allowed();
             format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
@@ -77,11 +75,10 @@ impl Labs {
         let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
         Some(PoolSnapshot {
             description,
-            demand,
-            ready,
             pods: u32::try_from(pods).unwrap_or(u32::MAX),
             pod: view.place.map(|place| place.pod.to_string()),
-            waiting: waiting.or_else(|| short.then(limited)),
+            waiting: state.trouble.clone().or(waiting).or_else(|| short.then(limited)),
+            state,
             spawn,
         })
     }

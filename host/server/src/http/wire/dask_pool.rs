@@ -14,7 +14,7 @@ use super::lab::Quota;
 use super::stage::Stage;
 use super::status::LabStatus;
 use crate::http::problem::Problem;
-use crate::spawner::PoolSnapshot;
+use crate::spawner::{PoolSnapshot, PoolState};
 
 /// A Dask pool: a scheduler and its workers.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,7 +110,7 @@ pub(in crate::http) fn parse_report(body: &[u8]) -> Result<SchedulerReport, Prob
 
 impl From<&PoolSnapshot> for DaskPool {
     fn from(pool: &PoolSnapshot) -> Self {
-        let PoolSnapshot { spawn, description, demand, .. } = pool;
+        let PoolSnapshot { spawn, description, state: PoolState { demand, ready, .. }, .. } = pool;
         let about = &spawn.about.description;
         Self {
             name: spawn.key.child.as_ref().map(|child| child.name.to_string()).unwrap_or_default(),
@@ -122,7 +122,7 @@ impl From<&PoolSnapshot> for DaskPool {
             pod: pool.pod.clone(),
             workers: Workers {
                 desired: demand.target,
-                ready: pool.ready.unwrap_or_default(),
+                ready: ready.unwrap_or_default(),
                 pods: pool.pods,
                 minimum: demand.range.minimum,
                 maximum: demand.range.maximum,
@@ -144,7 +144,7 @@ impl From<&PoolSnapshot> for DaskPool {
 impl ScaledPool {
     /// The answer to a request that asked for up to `asked` workers.
     pub(in crate::http) fn new(pool: &PoolSnapshot) -> Self {
-        let short = pool.demand.target < pool.demand.desired();
+        let short = pool.state.demand.target < pool.state.demand.desired();
         Self { pool: pool.into(), note: pool.waiting.clone().filter(|_| short) }
     }
 }

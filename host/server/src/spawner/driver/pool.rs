@@ -38,6 +38,9 @@ impl Driver {
     pub(super) fn observe_workers(&self, observed: &mut Observed) -> Option<Timestamp> {
         let plan = self.plan_of_workers()?;
         observed.is_unsized = !plan.is_empty();
+        if plan.create == 0 {
+            self.labs.pool_links().note_trouble(&self.key, None);
+        }
         plan.again_at
     }
 
@@ -47,7 +50,7 @@ impl Driver {
         if self.key.kind() != SpawnKind::DaskPool || !alive {
             return None;
         }
-        let (demand, _) = self.labs.pool_links().get(&self.key)?;
+        let demand = self.labs.pool_links().get(&self.key)?.demand;
         let workers = self.observer.as_ref()?.workers();
         let workers: Vec<WorkerPod> = workers.iter().map(|pod| WorkerPod::from(pod.as_ref())).collect();
         Some(plan_workers(demand.target, &workers, Timestamp::now()))

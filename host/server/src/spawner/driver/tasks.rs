@@ -194,6 +194,10 @@ impl Driver {
                 self.on_event(Event::Created(result.map(drop)));
                 self.observe();
             }
+            TaskResult::PoolSized(Err(failure)) => {
+                self.labs.pool_links().note_trouble(&self.key, Some(failure.message.clone()));
+                self.on_event(Event::RequestFailed(failure));
+            }
             TaskResult::ChildrenStopping | TaskResult::PoolSized(Ok(())) => self.observe(),
             TaskResult::PodDeletion(Ok(gone)) => {
                 if let (true, Some(observer)) = (gone, &mut self.observer) {
@@ -236,7 +240,6 @@ impl Driver {
             }
             TaskResult::PodDeletion(Err(failure))
             | TaskResult::RestDeletion(Err(failure))
-            | TaskResult::PoolSized(Err(failure))
             | TaskResult::Read(Err(failure)) => self.on_event(Event::RequestFailed(failure)),
             TaskResult::RecordSaved(result) => self.on_record_saved(result),
             TaskResult::RecordDeleted(Ok(())) => {
