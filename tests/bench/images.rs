@@ -16,7 +16,7 @@ use wasmspawner_core::images::{
     Inventory, LabNode, Needs, NodeImages, NodeRules, PrepullLimits, PullHistory, Refresh, RepositoryImages,
     Tag, WantedImage, offer, plan, resolved,
 };
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, Subject, User};
 use wasmspawner_tests::guests;
 
 const TAGS: usize = 2000;
@@ -120,8 +120,13 @@ async fn menus(registries: &Inventory) -> anyhow::Result<()> {
     let policies = Policies::load(vec![rubin.clone()], options.clone()).await?;
     let user = User { name: "ada".into(), ..User::default() };
     let context = FormContext { user: user.clone(), server: String::new() };
-    let spawn =
-        AuthorizeRequest { action: Action::Spawn, user, server: String::new(), options: Options::new() };
+    let spawn = AuthorizeRequest {
+        action: Action::Spawn,
+        user,
+        server: String::new(),
+        options: Options::new(),
+        subject: Subject::default(),
+    };
 
     let reference = measured!("reference: deny-group authorize", 500, door.authorize(&spawn));
     let menu = measured!("rubin's menu of 2,000 tags", 100, policies.image_menu(&context));

@@ -3,7 +3,7 @@
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
-pub use crate::bindings::host::KnownImage;
+pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, UseOfUser};
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +103,24 @@ pub fn lab_nodes() -> u32 {
     return host::lab_nodes();
     #[cfg(not(target_arch = "wasm32"))]
     return crate::images_stand_in::lab_nodes();
+}
+
+/// The kernel or Dask pool that the call is about; `None` if it is about a lab itself. Known to `Authorize`, `Quota`,
+/// `BuildPod` and `LabServer`. For a pool, `BuildPod` decides about one worker; the scheduler is like it.
+pub fn child() -> Option<ChildOfLab> {
+    #[cfg(target_arch = "wasm32")]
+    return host::child();
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::subject_stand_in::child();
+}
+
+/// What the user has now, of all labs together, without what the call is about. Known where [`child`] is; zeros
+/// elsewhere.
+pub fn present_use() -> UseOfUser {
+    #[cfg(target_arch = "wasm32")]
+    return host::present_use();
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::subject_stand_in::present_use();
 }
 
 pub(crate) fn config() -> String {

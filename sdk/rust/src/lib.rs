@@ -48,7 +48,8 @@ mod options;
 pub mod pod;
 pub mod quantity;
 pub mod quota;
-pub mod submission;
+pub mod subject_stand_in;
+mod submission;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod user;

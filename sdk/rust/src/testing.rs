@@ -5,9 +5,10 @@ use crate::form::{Field, FormContext};
 use crate::hooks;
 use crate::images::{ImageMenu, WantedImage};
 pub use crate::images_stand_in::KnownImages;
+pub use crate::subject_stand_in::Subject;
 use crate::options::Options;
 use crate::{Action, AuthorizeRequest, Verdict, lab_server, pod, quota};
-use crate::{images_stand_in, lab_stand_in};
+use crate::{images_stand_in, lab_stand_in, subject_stand_in};
 
 /// A policy with a configuration.
 pub struct TestKit<P> {
@@ -82,6 +83,17 @@ impl<P: hooks::Policy> TestKit<P> {
         let request =
             AuthorizeRequest { action, user: user.clone(), server: String::new(), options: Vec::new() };
         self.policy.decide(&request)
+    }
+
+    /// Whether `user` may do this with what the subject says: start this kernel, or a pool of so many workers.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn may_with(&self, action: Action, user: &User, subject: &Subject) -> Result<Verdict, Error>
+    where
+        P: hooks::Authorize,
+    {
+        subject_stand_in::with(subject, || self.may(action, user))
     }
 
     /// The settings of the pod of `user`'s lab with these options. Template fields expand to unchanged names and not to

@@ -16,7 +16,7 @@ use wasmspawner::wasm::{
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User, Value, Verdict};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value, Verdict};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
@@ -75,7 +75,13 @@ async fn commit(act: &str) -> CallError {
 }
 
 fn spawn_request(user: User) -> AuthorizeRequest {
-    AuthorizeRequest { action: Action::Spawn, user, server: String::new(), options: Options::new() }
+    AuthorizeRequest {
+        action: Action::Spawn,
+        user,
+        server: String::new(),
+        options: Options::new(),
+        subject: Subject::default(),
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::json;
 use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Grants, Group, LabRequest, Options, User, Value};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value};
 use wasmspawner_core::quota::{Usage, UserQuota};
 
 use crate::load;
@@ -80,7 +80,13 @@ async fn a_published_policy_gives_its_limits() {
 async fn a_published_policy_gives_its_verdicts() {
     let policies = published().await;
     for action in [Action::Spawn, Action::Stop, Action::StartKernel, Action::DaskPool, Action::Scale] {
-        let request = AuthorizeRequest { action, user: ada(), server: "gpu".into(), options: options() };
+        let request = AuthorizeRequest {
+            action,
+            user: ada(),
+            server: "gpu".into(),
+            options: options(),
+            subject: Subject::default(),
+        };
         let verdicts = policies.authorize(&request).await.unwrap();
         insta::assert_debug_snapshot!(format!("verdict_on_{action:?}"), verdicts[0].value);
     }

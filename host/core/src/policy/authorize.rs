@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Options, User};
+use super::{Options, Subject, User};
 
 /// An action of a user that policies may allow or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct AuthorizeRequest {
     /// The parsed options of a spawn; empty for other actions.
     #[serde(default)]
     pub options: Options,
+    /// What the action is about, beside that.
+    #[serde(skip)]
+    pub subject: Subject,
 }
 
 /// The answer of the hook `authorize`.

@@ -20,6 +20,7 @@ mod pod_patch;
 mod request;
 mod resources;
 mod scheduling;
+mod subject;
 mod time_limits;
 mod user;
 mod volume;
@@ -44,6 +45,7 @@ pub use pair::Pair;
 pub use request::LabRequest;
 pub use resources::{ResourceClaim, Resources};
 pub use scheduling::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
+pub use subject::{PresentUse, Subject, SubjectChild};
 pub use time_limits::TimeLimits;
 pub use user::{Group, User};
 pub use volume::{

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, User};
+use super::{Options, Subject, User};
 use crate::names::Fields;
 
 /// The question that the hook `build-pod` answers: a user's lab, with its options.
@@ -20,4 +20,7 @@ pub struct LabRequest {
     /// The lab's values for templates. If absent, a policy's templates are only checked.
     #[serde(skip)]
     pub fields: Option<Arc<Fields>>,
+    /// What the pod is for, beside that.
+    #[serde(skip)]
+    pub subject: Subject,
 }

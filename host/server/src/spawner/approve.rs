@@ -11,9 +11,11 @@ use wasmspawner_core::images::IMAGE;
 use wasmspawner_core::kernel::Launch;
 use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
-use wasmspawner_core::names::LabNames;
+use wasmspawner_core::names::{ChildName, LabNames};
 use wasmspawner_core::policy::compose::{REDACTED, Source, all_allow};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Image, User, Verdict};
+use wasmspawner_core::policy::{
+    Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectChild, User, Verdict,
+};
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{KernelDescription, LabDescription, PoolDescription};
 use wasmspawner_core::secret::SecretString;
@@ -31,6 +33,8 @@ pub(super) struct Approved {
     pub(super) request: SpawnRequest,
     pub(super) names: LabNames,
     pub(super) user: User,
+    /// What the policies are asked about.
+    pub(super) subject: Subject,
     pub(super) quotas: Vec<(Source, Quota)>,
     /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
     pub(super) image: Option<(Source, Image)>,
@@ -59,12 +63,12 @@ impl ChildLaunch {
 
 /// Approves a request to start a lab.
 ///
-/// `names` are the names of the lab's objects; `labs` is the number of labs that the user has already.
+/// `names` are the names of the lab's objects; `present` is what the user has already.
 pub(super) async fn approve(
     rules: &SiteRules<'_>,
     names: LabNames,
     mut request: SpawnRequest,
-    labs: u32,
+    present: PresentUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
     let user = User::from(&request.identity);
@@ -76,10 +80,12 @@ pub(super) async fn approve(
         user: user.clone(),
         server: request.key.server.to_string(),
         options: request.options.clone(),
+        subject: Subject { child: None, use_of_user: present },
     };
     authorize(rules, &question).await?;
-    let quotas = limits(rules, &user, Usage { labs }).await?;
-    Ok(Approved { request, names, user, quotas, image: image.map(|chosen| chosen.image()), child: None })
+    let quotas = limits(rules, &user, &question.subject).await?;
+    let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
+    Ok(Approved { request, names, user, subject, quotas, image, child: None })
 }
 
 /// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
@@ -90,20 +96,22 @@ pub(super) async fn approve_child(
     mut request: ChildRequest,
     lab: RunningLab,
     link: ServiceLink,
-    others: OtherChildren,
+    present: PresentUse,
+    workers_of_others: u32,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
     let key = request.key();
     let action = match &mut request.child {
         Child::Kernel(_) => {
-            others.allow_another(rules.config.limits.per_user.kernels.get(), "kernels", "shut one down")?;
+            let allowed = rules.config.limits.per_user.kernels.get();
+            allow_another((present.kernels, allowed), "kernels", "shut one down")?;
             Action::StartKernel
         }
         Child::DaskPool(pool) => {
             let limits = rules.config.limits.per_user;
-            others.allow_another(limits.dask_pools.get(), "Dask pools", "close one")?;
+            allow_another((present.dask_pools, limits.dask_pools.get()), "Dask pools", "close one")?;
             follow_rules_of_site(pool, &rules.config)?;
-            others.allow_workers(pool.workers.minimum, limits.dask_workers.get())?;
+            allow_workers(pool.workers.minimum, (workers_of_others, limits.dask_workers.get()))?;
             Action::DaskPool
         }
     };
@@ -125,9 +133,11 @@ pub(super) async fn approve_child(
             image = chosen.map(|chosen| chosen.image());
         }
     }
-    let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone() };
+    let subject = Subject { child: Some(about(&request.child, &request.name)), use_of_user: present };
+    let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
-    let quotas = quotas(rules.policies.limits(&user, Usage::default()).await?);
+    let usage = Usage { labs: present.labs };
+    let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
     let names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
     Ok(Approved {
         request: SpawnRequest {
@@ -140,6 +150,7 @@ pub(super) async fn approve_child(
         },
         names,
         user,
+        subject: question.subject,
         quotas,
         image,
         child: Some(Box::new(ApprovedChild {
@@ -150,34 +161,32 @@ pub(super) async fn approve_child(
     })
 }
 
-/// What the user has of the same kind already, of all labs together.
-pub(super) struct OtherChildren {
-    pub(super) number: u32,
-    /// The workers of the other Dask pools.
-    pub(super) workers: u32,
+/// What the policies learn about a child.
+pub(super) fn about(child: &Child, name: &ChildName) -> SubjectChild {
+    let (name, workers) = match child {
+        Child::Kernel(kernel) => (kernel.name.clone(), 0),
+        Child::DaskPool(pool) => (name.to_string(), pool.workers.maximum),
+    };
+    SubjectChild { kind: child.kind(), name, workers }
 }
 
-impl OtherChildren {
-    fn allow_another(&self, allowed: u32, what: &str, remedy: &str) -> Result<(), SpawnError> {
-        let have = self.number;
-        if have < allowed {
-            return Ok(());
-        }
-        let message = format!("You may have {allowed} {what} at a time and have {have}; {remedy} first");
-        Err(SpawnError::Denied { message })
+fn allow_another((have, allowed): (u32, u32), what: &str, remedy: &str) -> Result<(), SpawnError> {
+    if have < allowed {
+        return Ok(());
     }
+    let message = format!("You may have {allowed} {what} at a time and have {have}; {remedy} first");
+    Err(SpawnError::Denied { message })
+}
 
-    fn allow_workers(&self, asked: u32, allowed: u32) -> Result<(), SpawnError> {
-        let have = self.workers;
-        if have.saturating_add(asked) <= allowed {
-            return Ok(());
-        }
-        let message = format!(
-            "You may have {allowed} Dask workers at a time and have {have}, so there is no room for {asked} more; ask \
-             for fewer, or close another pool first"
-        );
-        Err(SpawnError::Denied { message })
+fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(), SpawnError> {
+    if have.saturating_add(asked) <= allowed {
+        return Ok(());
     }
+    let message = format!(
+        "You may have {allowed} Dask workers at a time and have {have}, so there is no room for {asked} more; ask for \
+         fewer, or close another pool first"
+    );
+    Err(SpawnError::Denied { message })
 }
 
 /// Changes a pool as the site wants it, or says why that cannot be done.
@@ -235,9 +244,10 @@ pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest
 async fn limits(
     rules: &SiteRules<'_>,
     user: &User,
-    usage: Usage,
+    subject: &Subject,
 ) -> Result<Vec<(Source, Quota)>, SpawnError> {
-    let answers = rules.policies.limits(user, usage).await?;
+    let usage = Usage { labs: subject.use_of_user.labs };
+    let answers = rules.policies.limits(user, usage, subject).await?;
     let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
     let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
     all.allows_another_lab(usage).map_err(denied)?;

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use wasmspawner_core::dask::WorkerRange;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{LabStatus, Presence};
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::LabelValue;
+use wasmspawner_core::policy::{Subject, SubjectChild};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::ChildRequest;
-use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
+use wasmspawner_core::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
 use wasmspawner_core::stage::ObservedPod;
 
-use super::approve::{OtherChildren, ServiceLink, approve_child, digest};
+use super::approve::{ServiceLink, approve_child, digest};
 use super::errors::SpawnError;
 use super::labs::Labs;
 use super::message::StopRequest;
@@ -33,13 +35,12 @@ impl Labs {
         self.can_spawn(&key)?;
         let lab = self.running_lab(&key.lab)?;
         let turn = self.turn_of(&key.lab.user).await?;
-        let others = OtherChildren {
-            number: self.registry().other_children(&key),
-            workers: self.pool_links().workers_of_others(&key),
-        };
+        let present = self.registry().use_beside(&key);
+        let workers = self.pool_links().workers_of_others(&key);
         let names = self.context().names(&key.lab)?;
         let link = self.link_of(&request)?;
-        let approved = approve_child(&self.context().rules(), names, request, lab, link, others).await?;
+        let rules = self.context().rules();
+        let approved = approve_child(&rules, names, request, lab, link, present, workers).await?;
         self.begin(&key, approved, turn).await
     }
 
@@ -70,6 +71,22 @@ impl Labs {
     /// How many connections programs in pods may hold: half of all, because the rest is for the Hub and for people.
     pub(super) fn most_connections_of_pods(&self) -> usize {
         (self.context().config.current().http.max_connections / 2).max(1)
+    }
+
+    /// What the policies learn about an action on something that exists. A pool may be about to have other `workers`.
+    pub(super) fn subject(&self, key: &SpawnKey, workers: Option<WorkerRange>) -> Subject {
+        let description = self.lab(key).map(|spawn| Arc::clone(&spawn.about.description));
+        let about = |child: &ChildKey| {
+            let description = description.as_ref();
+            let kernel = description.and_then(|about| about.kernel.as_ref());
+            let pool = description.and_then(|about| about.pool.as_ref());
+            SubjectChild {
+                kind: child.kind,
+                name: kernel.map_or_else(|| child.name.to_string(), |kernel| kernel.name.clone()),
+                workers: workers.or(pool.map(|pool| pool.workers)).map_or(0, |workers| workers.maximum),
+            }
+        };
+        Subject { child: key.child.as_ref().map(about), use_of_user: self.registry().use_beside(key) }
     }
 
     /// A lab that runs.

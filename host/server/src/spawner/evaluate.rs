@@ -195,6 +195,7 @@ async fn customize(
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
         fields: Some(Arc::new(names.fields.clone())),
+        subject: approved.subject.clone(),
     };
     rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
 }

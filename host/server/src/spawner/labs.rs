@@ -235,8 +235,8 @@ impl Labs {
         let key = SpawnKey::from(lab.clone());
         self.can_spawn(&key)?;
         let turn = self.turn_of(&lab.user).await?;
-        let labs = self.registry().other_labs(&lab);
-        let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, labs).await?;
+        let present = self.registry().use_beside(&key);
+        let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, present).await?;
         self.begin(&key, approved, turn).await
     }
 
@@ -256,6 +256,7 @@ impl Labs {
                 user: User::from(identity),
                 server: key.lab.server.to_string(),
                 options: Options::new(),
+                subject: self.subject(key, None),
             };
             authorize(&self.context.rules(), &question).await?;
         }

@@ -99,6 +99,7 @@ impl Labs {
                 user: User::from(identity),
                 server: key.lab.server.to_string(),
                 options: pool.about.description.options.clone(),
+                subject: self.subject(key, Some(workers)),
             };
             authorize(&self.context().rules(), &question).await?;
         }

@@ -6,7 +6,9 @@ use tokio::sync::{mpsc, watch};
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::names::Username;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::policy::PresentUse;
+use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::message::Message;
 use super::snapshot::LabSnapshot;
@@ -60,15 +62,16 @@ impl Registry {
         keys.filter_map(|key| self.handles.get_key_value(key))
     }
 
-    /// The number of the user's other labs. Failed labs do not count.
-    pub(super) fn other_labs(&self, of: &LabKey) -> u32 {
-        count(self.of_user(&of.user).filter(|(key, _)| key.is_lab() && key.lab != *of))
-    }
-
-    /// The number of the user's other children of this kind, of all labs together. Failed ones do not count.
-    pub(super) fn other_children(&self, of: &SpawnKey) -> u32 {
-        let others = self.of_user(&of.lab.user);
-        count(others.filter(|(key, _)| !key.is_lab() && key.kind() == of.kind() && *key != of))
+    /// What the user of a spawn has beside it. Failed spawns do not count.
+    pub(super) fn use_beside(&self, of: &SpawnKey) -> PresentUse {
+        let mut present = PresentUse::default();
+        for (key, handle) in self.of_user(&of.lab.user).filter(|(key, _)| *key != of) {
+            let view = handle.view.borrow();
+            if let Some(spawn) = view.snapshot.as_ref().filter(|spawn| spawn.status != LabStatus::Failed) {
+                add(&mut present, key.kind(), &spawn.about.description);
+            }
+        }
+        present
     }
 
     /// The children of a lab.
@@ -81,12 +84,31 @@ impl Registry {
     }
 }
 
-/// How many of these are starting, running or stopping.
-fn count<'a>(spawns: impl Iterator<Item = (&'a SpawnKey, &'a Handle)>) -> u32 {
-    let counts = |handle: &Handle| {
-        handle.view.borrow().snapshot.as_ref().is_some_and(|spawn| spawn.status != LabStatus::Failed)
-    };
-    u32::try_from(spawns.filter(|(_, handle)| counts(handle)).count()).unwrap_or(u32::MAX)
+/// Counts a spawn. A pool counts with all the workers that it may have.
+fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) {
+    let mut pods = 1;
+    match kind {
+        SpawnKind::Lab => present.labs += 1,
+        SpawnKind::Kernel => present.kernels += 1,
+        SpawnKind::DaskPool => {
+            let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
+            present.dask_pools += 1;
+            present.dask_workers += workers;
+            pods += u64::from(workers);
+        }
+    }
+    let limits = description.quotas.map(|quotas| quotas.limits).unwrap_or_default();
+    present.cpu_millis += pods.saturating_mul(limits.cpu.map_or(0, millis));
+    present.memory_bytes += pods.saturating_mul(limits.memory.unwrap_or_default());
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of CPUs is positive, and no machine has 2^53 thousandths of one"
+)]
+fn millis(cpus: f64) -> u64 {
+    (cpus * 1000.0).round() as u64
 }
 
 /// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only those that have.

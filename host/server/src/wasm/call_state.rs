@@ -3,6 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::Level;
 use wasmspawner_core::names::{Fields, Template, TemplateProblem, TemplateScope};
+use wasmspawner_core::policy::Subject;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
@@ -24,6 +25,7 @@ pub(super) struct CallState {
     pub(super) memory: MemoryBudget,
     /// The fields of the lab that the call is about, for `expand`.
     lab: Option<Arc<Fields>>,
+    subject: Subject,
     inventory: LiveInventory,
     log: LogBudget,
     now_ms: u64,
@@ -52,7 +54,7 @@ impl CallState {
     pub(super) fn new(
         policy: PolicyName,
         config: Arc<str>,
-        lab: Option<Arc<Fields>>,
+        (lab, subject): (Option<Arc<Fields>>, Subject),
         inventory: LiveInventory,
         limits: &Limits,
     ) -> Self {
@@ -61,6 +63,7 @@ impl CallState {
             policy,
             config,
             lab,
+            subject,
             inventory,
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
@@ -77,6 +80,11 @@ impl CallState {
     /// What the service knows about images.
     pub(super) fn inventory(&self) -> &LiveInventory {
         &self.inventory
+    }
+
+    /// What the call is about, beside the user and the options.
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     /// Writes a line to the service's log, unless the policy has logged enough in this call.

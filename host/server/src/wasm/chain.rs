@@ -182,10 +182,15 @@ impl Policies {
     /// # Errors
     ///
     /// [`CallError`], which names the policy.
-    pub async fn limits(&self, user: &User, usage: Usage) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
+    pub async fn limits(
+        &self,
+        user: &User,
+        usage: Usage,
+        subject: &Subject,
+    ) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.limits(&self.engine, user, usage).await;
+            let answer = policy.limits(&self.engine, user, usage, subject).await;
             answers.extend(deciding_answer(policy, answer)?);
         }
         Ok(answers)

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use wasmspawner_core::form::FormContext;
-use wasmspawner_core::policy::User;
+use wasmspawner_core::policy::{Subject, User};
 use wasmspawner_core::quota::Usage;
 
 use super::cache;
@@ -74,7 +74,10 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     let nobody = User { name: "policy-trial".into(), ..User::default() };
     let context = FormContext { user: nobody.clone(), ..FormContext::default() };
     let form = policy.render_form(engine, &context).await.map(|answer| answer.map(drop));
-    let quota = policy.limits(engine, &nobody, Usage::default()).await.map(|answer| answer.map(drop));
+    let quota = policy
+        .limits(engine, &nobody, Usage::default(), &Subject::default())
+        .await
+        .map(|answer| answer.map(drop));
     let menu = policy.image_menu(engine, &context).await.map(|answer| answer.map(drop));
     match form.into_iter().chain(quota).chain(menu).find_map(Result::err) {
         Some(error) if error.kind.blame() != CallBlame::Request => Err(error),

@@ -6,7 +6,7 @@ use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
 use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+    AuthorizeRequest, Customization, LabRequest, LabServer, Options, Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
@@ -57,15 +57,22 @@ pub(super) struct Policy {
     last_error: Mutex<Option<String>>,
 }
 
-/// One call: the hook, and the lab that it is about, if any.
+/// One call: the hook, and the lab and its child that it is about, if any.
 struct Call {
     hook: Hook,
     lab: Option<Arc<Fields>>,
+    subject: Subject,
 }
 
 impl From<Hook> for Call {
     fn from(hook: Hook) -> Self {
-        Self { hook, lab: None }
+        Self { hook, lab: None, subject: Subject::default() }
+    }
+}
+
+impl Call {
+    fn about(hook: Hook, request: &LabRequest) -> Self {
+        Self { hook, lab: request.fields.clone(), subject: request.subject.clone() }
     }
 }
 
@@ -181,9 +188,11 @@ impl Policy {
         engine: &Engine,
         user: &User,
         usage: Usage,
+        subject: &Subject,
     ) -> Option<Result<Quota, CallError>> {
         let hook = self.hooks.quota.as_ref()?;
-        Some(self.on_fresh_instance(engine, Hook::Quota, |guest| hook.limits(guest, user, usage)).await)
+        let call = Call { subject: subject.clone(), ..Hook::Quota.into() };
+        Some(self.on_fresh_instance(engine, call, |guest| hook.limits(guest, user, usage)).await)
     }
 
     pub(super) async fn authorize(
@@ -192,7 +201,8 @@ impl Policy {
         request: &AuthorizeRequest,
     ) -> Option<Result<Verdict, CallError>> {
         let hook = self.hooks.authorize.as_ref()?;
-        Some(self.on_fresh_instance(engine, Hook::Authorize, |guest| hook.decide(guest, request)).await)
+        let call = Call { subject: request.subject.clone(), ..Hook::Authorize.into() };
+        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
     }
 
     pub(super) async fn customize(
@@ -201,7 +211,7 @@ impl Policy {
         request: &LabRequest,
     ) -> Option<Result<Customization, CallError>> {
         let hook = self.hooks.build_pod.as_ref()?;
-        let call = Call { hook: Hook::BuildPod, lab: request.fields.clone() };
+        let call = Call::about(Hook::BuildPod, request);
         Some(self.on_fresh_instance(engine, call, |guest| hook.customize(guest, request)).await)
     }
 
@@ -211,7 +221,7 @@ impl Policy {
         request: &LabRequest,
     ) -> Option<Result<LabServer, CallError>> {
         let hook = self.hooks.lab_server.as_ref()?;
-        let call = Call { hook: Hook::LabServer, lab: request.fields.clone() };
+        let call = Call::about(Hook::LabServer, request);
         Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
     }
 
@@ -240,10 +250,11 @@ impl Policy {
         run: impl FnOnce(Guest) -> Calling<'a, T>,
     ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
-        let Call { hook, lab } = call.into();
+        let Call { hook, lab, subject } = call.into();
         let limits = &self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
-        let state = CallState::new(self.name().clone(), self.config.clone(), lab, inventory, limits);
+        let state =
+            CallState::new(self.name().clone(), self.config.clone(), (lab, subject), inventory, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
         let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));

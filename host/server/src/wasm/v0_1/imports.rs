@@ -43,6 +43,14 @@ impl host::Host for CallState {
         u32::try_from(self.inventory().nodes().count()).unwrap_or(u32::MAX)
     }
 
+    fn child(&mut self) -> Option<host::ChildOfLab> {
+        self.subject().child.as_ref().map(convert::child)
+    }
+
+    fn present_use(&mut self) -> host::UseOfUser {
+        convert::present_use(self.subject().use_of_user)
+    }
+
     fn expand(&mut self, template: String) -> Result<String, String> {
         self.expand_template(template)
     }

@@ -1,0 +1,18 @@
+use wasmspawner_core::policy::{PresentUse, SubjectChild};
+use wasmspawner_core::spawn_key::ChildKind;
+
+use crate::wasm::v0_1::bindings::host;
+
+pub(in crate::wasm::v0_1) fn child(child: &SubjectChild) -> host::ChildOfLab {
+    let SubjectChild { kind, name, workers } = child;
+    let kind = match kind {
+        ChildKind::Kernel => host::ChildKind::Kernel,
+        ChildKind::DaskPool => host::ChildKind::DaskPool,
+    };
+    host::ChildOfLab { kind, name: name.clone(), workers: *workers }
+}
+
+pub(in crate::wasm::v0_1) fn present_use(present: PresentUse) -> host::UseOfUser {
+    let PresentUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes } = present;
+    host::UseOfUser { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes }
+}

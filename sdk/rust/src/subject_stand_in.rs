@@ -1,0 +1,43 @@
+//! Stands in for the host in native tests: the child that a call is about, and what the user has.
+
+use std::cell::RefCell;
+
+use crate::bindings::host::{ChildOfLab, UseOfUser};
+
+thread_local! {
+    static SUBJECT: RefCell<Subject> = RefCell::default();
+}
+
+/// What a call is about beside the user and the options, for tests: a lab of a user who has nothing else, unless
+/// something else is said.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    /// The kernel or Dask pool; `None` for a lab itself.
+    pub child: Option<ChildOfLab>,
+    /// What the user has beside that.
+    pub present_use: Option<UseOfUser>,
+}
+
+/// Runs `hook` for this subject.
+pub(crate) fn with<T>(subject: &Subject, hook: impl FnOnce() -> T) -> T {
+    SUBJECT.set(subject.clone());
+    let result = hook();
+    SUBJECT.take();
+    result
+}
+
+pub(crate) fn child() -> Option<ChildOfLab> {
+    SUBJECT.with_borrow(|subject| subject.child.clone())
+}
+
+pub(crate) fn present_use() -> UseOfUser {
+    let nothing = UseOfUser {
+        labs: 0,
+        kernels: 0,
+        dask_pools: 0,
+        dask_workers: 0,
+        cpu_millis: 0,
+        memory_bytes: 0,
+    };
+    SUBJECT.with_borrow(|subject| subject.present_use).unwrap_or(nothing)
+}
