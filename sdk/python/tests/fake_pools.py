@@ -240,8 +240,9 @@ class FakePools:
     async def get_events(self, request, pool, _body):
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for name, data in self.events:
-            await response.write(f"event: {name}\ndata: {data}\n\n".encode())
+        for number, (name, data) in enumerate(self.events, 1):
+            if number > int(request.headers.get("Last-Event-ID", 0)):
+                await response.write(f"id: {number}\nevent: {name}\ndata: {data}\n\n".encode())
         return response
 
     async def go_away(self):

@@ -92,7 +92,7 @@ async def test_progress_is_in_the_log_and_a_late_start_says_how_far_it_came(pool
     cluster = WasmSpawnerCluster("big", asynchronous=True, quiet=True, timeout=1)
     with pytest.raises(PoolError, match=r"within 1 seconds: no node has room \(stage 'scheduling'\)"):
         await cluster
-    assert "Waiting for a node" in [line for _, line in cluster._cluster_manager_logs]
+    assert [line for _, line in cluster._cluster_manager_logs] == ["Waiting for a node"]
 
 
 async def test_a_name_that_is_taken_names_the_remedy(pools):

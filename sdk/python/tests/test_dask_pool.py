@@ -7,14 +7,15 @@ import signal
 import sys
 from pathlib import Path
 
+import dask.config
 import psutil
 import pytest
 from distributed import Client, Event, wait
 from distributed.security import Security
 from fake_pools import BOUND, until
 
-from wasmspawner.dask import WasmSpawnerCluster
-from wasmspawner.dask.certificate import certificate_file
+from wasmspawner.dask import PoolError, WasmSpawnerCluster
+from wasmspawner.dask.certificate import Certificate, certificate_file
 from wasmspawner.lab import Lab
 
 
@@ -108,6 +109,13 @@ async def test_who_has_no_certificate_is_refused(pools):
             with pytest.raises(OSError):
                 async with Client(where, security=security, timeout=2, asynchronous=True):
                     pass
+        Certificate.new().save(Lab("ada"), cluster.name)
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": 1}),
+            pytest.raises(PoolError, match="certificate here may be that of a former pool"),
+        ):
+            await WasmSpawnerCluster.from_name(cluster.name, asynchronous=True)
+        assert pools.only().status == "running"
 
 
 REATTACH = """
@@ -133,6 +141,14 @@ async def run(code):
     )
     output, _ = await asyncio.wait_for(process.communicate(), BOUND)
     return process.returncode, output.decode().split()
+
+
+async def test_a_wait_for_workers_that_do_not_come_says_why(pools):
+    async with start() as cluster:
+        pools.only().fields = {"workers": {"message": "no node has room"}}
+        with pytest.raises(TimeoutError) as error:
+            await cluster._wait_for_workers(1, timeout=0.1)
+        assert error.value.__notes__ == ["no node has room"]
 
 
 async def test_another_process_connects_by_name_and_leaves_the_pool(pools):

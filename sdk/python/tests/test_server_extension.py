@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from jupyter_server_proxy.config import ServerProxy
+from traitlets.config import Config
 
 from wasmspawner import server_extension
 from wasmspawner.server_extension import Dashboards, with_dashboards
@@ -40,6 +42,26 @@ def request(port):
 )
 def test_dashboards_are_allowed_besides_what_is_configured(configured, host, port, allowed):
     assert with_dashboards(configured, {DASHBOARD})(request(port), host) is allowed
+
+
+@pytest.mark.parametrize(
+    ("configure", "allowed"),
+    [
+        (lambda proxy: None, {"localhost", "127.0.0.1"}),
+        (lambda proxy: proxy.update(host_allowlist=["a"]), {"a"}),
+        (lambda proxy: proxy.update(host_whitelist=["b"]), {"b"}),
+        (lambda proxy: proxy.host_allowlist.append("c"), {"localhost", "127.0.0.1", "c"}),
+    ],
+    ids=["default", "list", "deprecated", "appended"],
+)
+def test_the_configured_hosts_stay(monkeypatch, configure, allowed):
+    monkeypatch.setattr(server_extension, "_addresses", set)
+    config = Config()
+    configure(config.ServerProxy)
+    server_extension._link_jupyter_server_extension(SimpleNamespace(config=config))
+    setting = ServerProxy(config=config).host_allowlist
+    hosts = ("localhost", "127.0.0.1", "a", "b", "c", "d")
+    assert {host for host in hosts if setting(request("80"), host)} == allowed
 
 
 def test_pools_are_listed_once_per_period_and_kept_while_the_service_is_away(monkeypatch):

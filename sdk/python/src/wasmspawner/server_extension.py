@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from traitlets.config import LazyConfigValue
 from traitlets.log import get_logger
 
 from .lab_service import NoService
@@ -32,8 +33,11 @@ def _link_jupyter_server_extension(server: Any) -> None:
     if find_spec("jupyter_server_proxy") is None:
         return
     config = server.config.ServerProxy
-    # Before jupyter-server-proxy 3.2 the setting had the name `host_whitelist`.
-    configured = config.get("host_allowlist") or config.get("host_whitelist") or _DEFAULT_HOSTS
+    # `host_whitelist` is a deprecated name of the setting, which would have precedence.
+    former = config.pop("host_whitelist", None)
+    configured = config.get("host_allowlist") or former or _DEFAULT_HOSTS
+    if isinstance(configured, LazyConfigValue):  # of `c.ServerProxy.host_allowlist.append(...)`
+        configured = configured.get_value(list(_DEFAULT_HOSTS))
     config.host_allowlist = with_dashboards(configured, Dashboards(_addresses))
 
 

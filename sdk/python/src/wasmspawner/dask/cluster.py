@@ -123,7 +123,7 @@ class WasmSpawnerCluster(Cluster):
             self.security = _security(certificate)
             arguments = self.security.get_connection_args("client")
             self.scheduler_comm = rpc(self._pool.scheduler_address, connection_args=arguments)
-            await super()._start()
+            await self._connect()
         except BaseException:
             if self._created:
                 await self._shut_down()
@@ -134,6 +134,18 @@ class WasmSpawnerCluster(Cluster):
         refresh = PeriodicCallback(self._refresh, _REFRESH_MILLISECONDS)
         self.periodic_callbacks["pool"] = refresh
         refresh.start()
+
+    async def _connect(self) -> None:
+        try:
+            await super()._start()
+        except OSError as error:
+            address = self._pool.scheduler_address
+            hint = "; the certificate here may be that of a former pool of this name" if self._exists else ""
+            raise PoolError(
+                f"The scheduler of the Dask pool '{self.name}' at {address} cannot be reached: {error}{hint}"
+            ) from error
+        if not self._pool.maximum:
+            self._log("The pool has no workers yet: cluster.scale(2) or cluster.adapt(maximum=8) adds some.")
 
     async def _create(self, start: PoolStart) -> Certificate:
         certificate = Certificate.new()
