@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use wasmspawner::wasm::{Compiler, EngineOptions, Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, User};
+use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
@@ -33,10 +33,11 @@ async fn main() -> anyhow::Result<()> {
         user: user.clone(),
         server: String::new(),
         options: Options::new(),
+        subject: Subject::default(),
     };
     measure!(calls, "deny-group authorize.decide", door.authorize(&spawn));
     measure!(calls, "default authorize.decide", site.authorize(&spawn));
-    measure!(calls, "default quota.limits", site.limits(&user, Usage::default()));
+    measure!(calls, "default quota.limits", site.limits(&user, Usage::default(), &spawn.subject));
     measure!(calls, "default form.render", site.render_form(&context));
     measure!(calls, "default form.parse", site.parse_submission(&Options::new(), &context));
     measure!(calls, "default build-pod.customize", site.customize(&lab));

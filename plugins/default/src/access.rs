@@ -1,4 +1,4 @@
-use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Section, User, Verdict, hooks};
+use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Section, User, Verdict, hooks, host};
 
 use crate::DefaultPolicy;
 
@@ -37,8 +37,13 @@ impl Access {
 impl hooks::Authorize for DefaultPolicy {
     /// A stop is never refused: users who may not start a lab must still be able to stop their own.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
-        if request.action == Action::Stop || self.access.is_allowed(&request.user) {
+        if request.action == Action::Stop {
             return Ok(Verdict::Allow);
+        }
+        if self.access.is_allowed(&request.user) {
+            let limits = self.quotas.of_children(&request.user);
+            let refused = host::child().and_then(|child| limits.refusal(&child, &host::present_use()));
+            return Ok(refused.map_or(Verdict::Allow, Verdict::Deny));
         }
         let message = self.access.message.as_deref().unwrap_or("You may not start a lab here.");
         Ok(Verdict::Deny(message.into()))

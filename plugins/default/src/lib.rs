@@ -5,6 +5,7 @@
 //! of storage. This policy expands all others (`template`), before it adds values of users.
 
 mod access;
+mod children;
 mod env;
 mod extra;
 mod form;

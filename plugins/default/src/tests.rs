@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 use wasmspawner_sdk::form::FieldKind;
-use wasmspawner_sdk::testing::TestKit;
-use wasmspawner_sdk::{Error, User, Verdict};
+use wasmspawner_sdk::host::{ChildKind, ChildOfLab, UseOfUser};
+use wasmspawner_sdk::testing::{Subject, TestKit};
+use wasmspawner_sdk::{Action, Error, User, Verdict};
 
 use super::*;
 
@@ -151,4 +152,38 @@ fn the_schema_has_every_key() {
     known.sort_unstable();
     let in_schema: Vec<_> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(known, in_schema);
+}
+
+#[test]
+fn labs_start_as_much_as_the_groups_of_their_user_may_have() {
+    let quota = json!({ "quota": {
+        "default": { "kernels": 1, "dask_pools": 2, "dask_workers": 8 },
+        "groups": { "science": { "dask_workers": 64 } },
+    } });
+    let site = TestKit::<DefaultPolicy>::new(&quota).unwrap();
+    let present =
+        UseOfUser { labs: 1, kernels: 1, dask_pools: 1, dask_workers: 4, cpu_millis: 0, memory_bytes: 0 };
+    let may = |user: &User, action, kind, workers| {
+        let child = ChildOfLab { kind, name: "x".into(), workers };
+        let subject = Subject { child: Some(child), present_use: Some(present) };
+        match site.may_with(action, user, &subject).unwrap() {
+            Verdict::Allow => String::new(),
+            Verdict::Deny(message) => message,
+        }
+    };
+    let (eve, pool) = (User::named("eve"), ChildKind::DaskPool);
+    assert_eq!(
+        may(&eve, Action::StartKernel, ChildKind::Kernel, 0),
+        "You may have 1 kernels at a time and have 1."
+    );
+    assert_eq!(may(&eve, Action::DaskPool, pool, 4), "");
+    assert!(may(&eve, Action::DaskPool, pool, 5).contains("This pool may have 4 at the most, not 5."));
+    assert!(may(&eve, Action::Scale, pool, 5).contains("at the most, not 5."));
+    assert_eq!(may(&ada(), Action::Scale, pool, 60), "", "the largest limit of the groups holds");
+    assert!(
+        !may(&ada(), Action::StartKernel, ChildKind::Kernel, 0).is_empty(),
+        "the default where no group has one"
+    );
+    assert_eq!(may(&eve, Action::Stop, pool, 99), "");
+    assert_eq!(site.may_spawn(&eve).unwrap(), Verdict::Allow);
 }

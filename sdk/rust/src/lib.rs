@@ -48,8 +48,9 @@ mod options;
 pub mod pod;
 pub mod quantity;
 pub mod quota;
-pub mod subject_stand_in;
-mod submission;
+#[cfg(not(target_arch = "wasm32"))]
+mod subject_stand_in;
+pub mod submission;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod user;

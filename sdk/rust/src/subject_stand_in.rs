@@ -31,13 +31,7 @@ pub(crate) fn child() -> Option<ChildOfLab> {
 }
 
 pub(crate) fn present_use() -> UseOfUser {
-    let nothing = UseOfUser {
-        labs: 0,
-        kernels: 0,
-        dask_pools: 0,
-        dask_workers: 0,
-        cpu_millis: 0,
-        memory_bytes: 0,
-    };
+    let nothing =
+        UseOfUser { labs: 0, kernels: 0, dask_pools: 0, dask_workers: 0, cpu_millis: 0, memory_bytes: 0 };
     SUBJECT.with_borrow(|subject| subject.present_use).unwrap_or(nothing)
 }

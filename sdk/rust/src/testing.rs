@@ -5,8 +5,8 @@ use crate::form::{Field, FormContext};
 use crate::hooks;
 use crate::images::{ImageMenu, WantedImage};
 pub use crate::images_stand_in::KnownImages;
-pub use crate::subject_stand_in::Subject;
 use crate::options::Options;
+pub use crate::subject_stand_in::Subject;
 use crate::{Action, AuthorizeRequest, Verdict, lab_server, pod, quota};
 use crate::{images_stand_in, lab_stand_in, subject_stand_in};
 

@@ -387,3 +387,36 @@ async fn a_pool_that_has_ended_or_failed_can_be_started_again() {
         assert_eq!(start(&ada, "ada", "q", &wrong).await.status, 422);
     }
 }
+
+#[tokio::test]
+async fn a_policy_decides_how_much_the_labs_of_a_user_start() {
+    let few = |config: &mut Value| {
+        let quota = json!({
+            "default": { "kernels": 1, "dask_workers": 4 },
+            "groups": { "science": { "dask_workers": 8 } },
+        });
+        let policy = json!({
+            "name": "default",
+            "path": wasmspawner_tests::guests::component("policy-default"),
+            "config": { "quota": quota },
+        });
+        config["policies"].as_array_mut().unwrap().insert(0, policy);
+        config["auth"]["identities"]["users"] =
+            json!({ "ada": { "uid": 1000, "gid": 1000, "groups": [{ "name": "science" }] } });
+    };
+    let (service, ada) = with_lab("ada", few).await;
+    let many = start(&ada, "ada", "p", &body(json!({ "minimum": 0, "maximum": 9 }))).await;
+    assert_eq!(many.problem().unwrap(), "403 permission_denied");
+    assert!(many.body.contains("This pool may have 8 at the most, not 9."), "{many:?}");
+    run(&ada, "ada", "p", json!({ "minimum": 0, "maximum": 6 })).await;
+    assert_eq!(start(&ada, "ada", "q", &body(json!(3))).await.status, 403, "others count with their maximum");
+    assert_eq!(scale(&ada, "ada", "p", json!(9)).await.problem().unwrap(), "403 permission_denied");
+    assert_eq!(scale(&ada, "ada", "p", json!(8)).await.status, 202, "the pool itself does not count");
+    super::kernels::run(&ada, "ada", "k1").await;
+    let second = super::kernels::start(&ada, "ada", "k2").await;
+    assert!(second.body.contains("You may have 1 kernels at a time and have 1."), "{second:?}");
+    let eve = service.user("eve").unwrap();
+    eve.spawn_to_end("eve").await.unwrap();
+    assert_eq!(start(&eve, "eve", "p", &body(json!(5))).await.status, 403);
+    run(&eve, "eve", "p", json!(4)).await;
+}

@@ -16,7 +16,9 @@ use wasmspawner::wasm::{
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value, Verdict};
+use wasmspawner_core::policy::{
+    Action, AuthorizeRequest, Group, LabRequest, Options, Subject, User, Value, Verdict,
+};
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
@@ -104,7 +106,7 @@ async fn the_default_policy_decides_a_whole_spawn() {
     let verdicts = policies.authorize(&spawn_request(ada.clone())).await.unwrap();
     assert_eq!(verdicts[0].value, Verdict::Allow);
 
-    let quotas = policies.limits(&ada, Usage::default()).await.unwrap();
+    let quotas = policies.limits(&ada, Usage::default(), &Subject::default()).await.unwrap();
     assert_eq!(quotas[0].value.memory_bytes, Some(64 << 30));
     assert_eq!(quotas[0].value.extended["nvidia.com/gpu"], 1);
 
@@ -149,7 +151,9 @@ async fn a_second_policy_changes_who_may_spawn() {
 async fn a_hook_that_no_policy_has_gives_no_answer() {
     let policies = load(vec![spec("door", "policy-deny-group", json!({"deny": ["guests"]}))]).await;
     assert!(policies.render_form(&FormContext::default()).await.unwrap().is_none());
-    assert!(policies.limits(&User::default(), Usage::default()).await.unwrap().is_empty());
+    assert!(
+        policies.limits(&User::default(), Usage::default(), &Subject::default()).await.unwrap().is_empty()
+    );
     assert!(policies.customize(&LabRequest::default()).await.unwrap().is_empty());
     assert_eq!(policies.loaded()[0].hooks, ["config", "authorize"]);
 }

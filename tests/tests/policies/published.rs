@@ -6,7 +6,9 @@ use serde_json::json;
 use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
-use wasmspawner_core::policy::{Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value};
+use wasmspawner_core::policy::{
+    Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value,
+};
 use wasmspawner_core::quota::{Usage, UserQuota};
 
 use crate::load;
@@ -72,7 +74,7 @@ async fn a_published_policy_renders_and_parses_its_form() {
 
 #[tokio::test]
 async fn a_published_policy_gives_its_limits() {
-    let limits = published().await.limits(&ada(), Usage { labs: 2 }).await.unwrap();
+    let limits = published().await.limits(&ada(), Usage { labs: 2 }, &Subject::default()).await.unwrap();
     insta::assert_debug_snapshot!("limits", limits[0].value);
 }
 
@@ -103,6 +105,7 @@ async fn a_published_policy_customizes_the_pod() {
             server: server.into(),
             options: options(),
             fields: Some(lab.unwrap().fields.into()),
+            subject: Subject::default(),
         };
         let answers = policies.customize(&request).await.unwrap();
         let customization = &answers[0].customization;
@@ -119,7 +122,7 @@ async fn a_published_policy_gives_its_refusals() {
     let policies = published().await;
     for name in ["denied", "invalid", "later", "internal"] {
         let user = User { name: name.into(), ..ada() };
-        let refusal = policies.limits(&user, Usage::default()).await.unwrap_err();
+        let refusal = policies.limits(&user, Usage::default(), &Subject::default()).await.unwrap_err();
         insta::assert_debug_snapshot!(format!("refusal_{name}"), refusal.kind);
     }
     let context = form_for(User { name: "invalid".into(), ..ada() }, "");

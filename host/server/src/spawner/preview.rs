@@ -7,6 +7,7 @@ use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::KeptNames;
+use wasmspawner_core::policy::PresentUse;
 use wasmspawner_core::policy::compose::Provenance;
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::spawn::SpawnRequest;
@@ -36,7 +37,8 @@ pub async fn preview(
 ) -> Result<Preview, Failure> {
     let names = rules.names(&KeptNames::default(), &request.key);
     let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
-    let approved = approve(rules, names, request, 0).await.map_err(SpawnError::into_failure)?;
+    let approved =
+        approve(rules, names, request, PresentUse::default()).await.map_err(SpawnError::into_failure)?;
     let cluster = FromCluster { provisioned, site_secrets: placeholders(rules), own_claim: OwnClaim::Today };
     let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })

@@ -8,7 +8,7 @@ use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    self, AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+    self, AuthorizeRequest, Customization, LabRequest, LabServer, Options, Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 
