@@ -43,6 +43,11 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for status in LabStatus::ALL {
         metrics.set_labs(status, statuses.iter().filter(|(_, of_lab)| *of_lab == status).count());
     }
+    for (kind, status, count) in labs.count_children() {
+        metrics.set_children(kind, status, count);
+    }
+    let (wanted, ready) = labs.count_workers();
+    metrics.set_workers(wanted, ready);
     metrics.set_history(context.history.len());
     for (kind, silence) in context.store.silence() {
         metrics.set_watch_silence(kind, silence);

@@ -62,6 +62,22 @@ impl Labs {
         keys
     }
 
+    /// How many children of each kind have each status, zeros included.
+    pub fn count_children(&self) -> Vec<(ChildKind, LabStatus, usize)> {
+        let registry = self.registry();
+        let present = registry.iter().filter_map(|(key, handle)| {
+            let status = handle.view.borrow().snapshot.as_ref()?.status;
+            Some((key.child.as_ref()?.kind, status))
+        });
+        let present: Vec<(ChildKind, LabStatus)> = present.collect();
+        let kinds = [ChildKind::Kernel, ChildKind::DaskPool].into_iter();
+        let each = kinds.flat_map(|kind| LabStatus::ALL.map(|status| (kind, status)));
+        each.map(|(kind, status)| {
+            (kind, status, present.iter().filter(|child| **child == (kind, status)).count())
+        })
+        .collect()
+    }
+
     /// True if this is the token that the service has given to the program in the child's pod.
     pub fn is_token_of(&self, key: &SpawnKey, token: &SecretString) -> bool {
         let presented = digest(token);

@@ -111,6 +111,15 @@ impl PoolLinks {
         others.fold(0, |sum, (_, link)| sum.saturating_add(link.state.demand.target))
     }
 
+    /// How many workers all pools are to have, and how many are connected to their schedulers.
+    pub(super) fn count_workers(&self) -> (usize, usize) {
+        let users = self.users();
+        let counts = users.values().flatten().map(|(_, link)| {
+            (link.state.demand.target as usize, link.state.ready.unwrap_or_default() as usize)
+        });
+        counts.fold((0, 0), |(wanted, ready), (more, connected)| (wanted + more, ready + connected))
+    }
+
     /// The orders for the scheduler that connects now; `None` if there is no such pool, or `most` others are connected.
     pub(super) fn connect(&self, key: &SpawnKey, most: usize) -> Option<watch::Receiver<WorkerOrder>> {
         let users = self.users();

@@ -112,6 +112,11 @@ impl Labs {
         answered(answer, until).await
     }
 
+    /// How many workers all pools are to have, and how many are connected to their schedulers.
+    pub fn count_workers(&self) -> (usize, usize) {
+        self.pool_links().count_workers()
+    }
+
     /// The orders for a pool's scheduler; `None` if there is no such pool, or if schedulers hold as many connections
     /// already as they may.
     pub fn connect_scheduler(&self, key: &SpawnKey) -> Option<watch::Receiver<WorkerOrder>> {

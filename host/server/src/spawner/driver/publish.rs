@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::progress::{Entry, ProgressLog};
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{Finding, Stage};
 
 use super::Driver;
@@ -80,9 +81,7 @@ impl Driver {
         }
         let record = history.record();
         trace::operation_ended(&self.span, outcome);
-        if self.key.is_lab() {
-            count(&self.context.metrics, &record, outcome, trace::trace_of(&self.span));
-        }
+        count(&self.context.metrics, &self.key, &record, outcome, trace::trace_of(&self.span));
         tracing::info!(user = %self.key.lab.user, server = %self.key.lab.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
     }
 
@@ -135,7 +134,13 @@ impl Driver {
 }
 
 /// Counts an ended spawn, and the time that it spent in each stage.
-fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome, trace: Option<TraceId>) {
+fn count(
+    metrics: &Metrics,
+    key: &SpawnKey,
+    record: &OperationRecord,
+    outcome: &Outcome,
+    trace: Option<TraceId>,
+) {
     if record.kind != OperationKind::Spawn {
         return;
     }
@@ -145,6 +150,9 @@ fn count(metrics: &Metrics, record: &OperationRecord, outcome: &Outcome, trace: 
         Outcome::Failed(failure) => SpawnOutcome::Failed(failure.blame),
         Outcome::Cancelled => SpawnOutcome::Cancelled,
     };
+    if let Some(child) = &key.child {
+        return metrics.child_start_ended(child.kind, ended);
+    }
     let ended_at = record.ended_at.unwrap_or(record.started_at);
     let took = Duration::try_from(ended_at.duration_since(record.started_at)).unwrap_or_default();
     metrics.spawn_ended(ended, took, trace);

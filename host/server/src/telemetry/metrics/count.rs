@@ -5,11 +5,12 @@ use std::time::{Duration, SystemTime};
 use http::{Method, StatusCode};
 use prometheus_client::metrics::gauge::Gauge;
 use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::spawn_key::ChildKind;
 use wasmspawner_core::stage::Stage;
 
 use super::labels::{
-    BlameLabel, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel, PolicyLabels, RouteLabels,
-    StageLabel, StatusLabel, TraceLabel, VerbLabel, WatchLabel,
+    BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,
+    PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, WatchLabel, WorkersLabel,
 };
 use super::{Metrics, blame_label};
 use crate::telemetry::method::method_label;
@@ -96,13 +97,25 @@ impl Metrics {
 
     /// Sets the number of labs that have this status.
     pub fn set_labs(&self, status: LabStatus, count: usize) {
-        let status = match status {
-            LabStatus::Starting => "starting",
-            LabStatus::Running => "running",
-            LabStatus::Terminating => "terminating",
-            LabStatus::Failed => "failed",
-        };
-        set(&self.labs.get_or_create(&StatusLabel { status }), count);
+        set(&self.labs.get_or_create(&StatusLabel { status: status.as_str() }), count);
+    }
+
+    /// Sets the number of kernels or Dask pools that have this status.
+    pub fn set_children(&self, kind: ChildKind, status: LabStatus, count: usize) {
+        let labels = ChildLabels { kind: name(kind), status: status.as_str() };
+        set(&self.children.get_or_create(&labels), count);
+    }
+
+    /// Counts a start of a kernel or a Dask pool that has ended.
+    pub fn child_start_ended(&self, kind: ChildKind, outcome: SpawnOutcome) {
+        let labels = ChildOutcomeLabels { kind: name(kind), outcome: outcome.as_str() };
+        self.child_starts.get_or_create(&labels).inc();
+    }
+
+    /// Sets how many workers the Dask pools are to have, and how many are connected to their schedulers.
+    pub fn set_workers(&self, wanted: usize, ready: usize) {
+        set(&self.workers.get_or_create(&WorkersLabel { state: "wanted" }), wanted);
+        set(&self.workers.get_or_create(&WorkersLabel { state: "ready" }), ready);
     }
 
     /// Counts and times a request to the Kubernetes API. Without a status, there was no answer. A watch is not timed:
@@ -208,4 +221,11 @@ where
     let at = trace.as_ref().map(|_| SystemTime::now());
     let trace = trace.map(|trace_id| TraceLabel { trace_id: trace_id.to_string() });
     histograms.get_or_create(labels).observe(took.as_secs_f64(), trace, at);
+}
+
+fn name(kind: ChildKind) -> &'static str {
+    match kind {
+        ChildKind::Kernel => "kernel",
+        ChildKind::DaskPool => "dask_pool",
+    }
 }

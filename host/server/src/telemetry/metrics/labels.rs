@@ -28,6 +28,23 @@ pub(super) struct StatusLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ChildLabels {
+    pub(super) kind: &'static str,
+    pub(super) status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ChildOutcomeLabels {
+    pub(super) kind: &'static str,
+    pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct WorkersLabel {
+    pub(super) state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct WatchLabel {
     pub(super) kind: &'static str,
 }

@@ -23,8 +23,9 @@ use wasmspawner_core::lifecycle::Blame;
 use super::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
 pub use count::SseReader;
 use labels::{
-    BlameLabel, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel, PolicyLabels, RouteLabels,
-    StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
+    BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,
+    PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
+    WorkersLabel,
 };
 use process::Process;
 
@@ -48,6 +49,9 @@ pub struct Metrics {
     in_progress_limit: Gauge,
     stages: Histograms<StageLabel>,
     labs: Family<StatusLabel, Gauge>,
+    children: Family<ChildLabels, Gauge>,
+    child_starts: Family<ChildOutcomeLabels, Counter>,
+    workers: Family<WorkersLabel, Gauge>,
     restarts: Counter,
     panics: Counter,
     orphans: Gauge,
@@ -123,6 +127,9 @@ impl Metrics {
             ),
             stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
             labs: register.plain("labs", "Labs, by status"),
+            children: register.plain("children", "Kernels and Dask pools, by status"),
+            child_starts: register.plain("child_starts", "Starts of kernels and Dask pools that ended"),
+            workers: register.plain("dask_workers", "Workers of all Dask pools: wanted, and connected"),
             restarts: register.plain("lab_restarts", "Restarts of running labs' containers, by the kubelet"),
             panics: register.plain(
                 "driver_panics",

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use wasmspawner_core::lifecycle::LabStatus;
+use wasmspawner_core::spawn_key::ChildKind;
 use wasmspawner_core::stage::Stage;
 
 use super::*;
@@ -26,6 +27,9 @@ fn used() -> Metrics {
         Some(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c.into()),
     );
     metrics.set_labs(LabStatus::Running, 2);
+    metrics.set_children(ChildKind::DaskPool, LabStatus::Running, 1);
+    metrics.child_start_ended(ChildKind::Kernel, SpawnOutcome::Complete);
+    metrics.set_workers(8, 7);
     metrics.set_watch_silence("pods", moment);
     metrics
 }
@@ -112,6 +116,8 @@ fn samples_have_their_labels_and_values() {
         r#"wasmspawner_http_requests_total{method="other",route="/labs",status="405"} 1"#,
         r#"wasmspawner_http_request_seconds_bucket{le="0.001",method="other",route="/labs"} 1 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 0.00003"#,
         r#"wasmspawner_labs{status="running"} 2"#,
+        r#"wasmspawner_children{kind="dask_pool",status="running"} 1"#,
+        r#"wasmspawner_dask_workers{state="ready"} 7"#,
         concat!(r#"wasmspawner_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
         "process_resident_memory_bytes ",
         "process_cpu_seconds_total ",
