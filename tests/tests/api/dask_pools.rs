@@ -18,11 +18,11 @@ use crate::BINARY;
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nnobody-sees-this\n-----END PRIVATE KEY-----\n";
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nanybody\n-----END CERTIFICATE-----\n";
 
-fn body(workers: Value) -> Value {
+pub(crate) fn body(workers: Value) -> Value {
     json!({ "workers": workers, "tls": { "certificate": CERTIFICATE, "key": KEY } })
 }
 
-fn path(lab: &str, pool: &str) -> String {
+pub(crate) fn path(lab: &str, pool: &str) -> String {
     format!("{PREFIX}/labs/{lab}/dask-pool/{pool}")
 }
 
@@ -30,20 +30,20 @@ async fn post(client: &Client, at: &str, sent: &Value) -> Answer {
     client.send(client.request(Method::POST, at).json(sent)).await.unwrap()
 }
 
-async fn start(client: &Client, lab: &str, pool: &str, sent: &Value) -> Answer {
+pub(crate) async fn start(client: &Client, lab: &str, pool: &str, sent: &Value) -> Answer {
     post(client, &format!("{}/spawn", path(lab, pool)), sent).await
 }
 
-async fn stop(client: &Client, lab: &str, pool: &str) -> Answer {
+pub(crate) async fn stop(client: &Client, lab: &str, pool: &str) -> Answer {
     client.send(client.request(Method::DELETE, &path(lab, pool))).await.unwrap()
 }
 
-async fn scale(client: &Client, lab: &str, pool: &str, workers: Value) -> Answer {
+pub(crate) async fn scale(client: &Client, lab: &str, pool: &str, workers: Value) -> Answer {
     post(client, &format!("{}/scale", path(lab, pool)), &json!({ "workers": workers })).await
 }
 
 /// The pool as soon as `wanted` is true of it; `Null` if there is none.
-async fn until(client: &Client, lab: &str, pool: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until(client: &Client, lab: &str, pool: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     until_some(async || {
         let answer = client.get(&path(lab, pool)).await.unwrap();
         let now = if answer.status == 404 { Value::Null } else { answer.json().unwrap() };
@@ -52,11 +52,11 @@ async fn until(client: &Client, lab: &str, pool: &str, wanted: impl Fn(&Value) -
     .await
 }
 
-fn is_running(pool: &Value) -> bool {
+pub(crate) fn is_running(pool: &Value) -> bool {
     pool["status"] == "running"
 }
 
-async fn run(client: &Client, lab: &str, pool: &str, workers: Value) -> Value {
+pub(crate) async fn run(client: &Client, lab: &str, pool: &str, workers: Value) -> Value {
     let answer = start(client, lab, pool, &body(workers)).await;
     assert_eq!(answer.status, 303, "{answer:?}");
     until(client, lab, pool, is_running).await
@@ -75,7 +75,7 @@ async fn workers(cluster: &Cluster, namespace: &str) -> Vec<Pod> {
 }
 
 /// Waits for so many workers that are not being deleted.
-async fn until_workers(cluster: &Cluster, namespace: &str, count: usize) -> Vec<Pod> {
+pub(crate) async fn until_workers(cluster: &Cluster, namespace: &str, count: usize) -> Vec<Pod> {
     until_some(async || {
         let mut now = workers(cluster, namespace).await;
         now.retain(|pod| pod.metadata.deletion_timestamp.is_none());
@@ -84,8 +84,19 @@ async fn until_workers(cluster: &Cluster, namespace: &str, count: usize) -> Vec<
     .await
 }
 
+/// Waits until so many workers run and are ready: their kubelet then says nothing more about them.
+pub(crate) async fn until_running(cluster: &Cluster, namespace: &str, count: usize) -> Vec<Pod> {
+    until_some(async || {
+        let mut now = workers(cluster, namespace).await;
+        let conditions = |pod: &Pod| pod.status.clone().unwrap().conditions.unwrap_or_default();
+        now.retain(|pod| conditions(pod).iter().any(|has| has.type_ == "Ready" && has.status == "True"));
+        (now.len() == count).then_some(now)
+    })
+    .await
+}
+
 /// The program within a pool's scheduler, which has a token of its own. There is one pool in the namespace.
-async fn keeper(service: &Service, namespace: &str) -> Client {
+pub(crate) async fn keeper(service: &Service, namespace: &str) -> Client {
     let cluster = service.cluster().await.unwrap();
     let scheduler = of_component(&cluster, namespace, "dask-scheduler").await.pop().unwrap();
     let secrets: Api<Secret> = Api::namespaced(cluster, namespace);
@@ -94,18 +105,18 @@ async fn keeper(service: &Service, namespace: &str) -> Client {
     service.stranger().with_token(&token)
 }
 
-async fn report(keeper: &Client, lab: &str, pool: &str, ready: u32, wanted: u32) -> Answer {
+pub(crate) async fn report(keeper: &Client, lab: &str, pool: &str, ready: u32, wanted: u32) -> Answer {
     let request = keeper.request(Method::PUT, &format!("{}/scheduler", path(lab, pool)));
     keeper.send(request.json(&json!({ "ready": ready, "wanted": wanted }))).await.unwrap()
 }
 
-async fn connect(keeper: &Client, lab: &str, pool: &str) -> Events {
+pub(crate) async fn connect(keeper: &Client, lab: &str, pool: &str) -> Events {
     let request = keeper.request(Method::GET, &format!("{}/scheduler", path(lab, pool)));
     Events::of(request.send().await.unwrap().error_for_status().unwrap())
 }
 
 /// Ends a worker as its own process would: with this phase.
-async fn end(cluster: &Cluster, worker: &Pod, phase: &str) {
+pub(crate) async fn end(cluster: &Cluster, worker: &Pod, phase: &str) {
     let api: Api<Pod> = Api::namespaced(cluster.clone(), worker.metadata.namespace.as_ref().unwrap());
     let status = json!({ "status": { "phase": phase } });
     let name = worker.metadata.name.as_ref().unwrap();
@@ -165,12 +176,7 @@ async fn the_scheduler_decides_how_many_workers_an_adaptive_pool_has_and_which_o
     report(&keeper, "ada", "p", 1, 9).await;
     orders.until("\"target\":4").await.unwrap();
     let four = until_workers(&cluster, "nublado-ada", 4).await;
-    until_some(async || {
-        let now = workers(&cluster, "nublado-ada").await;
-        let running = |pod: &Pod| pod.status.as_ref().unwrap().phase.as_deref() == Some("Running");
-        now.iter().all(running).then_some(())
-    })
-    .await;
+    until_running(&cluster, "nublado-ada", 4).await;
     // The scheduler wants fewer. No worker is deleted until it has ended by itself.
     report(&keeper, "ada", "p", 4, 2).await;
     orders.until("\"target\":2").await.unwrap();
@@ -213,72 +219,6 @@ async fn a_changed_size_survives_a_restart_of_the_service() {
         assert!(after.iter().any(|now| now.metadata.uid == pod.metadata.uid), "no worker was lost");
     }
     assert_eq!(report(&keeper(&service, "nublado-ada").await, "ada", "p", 3, 3).await.status, 204);
-}
-
-#[tokio::test]
-async fn all_pools_of_a_user_share_the_users_workers() {
-    let few = |config: &mut Value| {
-        config["limits"] = json!({ "per_user": { "dask_workers": 5, "dask_pools": 3, "kernel_starts_per_minute": 1000, "requests_per_second": 1000, "requests_at_once": 500 } });
-    };
-    let (service, ada) = with_lab("ada", few).await;
-    run(&ada, "ada", "a", json!(3)).await;
-    let refused = start(&ada, "ada", "b", &body(json!(3))).await;
-    assert_eq!(refused.problem().unwrap(), "403 permission_denied");
-    assert!(refused.body.contains("You may have 5 Dask workers at a time and have 3"), "{refused:?}");
-    run(&ada, "ada", "b", json!({ "minimum": 1, "maximum": 50 })).await;
-    let clamped = scale(&ada, "ada", "a", json!(50)).await;
-    assert_eq!(clamped.status, 202);
-    let clamped = clamped.json().unwrap();
-    assert_eq!(clamped["workers"]["desired"], 4, "{clamped:#}");
-    assert!(clamped["note"].as_str().unwrap().contains("You may have 5 Dask workers"), "{clamped:#}");
-    let names: Vec<String> = (0..200).map(|number| format!("p{number}")).collect();
-    let empty = body(json!(0));
-    let many = join_all(names.iter().map(|name| start(&ada, "ada", name, &empty))).await;
-    assert_eq!(many.iter().filter(|answer| answer.status == 303).count(), 1, "three pools in all");
-    scale(&ada, "ada", "a", json!(4)).await;
-    join_all((0..200).map(|round| scale(&ada, "ada", "b", json!(round)))).await;
-    assert_eq!(scale(&ada, "ada", "b", json!(50)).await.json().unwrap()["workers"]["desired"], 1);
-    let cluster = service.cluster().await.unwrap();
-    until_workers(&cluster, "nublado-ada", 5).await;
-    // What one gives back, the other gets.
-    stop(&ada, "ada", "a").await;
-    until(&ada, "ada", "b", |pool| pool["workers"]["desired"] == 5).await;
-}
-
-#[tokio::test]
-async fn only_the_owner_has_the_pool_and_its_scheduler_has_only_that() {
-    let (service, ada) = with_lab("ada", |_| {}).await;
-    run(&ada, "ada", "p", json!(0)).await;
-    let (eve, nobody) = (service.user("eve").unwrap(), service.stranger());
-    for (method, at, sent) in [
-        (Method::POST, format!("{}/spawn", path("ada", "q")), body(json!(1))),
-        (Method::POST, format!("{}/scale", path("ada", "p")), json!({ "workers": 1 })),
-        (Method::GET, path("ada", "p"), json!({})),
-        (Method::DELETE, path("ada", "p"), json!({})),
-        (Method::GET, format!("{}/events", path("ada", "p")), json!({})),
-        (Method::GET, format!("{PREFIX}/labs/ada/dask-pool"), json!({})),
-    ] {
-        let by = async |client: &Client| {
-            client.send(client.request(method.clone(), &at).json(&sent)).await.unwrap()
-        };
-        assert_eq!(by(&eve).await.problem().unwrap(), "403 permission_denied", "{method} {at}");
-        assert_eq!(by(&nobody).await.status, 401, "{method} {at}");
-    }
-    let keeper = keeper(&service, "nublado-ada").await;
-    assert_eq!(report(&keeper, "ada", "p", 0, 0).await.status, 204);
-    for refused in [
-        report(&keeper, "ada", "q", 0, 0).await,
-        report(&ada, "ada", "p", 0, 0).await,
-        stop(&keeper, "ada", "p").await,
-        scale(&keeper, "ada", "p", json!(1)).await,
-    ] {
-        assert_eq!(refused.status, 401, "{refused:?}");
-    }
-    assert_eq!(report(&keeper, "ada", "p", 0, 10_001).await.problem().unwrap(), "422 invalid_body");
-    let kernel = format!("{PREFIX}/labs/ada/kernels/p/launcher");
-    let process = json!({ "number": 1, "state": "running" });
-    let answer = keeper.send(keeper.request(Method::PUT, &kernel).json(&process)).await.unwrap();
-    assert_eq!(answer.status, 401, "a pool is no kernel");
 }
 
 #[tokio::test]
@@ -341,23 +281,6 @@ async fn a_pool_ends_with_its_lab_unless_it_is_to_outlive_it() {
 }
 
 #[tokio::test]
-async fn a_site_can_mandate_adaptive_pools_that_end() {
-    let rules = |config: &mut Value| {
-        config["dask"] = json!({ "require_adaptive": true, "longest_idle_timeout": "30m" });
-    };
-    let (_service, ada) = with_lab("ada", rules).await;
-    let pool = run(&ada, "ada", "p", json!(4)).await;
-    assert_eq!((&pool["workers"]["minimum"], &pool["workers"]["maximum"]), (&json!(0), &json!(4)));
-    assert_eq!((&pool["adaptive"], &pool["idle_timeout"]), (&json!(true), &json!(1800)));
-    let scaled = scale(&ada, "ada", "p", json!(2)).await.json().unwrap();
-    assert_eq!((&scaled["workers"]["minimum"], &scaled["workers"]["maximum"]), (&json!(0), &json!(2)));
-    let mut lasting = body(json!(1));
-    lasting["outlive_lab"] = true.into();
-    let answer = start(&ada, "ada", "q", &lasting).await;
-    assert_eq!(answer.problem().unwrap(), "422 invalid_pool", "its namespace goes with the lab");
-}
-
-#[tokio::test]
 async fn a_pool_that_has_ended_or_failed_can_be_started_again() {
     let service = Service::start(BINARY).await.unwrap();
     let name = "fault.not-ready";
@@ -386,37 +309,4 @@ async fn a_pool_that_has_ended_or_failed_can_be_started_again() {
     {
         assert_eq!(start(&ada, "ada", "q", &wrong).await.status, 422);
     }
-}
-
-#[tokio::test]
-async fn a_policy_decides_how_much_the_labs_of_a_user_start() {
-    let few = |config: &mut Value| {
-        let quota = json!({
-            "default": { "kernels": 1, "dask_workers": 4 },
-            "groups": { "science": { "dask_workers": 8 } },
-        });
-        let policy = json!({
-            "name": "default",
-            "path": wasmspawner_tests::guests::component("policy-default"),
-            "config": { "quota": quota },
-        });
-        config["policies"].as_array_mut().unwrap().insert(0, policy);
-        config["auth"]["identities"]["users"] =
-            json!({ "ada": { "uid": 1000, "gid": 1000, "groups": [{ "name": "science" }] } });
-    };
-    let (service, ada) = with_lab("ada", few).await;
-    let many = start(&ada, "ada", "p", &body(json!({ "minimum": 0, "maximum": 9 }))).await;
-    assert_eq!(many.problem().unwrap(), "403 permission_denied");
-    assert!(many.body.contains("This pool may have 8 at the most, not 9."), "{many:?}");
-    run(&ada, "ada", "p", json!({ "minimum": 0, "maximum": 6 })).await;
-    assert_eq!(start(&ada, "ada", "q", &body(json!(3))).await.status, 403, "others count with their maximum");
-    assert_eq!(scale(&ada, "ada", "p", json!(9)).await.problem().unwrap(), "403 permission_denied");
-    assert_eq!(scale(&ada, "ada", "p", json!(8)).await.status, 202, "the pool itself does not count");
-    super::kernels::run(&ada, "ada", "k1").await;
-    let second = super::kernels::start(&ada, "ada", "k2").await;
-    assert!(second.body.contains("You may have 1 kernels at a time and have 1."), "{second:?}");
-    let eve = service.user("eve").unwrap();
-    eve.spawn_to_end("eve").await.unwrap();
-    assert_eq!(start(&eve, "eve", "p", &body(json!(5))).await.status, 403);
-    run(&eve, "eve", "p", json!(4)).await;
 }

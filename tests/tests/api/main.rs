@@ -9,6 +9,7 @@ mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
 mod config_reload;
+mod dask_pool_rules;
 mod dask_pools;
 mod debug_bundle;
 mod events;

@@ -96,7 +96,32 @@ async fn pools_in(site: &Site, mode: &str, template: &str, namespace: &str) {
     stop(&service, "ada").await;
     until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty()).await;
     assert_eq!(names().await, [""; 0]);
+    if mode == "single" {
+        a_pool_outlives_its_lab(&ada, site, &pods).await;
+        assert_eq!(left().await, [""; 0]);
+    }
     assert_permitted(&service);
+}
+
+/// Its workers are admitted without the lab's service account, and connect to no more than labs do.
+async fn a_pool_outlives_its_lab(ada: &Client, site: &Site, pods: &Api<Pod>) {
+    let names = async || names_with(pods.clone(), "nb-ada").await;
+    ada.spawn_to_end("ada").await.unwrap();
+    let lasting = json!({ "workers": 1, "tls": tls(), "outlive_lab": true, "idle_timeout": 600 });
+    assert_eq!(post(ada, "spawn", lasting).await.status, 303);
+    until(async || names().await.len() == 3).await;
+    let events = ada.stop_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    assert_eq!(scale(ada, 2).await.status, 202);
+    until(async || names().await.len() == 3).await;
+    let policies: Api<NetworkPolicy> =
+        Api::namespaced(site.cluster.client.clone(), pods.namespace().unwrap());
+    let own = policies.list(&ListParams::default()).await.unwrap().items;
+    let own = own.into_iter().find(|policy| policy.metadata.name.as_ref().unwrap().contains("-dask-"));
+    assert!(own.unwrap().spec.unwrap().egress.is_some(), "the lab's policy has gone with the lab");
+    assert_eq!(ada.send(ada.request(Method::DELETE, &path())).await.unwrap().status, 202);
+    until(async || site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty()).await;
+    assert_eq!(names().await, [""; 0]);
 }
 
 fn path() -> String {
@@ -115,12 +140,15 @@ async fn pool(ada: &Client) -> Value {
     ada.get(&path()).await.unwrap().json().unwrap()
 }
 
-async fn run(ada: &Client, workers: u32) {
-    let tls = json!({
+fn tls() -> Value {
+    json!({
         "certificate": "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
         "key": "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
-    });
-    let answer = post(ada, "spawn", json!({ "workers": workers, "tls": tls })).await;
+    })
+}
+
+async fn run(ada: &Client, workers: u32) {
+    let answer = post(ada, "spawn", json!({ "workers": workers, "tls": tls() })).await;
     assert_eq!(answer.status, 303, "{answer:?}");
     until(async || pool(ada).await["status"] == "running").await;
 }

@@ -46,7 +46,7 @@ pub struct ImageMapping {
     #[serde(rename = "match")]
     pub pattern: String,
     /// Names of the containers that this entry applies to: `notebook` is a lab's (`lab.container`), `kernel` that of a
-    /// kernel. Empty: all.
+    /// kernel, `dask-scheduler` and `dask-worker` those of a Dask pool. Empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<String>,
     /// The image's entry point.

@@ -24,8 +24,8 @@ pub struct HttpConfig {
     #[schemars(range(min = 1))]
     pub max_connections: usize,
     /// URL under which labs reach this service, without the prefix: `http://wasmspawner.wasmspawner:8090`. Labs start
-    /// kernels through it. Default: none, so that labs start no kernels; on the one-machine cluster the address at which
-    /// the service listens.
+    /// kernels and Dask pools through it. Default: none, so that labs start neither; on the one-machine cluster the
+    /// address at which the service listens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labs_url: Option<BaseUrl>,
     /// The REST API's certificate. Without it, the API is served without TLS, and tokens travel readably.

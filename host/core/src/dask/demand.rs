@@ -11,12 +11,19 @@ pub struct Demand {
     pub wanted: Option<u32>,
     /// How many workers the pool is to have now.
     pub target: u32,
+    /// How many pods of workers there are. Those that are still to go count for the limit, too.
+    pub present: u32,
 }
 
 impl Demand {
     /// The demand of a pool that has `present` workers, and whose scheduler has not said anything yet.
     pub fn new(range: WorkerRange, present: u32) -> Self {
-        Self { range, wanted: None, target: present }
+        Self { range, wanted: None, target: present, present }
+    }
+
+    /// How much of its user's limit the pool takes.
+    pub fn taken(&self) -> u32 {
+        self.target.max(self.present)
     }
 
     /// How many workers the pool would have if there were no limit.
@@ -26,18 +33,20 @@ impl Demand {
 }
 
 /// Sets the targets of all pools of one user, who may have `allowed` workers altogether. A pool that wants fewer workers
-/// gives them back first; the others grow by what is then left. No pool loses workers that it still wants, also when the
-/// limit was lowered.
+/// gives them back as they go; the others grow by what is then left. No pool loses workers that it still wants, also when
+/// the limit was lowered.
 pub fn share<'a>(pools: impl IntoIterator<Item = &'a mut Demand>, allowed: u32) {
     let mut pools: Vec<&mut Demand> = pools.into_iter().collect();
     for pool in &mut pools {
         pool.target = pool.target.min(pool.desired());
     }
-    let used = pools.iter().fold(0_u32, |sum, pool| sum.saturating_add(pool.target));
-    let mut left = allowed.saturating_sub(used);
+    let taken = pools.iter().fold(0_u32, |sum, pool| sum.saturating_add(pool.taken()));
+    let mut left = allowed.saturating_sub(taken);
     for pool in pools {
-        let more = (pool.desired() - pool.target).min(left);
-        pool.target += more;
+        // Up to the workers that are there already, a larger target takes nothing.
+        let free = pool.taken().min(pool.desired());
+        let more = pool.desired().saturating_sub(free.max(pool.target)).min(left);
+        pool.target = free.max(pool.target) + more;
         left -= more;
     }
 }
@@ -49,7 +58,7 @@ mod tests {
     use super::*;
 
     fn demand(minimum: u32, maximum: u32, wanted: Option<u32>, target: u32) -> Demand {
-        Demand { range: WorkerRange { minimum, maximum }, wanted, target }
+        Demand { range: WorkerRange { minimum, maximum }, wanted, target, present: 0 }
     }
 
     #[test]
@@ -71,19 +80,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn workers_that_are_still_there_count_until_they_are_gone() {
+        let leaving = Demand { present: 6, ..demand(0, 0, None, 6) };
+        let mut pools = [leaving, demand(6, 6, None, 2)];
+        share(&mut pools, 8);
+        assert_eq!(pools.map(|pool| pool.target), [0, 2], "six are still there");
+        pools[0].present = 3;
+        share(&mut pools, 8);
+        assert_eq!(pools[1].target, 5);
+        // A pool that wants its workers back has them without asking anybody.
+        pools[0] = Demand { range: WorkerRange::fixed(4), ..pools[0] };
+        share(&mut pools, 8);
+        assert_eq!(pools.map(|pool| pool.target), [3, 5]);
+    }
+
     proptest! {
         #[test]
         fn growth_never_exceeds_the_limit(
-            pools in prop::collection::vec((0..50_u32, 0..50_u32, prop::option::of(0..90_u32), 0..50_u32), 0..6),
+            pools in prop::collection::vec(
+                (0..50_u32, 0..50_u32, prop::option::of(0..90_u32), 0..50_u32, 0..50_u32),
+                0..6,
+            ),
             allowed in 0..120_u32,
         ) {
             let mut pools: Vec<Demand> = pools
                 .into_iter()
-                .map(|(minimum, more, wanted, target)| demand(minimum, minimum + more, wanted, target))
+                .map(|(minimum, more, wanted, target, present)| Demand {
+                    present,
+                    ..demand(minimum, minimum + more, wanted, target)
+                })
                 .collect();
-            let before: u32 = pools.iter().map(|pool| pool.target).sum();
+            let taken = |pools: &[Demand]| pools.iter().map(Demand::taken).sum::<u32>();
+            let before = taken(&pools);
             share(&mut pools, allowed);
-            let after: u32 = pools.iter().map(|pool| pool.target).sum();
+            let after = taken(&pools);
             prop_assert!(after <= allowed.max(before));
             prop_assert!(pools.iter().all(|pool| pool.target <= pool.desired()));
             let again = pools.clone();

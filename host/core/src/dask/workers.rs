@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::stage::{ObservedPod, PodLife};
 
-/// How old a worker has to be before another takes its place after it failed. A worker that cannot start is tried again
+/// How old a worker has to be before another takes its place after it has ended. A worker that cannot start is tried again
 /// at this pace, and its log can be read meanwhile.
 const REPLACED_AFTER: SignedDuration = SignedDuration::from_secs(20);
 
@@ -53,28 +53,38 @@ impl WorkerPlan {
 /// Of those that do not run yet, the youngest are deleted first.
 pub fn plan_workers(target: u32, pods: &[WorkerPod], now: Timestamp) -> WorkerPlan {
     let mut plan = WorkerPlan::default();
-    let (mut present, mut waiting) = (0_u32, Vec::new());
+    let (mut present, mut waiting, mut resting) = (0_u32, Vec::new(), Vec::new());
     for pod in pods {
         let due = pod.created.and_then(|at| at.checked_add(REPLACED_AFTER).ok());
-        match pod.life {
-            PodLife::Deleting => {}
-            PodLife::Running => present += 1,
-            PodLife::Waiting => {
+        match (pod.life, due) {
+            (PodLife::Deleting, _) => {}
+            (PodLife::Running, _) => present += 1,
+            (PodLife::Waiting, _) => {
                 present += 1;
                 waiting.push(pod);
             }
-            PodLife::Failed if due.is_some_and(|due| due > now) => {
-                present += 1;
-                plan.again_at = plan.again_at.into_iter().chain(due).min();
-            }
-            PodLife::Failed | PodLife::Succeeded => plan.delete.push((pod.name.clone(), pod.uid.clone())),
+            (PodLife::Failed | PodLife::Succeeded, Some(due)) if due > now => resting.push((due, pod)),
+            (PodLife::Failed | PodLife::Succeeded, _) => plan.delete.push(named(pod)),
+        }
+    }
+    for (due, pod) in resting {
+        // One that is missed is replaced when it is due; one that was retired is not missed.
+        if present < target {
+            present += 1;
+            plan.again_at = plan.again_at.into_iter().chain([due]).min();
+        } else {
+            plan.delete.push(named(pod));
         }
     }
     plan.create = target.saturating_sub(present);
     waiting.sort_by_key(|pod| Reverse((pod.created, pod.name.clone())));
     let surplus = usize::try_from(present.saturating_sub(target)).unwrap_or(usize::MAX);
-    plan.delete.extend(waiting.into_iter().take(surplus).map(|pod| (pod.name.clone(), pod.uid.clone())));
+    plan.delete.extend(waiting.into_iter().take(surplus).map(named));
     plan
+}
+
+fn named(pod: &WorkerPod) -> (String, Option<String>) {
+    (pod.name.clone(), pod.uid.clone())
 }
 
 #[cfg(test)]
@@ -108,11 +118,13 @@ mod tests {
             (2, "rwrw", 5, 0, "31"),
             (1, "rrw", 5, 0, "2"),
             (0, "rr", 5, 0, ""),
-            (2, "rs", 5, 1, "1"),
+            (2, "rs", 5, 0, ""),
+            (2, "rs", 21, 1, "1"),
+            (1, "rs", 5, 0, "1"),
             (2, "rd", 5, 1, ""),
             (2, "rf", 5, 0, ""),
             (2, "rf", 21, 1, "1"),
-            (1, "rf", 5, 0, ""),
+            (1, "rf", 5, 0, "1"),
         ] {
             let plan = plan_workers(target, &pods(present), Timestamp::from_second(now).unwrap());
             let deleted: String = plan.delete.iter().map(|(name, _)| name.as_str()).collect();

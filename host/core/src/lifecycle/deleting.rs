@@ -72,7 +72,7 @@ impl Lab {
     }
 
     /// Restarts the deletion's time limit when the children, the pod or the rest have made progress.
-    pub(super) fn note_progress(&mut self, before: [Presence; 3], now: Timestamp) {
+    pub(super) fn note_progress(&mut self, before: ([Presence; 3], usize), now: Timestamp) {
         let after = self.observed.presences();
         let fresh = self.deletion(now);
         if let Phase::Stopping(deletion) | Phase::CleaningUp(deletion) = &mut self.phase

@@ -52,6 +52,8 @@ pub struct Observed {
     pub rest: Presence,
     /// What the lab has started: its kernels and pools. They are deleted before the lab.
     pub children: Presence,
+    /// How many workers a Dask pool has.
+    pub workers: usize,
     /// True if a Dask pool has fewer worker pods than it is to have, or some that it does not need.
     pub is_unsized: bool,
     /// Why the deletion of the namespace does not finish: its conditions and remaining finalizers.
@@ -68,15 +70,16 @@ impl Observed {
             pod_uid: None,
             rest: Presence::Missing,
             children: Presence::Missing,
+            workers: 0,
             is_unsized: false,
             stuck: None,
             analysis: Analysis::unknown(),
         }
     }
 
-    /// Which objects exist, for noticing progress.
-    pub(super) fn presences(&self) -> [Presence; 3] {
-        [self.children, self.pod, self.rest]
+    /// Which objects exist and how many workers, for noticing progress.
+    pub(super) fn presences(&self) -> ([Presence; 3], usize) {
+        ([self.children, self.pod, self.rest], self.workers)
     }
 
     /// True when nothing is left in the cluster.

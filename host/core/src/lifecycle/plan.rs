@@ -68,7 +68,7 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
 /// it could create objects after their deletion. Once the time limit has passed, children that do not end delay nothing
 /// any more.
 fn deletion(lab: &Lab) -> Vec<Request> {
-    if lab.in_flight.awaits(Request::Create) {
+    if lab.in_flight.awaits(Request::Create) || lab.in_flight.awaits(Request::SizePool) {
         return Vec::new();
     }
     let has_children = !lab.observed.children.is_missing();

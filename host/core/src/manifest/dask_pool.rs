@@ -5,7 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::child::{self, ParentPod, Program, ProgramFiles};
 use super::objects::LabObjects;
-use super::{claim, env_config_map, network_policy, nss_config_map, pull_secret};
+use super::{
+    claim, env_config_map, limit_range, network_policy, nss_config_map, pull_secret, resource_quota,
+    service_account,
+};
+use crate::config::NamespaceReclaim;
 use crate::dask::{MOUNT_PATH, POOL_PORTS, PoolLaunch, SCHEDULER_VARIABLE, WORKER_VARIABLE, WorkerSize};
 use crate::labels::{DASK_SCHEDULER, DASK_WORKER, JOB_ID_LABEL};
 use crate::policy::ValidatedSpawn;
@@ -72,16 +76,19 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
         // A worker is made by no operation of its own.
         labels.remove(JOB_ID_LABEL);
     }
+    let lasts = launch.pool.outlives_lab;
+    // Those of the lab are deleted with the lab. In the one namespace of all labs there are no limits of one user.
+    let has_limits = lasts && spawn.namespaces != NamespaceReclaim::Single;
     let objects = LabObjects {
         namespace: None,
-        service_account: None,
+        service_account: lasts.then(|| service_account::build(spawn)),
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),
         secret: child::secret(spawn, ProgramFiles { prefix: KEY_PREFIX, files }),
         pull_secret: pull_secret::build(spawn),
         claims: claim::build(spawn),
-        resource_quota: None,
-        limit_range: None,
+        resource_quota: has_limits.then(|| resource_quota::build(spawn)).flatten(),
+        limit_range: has_limits.then(|| limit_range::build(spawn)).flatten(),
         network_policy: network_policy::of_child(
             spawn,
             &[POOL_PORTS.of_scheduler(), POOL_PORTS.of_worker()].concat(),

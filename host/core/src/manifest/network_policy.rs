@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::metadata;
 use crate::config::PeerRange;
-use crate::config::lab::{EgressRule, NetworkPeer, NetworkPort, Protocol};
+use crate::config::lab::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
 use crate::labels::{SERVER_LABEL, SPAWN_LABEL, USER_LABEL};
 use crate::policy::ValidatedSpawn;
 
@@ -27,11 +27,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
         from: Some(peers.iter().map(peer).collect()),
         ports: Some(vec![port(&lab_port)]),
     };
-    let egress = match &config.egress {
-        Some(rules) => Some(rules.iter().map(egress_rule).collect()),
-        None if config.blocked.is_empty() => None,
-        None => Some([all_but(&config.blocked)].into_iter().chain(local_dns(&config.blocked)).collect()),
-    };
+    let egress = egress(config);
     let mut types = vec!["Ingress".to_owned()];
     types.extend(egress.is_some().then(|| "Egress".to_owned()));
     Some(NetworkPolicy {
@@ -49,12 +45,24 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Option<NetworkPolicy> {
     })
 }
 
+fn egress(config: &NetworkPolicyConfig) -> Option<Vec<NetworkPolicyEgressRule>> {
+    match &config.egress {
+        Some(rules) => Some(rules.iter().map(egress_rule).collect()),
+        None if config.blocked.is_empty() => None,
+        None => Some([all_but(&config.blocked)].into_iter().chain(local_dns(&config.blocked)).collect()),
+    }
+}
+
 /// Lets the lab and what it has started reach the ports of a child. The lab's own policy holds for the child too, because
 /// it has the lab's labels; this adds the ports.
 pub(super) fn of_child(spawn: &ValidatedSpawn, ports: &[u16]) -> Option<NetworkPolicy> {
     if !spawn.config.network_policy.enabled {
         return None;
     }
+    // A child that outlives its lab needs its own rules for what it connects to.
+    let egress = egress(&spawn.config.network_policy);
+    let mut types = vec!["Ingress".to_owned()];
+    types.extend(egress.is_some().then(|| "Egress".to_owned()));
     let own = BTreeMap::from([(SPAWN_LABEL.to_owned(), spawn.spawn.to_string())]);
     let of_lab = NetworkPeer { pod_labels: Some(lab_labels(spawn)), ..NetworkPeer::default() };
     let ports = ports.iter().map(|number| port(&NetworkPort { port: *number, protocol: Protocol::Tcp }));
@@ -62,12 +70,12 @@ pub(super) fn of_child(spawn: &ValidatedSpawn, ports: &[u16]) -> Option<NetworkP
         metadata: metadata::of_lab(spawn, &spawn.names.object),
         spec: Some(NetworkPolicySpec {
             pod_selector: Some(LabelSelector { match_labels: Some(own), match_expressions: None }),
-            policy_types: Some(vec!["Ingress".to_owned()]),
+            policy_types: Some(types),
             ingress: Some(vec![NetworkPolicyIngressRule {
                 from: Some(vec![peer(&of_lab)]),
                 ports: Some(ports.collect()),
             }]),
-            egress: None,
+            egress,
         }),
     })
 }

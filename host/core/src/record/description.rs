@@ -65,6 +65,9 @@ pub struct PoolDescription {
     /// True if it goes on when its lab ends.
     #[serde(default)]
     pub outlives_lab: bool,
+    /// Digest of the certificate with which its clients know it: `sha256:` and 64 hexadecimal digits.
+    #[serde(default)]
+    pub certificate: String,
     /// Digest of the token with which its scheduler presents itself, as for the launcher of a kernel.
     pub keeper: String,
     /// The pod from which its workers are made; absent until the policies have decided.

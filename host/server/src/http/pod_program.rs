@@ -49,7 +49,7 @@ pub(super) fn stream(
         let next = timeout(KEEP_ALIVE_EVERY, shutdown.run_until_cancelled(frames.next())).await;
         let bytes = match next {
             Ok(Some(Some(frame))) => frame,
-            // Another connection has replaced this one, the child is gone, or the service ends.
+            // Another connection of the child has replaced this one, it is gone, or the service ends.
             Ok(_) => return None,
             Err(_) => Bytes::from_static(KEEP_ALIVE),
         };

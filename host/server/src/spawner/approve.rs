@@ -138,7 +138,11 @@ pub(super) async fn approve_child(
     authorize(rules, &question).await?;
     let usage = Usage { labs: present.labs };
     let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
-    let names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
+    let mut names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
+    if matches!(&request.child, Child::DaskPool(pool) if pool.outlives_lab) {
+        // That of the lab is deleted with the lab.
+        names.service_account = names.object.clone();
+    }
     Ok(Approved {
         request: SpawnRequest {
             key: request.lab,
@@ -191,9 +195,7 @@ fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(), SpawnErr
 
 /// Changes a pool as the site wants it, or says why that cannot be done.
 fn follow_rules_of_site(pool: &mut Pool, config: &Config) -> Result<(), SpawnError> {
-    if config.dask.require_adaptive {
-        pool.workers = pool.workers.without_minimum();
-    }
+    pool.workers = config.dask.workers(pool.workers);
     pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);
     if !pool.outlives_lab {
         return Ok(());
@@ -306,6 +308,7 @@ impl Approved {
                     workers: pool.workers,
                     idle_timeout: pool.idle_timeout,
                     outlives_lab: pool.outlives_lab,
+                    certificate: Digest::of(pool.certificate.as_bytes()).to_string(),
                     keeper: digest(token),
                     worker: None,
                 });

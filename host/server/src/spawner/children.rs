@@ -12,8 +12,7 @@ use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::policy::{Subject, SubjectChild};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::ChildRequest;
-use wasmspawner_core::spawn_key::{ChildKey, ChildKind, SpawnKey, SpawnKind};
-use wasmspawner_core::stage::ObservedPod;
+use wasmspawner_core::spawn_key::{ChildKey, ChildKind, SpawnKey};
 
 use super::approve::{ServiceLink, approve_child, digest};
 use super::errors::SpawnError;
@@ -134,21 +133,8 @@ impl Labs {
         })
     }
 
-    /// Whether there is something that has to end before a spawn: the children of a lab, the workers of a Dask pool.
-    pub(super) fn children_of(&self, key: &SpawnKey) -> Presence {
-        match key.kind() {
-            SpawnKind::Lab => self.children_of_lab(&key.lab),
-            SpawnKind::Kernel => Presence::Missing,
-            SpawnKind::DaskPool => {
-                let record = self.view(key).and_then(|view| view.record);
-                let workers = record.map(|record| self.context().store.workers(&record)).unwrap_or_default();
-                let presence = |pod: &Arc<ObservedPod>| Presence::of(pod.is_deleting());
-                workers.iter().map(presence).max().unwrap_or_default()
-            }
-        }
-    }
-
-    fn children_of_lab(&self, lab: &LabKey) -> Presence {
+    /// Whether a lab has children that end before it.
+    pub(super) fn children_of(&self, lab: &LabKey) -> Presence {
         let registry = self.registry();
         let presence = |view: &View| match &view.snapshot {
             Some(child) if child.status != LabStatus::Terminating => Presence::Present,

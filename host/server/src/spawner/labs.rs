@@ -13,7 +13,7 @@ use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Options, User};
 use wasmspawner_core::progress::{EventId, ProgressLog};
 use wasmspawner_core::spawn::SpawnRequest;
-use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
 use super::answer::{answer_by, answered};
@@ -101,6 +101,7 @@ impl Labs {
     /// Called once the labs in the cluster are known.
     pub(super) fn mark_ready(&self) {
         self.ready.store(true, Ordering::Release);
+        self.share_workers();
     }
 
     /// From now on no spawn is accepted.
@@ -187,8 +188,11 @@ impl Labs {
         if spawn.is_none() {
             self.kernel_links.forget(key);
         }
-        if spawn.is_none_or(|spawn| matches!(spawn.status, LabStatus::Terminating | LabStatus::Failed)) {
-            self.forget_pool(key);
+        match spawn.map(|spawn| spawn.status) {
+            _ if key.kind() != SpawnKind::DaskPool => {}
+            None => self.forget_pool(key),
+            Some(LabStatus::Terminating | LabStatus::Failed) => self.end_pool(key),
+            Some(LabStatus::Starting | LabStatus::Running) => {}
         }
     }
 

@@ -38,8 +38,10 @@ pub(super) enum Message {
     Record(Box<StoredSpawn>),
     /// Change how many workers a Dask pool may have, if it is starting or running.
     Scale(WorkerRange, Waiting),
-    /// A child of the lab has changed, or a Dask pool is to have another number of workers.
+    /// A child of the lab has changed.
     ChildChanged,
+    /// The Dask pool is to have another number of workers.
+    PoolChanged,
     /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(bool),
     /// Do the periodic work.

@@ -58,7 +58,7 @@ pub use labs::{LabChanges, Labs};
 pub use live_config::LiveConfig;
 pub use live_log::EventReader;
 pub use policy_report::PolicyReport;
-pub use pool_links::{PoolState, WorkerOrder};
+pub use pool_links::{NoOrders, PoolState, WorkerOrder};
 pub use pools::PoolSnapshot;
 pub use preview::{Preview, preview};
 pub use provisioned::Provisioned;

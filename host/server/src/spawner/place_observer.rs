@@ -162,7 +162,7 @@ impl PlaceObserver {
 
     /// The state of the place, analysed. `now` is the time of day, with which the cluster's timestamps are compared.
     pub(super) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
-        let (pod, namespace) = (self.pod(), self.namespace());
+        let (pod, namespace, workers) = (self.pod(), self.namespace(), self.workers());
         let events: Vec<Event> = self.follower.events().iter().map(|event| Event::clone(event)).collect();
         let presence = |deleting: Option<bool>, unknown: bool| match deleting {
             Some(deleting) => Presence::of(deleting),
@@ -178,8 +178,9 @@ impl PlaceObserver {
             pod: presence(pod.as_ref().map(|pod| pod.is_deleting()), self.pod_unknown),
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
             rest: rest.max(elsewhere),
-            // The driver knows the lab's children.
-            children: Presence::Missing,
+            // The workers of a pool. The driver knows the children of a lab.
+            children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
+            workers: workers.len(),
             is_unsized: false,
             stuck: namespace.and_then(|namespace| namespace.stuck),
             analysis: stage::analyze(pod.as_deref(), &events, policy, now),

@@ -47,15 +47,26 @@ impl PodNote {
         if let Ok(deadline) = operation.started_at.checked_add(limit) {
             operation.deadline = deadline;
         }
-        (spec.lab, spec.time_limits) = (self.lab.into(), self.time_limits);
+        let mut lab = self.lab;
+        if let (Some(pool), Some(recorded)) = (&mut lab.pool, &spec.lab.pool) {
+            // The pool may have been scaled since.
+            pool.workers = recorded.workers;
+        }
+        (spec.lab, spec.time_limits) = (lab.into(), self.time_limits);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::SignedDuration;
+    use serde_json::json;
+    use wasmspawner_core::dask::WorkerRange;
+    use wasmspawner_core::record::PoolDescription;
 
     use super::*;
+    use crate::spawner::snapshot::LabDetails;
 
     #[test]
     fn a_note_survives_being_attached_and_read() {
@@ -67,5 +78,40 @@ mod tests {
         assert_eq!(PodNote::read(&pod.metadata), Some(note));
         pod.metadata.annotations.get_or_insert_default().insert(ANNOTATION.to_owned(), "{".to_owned());
         assert_eq!(PodNote::read(&pod.metadata), None);
+    }
+
+    #[test]
+    fn a_pool_that_was_scaled_while_it_started_keeps_its_size() {
+        let limits = TimeLimits { spawn: SignedDuration::from_mins(5), delete: SignedDuration::from_mins(2) };
+        let pool = |workers, uid| LabDescription {
+            uid,
+            pool: Some(PoolDescription {
+                workers: WorkerRange::fixed(workers),
+                idle_timeout: None,
+                outlives_lab: false,
+                certificate: String::new(),
+                keeper: String::new(),
+                worker: None,
+            }),
+            ..LabDescription::default()
+        };
+        let details = |description: LabDescription| {
+            Arc::new(LabDetails { description: Arc::new(description), ..LabDetails::default() })
+        };
+        let decided = details(pool(4, 7)).with_workers_of(&details(pool(8, 0)));
+        assert_eq!(*decided.description, pool(8, 7));
+        let mut spec: SpawnSpec = serde_json::from_value(json!({
+            "kind": "DaskPool", "user": "ada", "name": "p", "desired": "Running",
+            "operation": {
+                "id": "01926f00-0000-7000-8000-000000000000", "kind": "spawn",
+                "startedAt": "2026-01-01T00:00:00Z", "deadline": "2026-01-01T00:10:00Z",
+            },
+            "place": { "namespace": "n", "pod": "p" },
+            "timeLimits": { "spawnSeconds": 600, "deleteSeconds": 60 },
+        }))
+        .unwrap();
+        spec.lab = pool(8, 0).into();
+        PodNote::new(pool(4, 7), limits).complete(&mut spec);
+        assert_eq!(*spec.lab, pool(8, 7));
     }
 }

@@ -17,6 +17,15 @@ pub struct WorkerOrder {
     pub target: u32,
 }
 
+/// Why a scheduler gets no orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoOrders {
+    /// The pool is ending, or gone.
+    Ending,
+    /// The pods of others hold as many connections as they may.
+    TooMany,
+}
+
 /// The pools of all users. After a restart of the service each scheduler connects again and reports anew.
 ///
 /// All pools of a user are changed under one lock, so that together they never grow above the user's limit.
@@ -59,7 +68,8 @@ impl Link {
 }
 
 impl PoolLinks {
-    /// Adds a pool that has `present` workers. A pool of that key that was there before is forgotten.
+    /// Adds a pool that has `present` workers. A pool of that key that was there before is forgotten. While the service
+    /// does not know all pools yet, nothing is `allowed` to grow.
     pub(super) fn add(&self, key: &SpawnKey, range: WorkerRange, present: u32, allowed: u32) -> Changed {
         self.change(key, allowed, |pools| {
             pools.insert(key.clone(), Link::new(range, present));
@@ -91,6 +101,25 @@ impl PoolLinks {
         })
     }
 
+    /// Notes how many pods of workers a pool has.
+    pub(super) fn note_present(&self, key: &SpawnKey, present: u32, allowed: u32) -> Changed {
+        let same = |link: &Link| link.state.demand.present == present;
+        if self.users().get(&key.lab.user).and_then(|pools| pools.get(key)).is_none_or(same) {
+            return Changed::new();
+        }
+        self.change(key, allowed, |pools| {
+            if let Some(link) = pools.get_mut(key) {
+                link.state.demand.present = present;
+            }
+        })
+    }
+
+    /// Shares the workers of each user anew, because another number is allowed.
+    pub(super) fn share_all(&self, allowed: u32) -> Changed {
+        let mut users = self.users();
+        users.values_mut().flat_map(|pools| share_among(pools, allowed)).collect()
+    }
+
     /// Notes why the cluster refuses workers, or that it does not.
     pub(super) fn note_trouble(&self, key: &SpawnKey, trouble: Option<String>) {
         let mut users = self.users();
@@ -104,11 +133,11 @@ impl PoolLinks {
         Some(self.users().get(&key.lab.user)?.get(key)?.state.clone())
     }
 
-    /// How many workers the other pools of the user are to have, all together.
+    /// How many workers the other pools of the user have or are to have, all together.
     pub(super) fn workers_of_others(&self, key: &SpawnKey) -> u32 {
         let users = self.users();
         let others = users.get(&key.lab.user).into_iter().flatten().filter(|(other, _)| *other != key);
-        others.fold(0, |sum, (_, link)| sum.saturating_add(link.state.demand.target))
+        others.fold(0, |sum, (_, link)| sum.saturating_add(link.state.demand.taken()))
     }
 
     /// How many workers all pools are to have, and how many are connected to their schedulers.
@@ -120,18 +149,26 @@ impl PoolLinks {
         counts.fold((0, 0), |(wanted, ready), (more, connected)| (wanted + more, ready + connected))
     }
 
-    /// The orders for the scheduler that connects now; `None` if there is no such pool, or `most` others are connected.
-    pub(super) fn connect(&self, key: &SpawnKey, most: usize) -> Option<watch::Receiver<WorkerOrder>> {
-        let users = self.users();
+    /// The orders for the scheduler that connects now. They replace an earlier connection, so that one pool holds one.
+    pub(super) fn connect(
+        &self,
+        key: &SpawnKey,
+        most: usize,
+    ) -> Result<watch::Receiver<WorkerOrder>, NoOrders> {
+        let mut users = self.users();
         let links = users.values().flatten();
         let others = links.filter(|(other, link)| *other != key && !link.order.is_closed()).count();
-        let link = users.get(&key.lab.user)?.get(key)?;
-        (others < most).then(|| {
-            let mut orders = link.order.subscribe();
-            // The first order is told at once.
-            orders.mark_changed();
-            orders
-        })
+        let link =
+            users.get_mut(&key.lab.user).and_then(|pools| pools.get_mut(key)).ok_or(NoOrders::Ending)?;
+        if others >= most {
+            return Err(NoOrders::TooMany);
+        }
+        let order = *link.order.borrow();
+        link.order = watch::Sender::new(order);
+        let mut orders = link.order.subscribe();
+        // The first order is told at once.
+        orders.mark_changed();
+        Ok(orders)
     }
 
     fn change(
@@ -143,8 +180,7 @@ impl PoolLinks {
         let mut users = self.users();
         let pools = users.entry(key.lab.user.clone()).or_default();
         change(pools);
-        share(pools.values_mut().map(|link| &mut link.state.demand), allowed);
-        let changed = pools.iter().filter(|(_, link)| link.publish()).map(|(key, _)| key.clone()).collect();
+        let changed = share_among(pools, allowed);
         if pools.is_empty() {
             users.remove(&key.lab.user);
         }
@@ -154,6 +190,11 @@ impl PoolLinks {
     fn users(&self) -> MutexGuard<'_, HashMap<Username, BTreeMap<SpawnKey, Link>>> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn share_among(pools: &mut BTreeMap<SpawnKey, Link>, allowed: u32) -> Changed {
+    share(pools.values_mut().map(|link| &mut link.state.demand), allowed);
+    pools.iter().filter(|(_, link)| link.publish()).map(|(key, _)| key.clone()).collect()
 }
 
 impl Link {
@@ -200,7 +241,7 @@ mod tests {
     #[test]
     fn a_scheduler_is_told_its_order_at_once_and_at_each_change() {
         let (links, a) = (PoolLinks::default(), key("ada", "a"));
-        assert!(links.connect(&a, 9).is_none());
+        assert_eq!(links.connect(&a, 9).unwrap_err(), NoOrders::Ending);
         let range = WorkerRange { minimum: 1, maximum: 4 };
         links.add(&a, range, 0, 8);
         let mut orders = links.connect(&a, 9).unwrap();
@@ -211,12 +252,31 @@ mod tests {
         links.report(&a, 1, 9, 8);
         assert!(!orders.has_changed().unwrap(), "how many are ready is no order");
         assert_eq!(links.get(&a).unwrap().ready, Some(1));
+        let second = links.connect(&a, 9).unwrap();
+        assert!(orders.has_changed().is_err(), "one pool has one connection");
         links.forget(&a, 8);
-        assert!(orders.has_changed().is_err(), "the connection ends");
+        assert!(second.has_changed().is_err(), "the connection ends");
         links.add(&a, range, 0, 8);
         links.add(&key("bob", "b"), range, 0, 8);
         let _of_bob = links.connect(&key("bob", "b"), 1).unwrap();
-        assert!(links.connect(&a, 1).is_none(), "others need connections too");
+        assert_eq!(links.connect(&a, 1).unwrap_err(), NoOrders::TooMany, "others need connections too");
+    }
+
+    #[test]
+    fn pools_that_are_found_after_a_restart_do_not_grow_into_each_other() {
+        let (links, a, b) = (PoolLinks::default(), key("ada", "a"), key("ada", "b"));
+        links.add(&a, WorkerRange::fixed(20), 16, 0);
+        links.add(&b, WorkerRange::fixed(16), 16, 0);
+        links.share_all(32);
+        assert_eq!([&a, &b].map(|key| target(&links, key)), [16, 16]);
+        assert_eq!(links.share_all(40), vec![a.clone()], "more is allowed");
+        assert_eq!(target(&links, &a), 20);
+        // One that ends gives its workers back as they go.
+        links.resize(&b, WorkerRange::fixed(0), 32);
+        links.resize(&a, WorkerRange::fixed(32), 32);
+        assert_eq!(target(&links, &a), 20);
+        assert_eq!(links.note_present(&b, 4, 32), vec![a.clone()]);
+        assert_eq!(target(&links, &a), 28);
     }
 
     #[test]

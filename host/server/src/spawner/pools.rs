@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use wasmspawner_core::dask::WorkerRange;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::LabKey;
@@ -13,14 +13,12 @@ use wasmspawner_core::record::PoolDescription;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
 use wasmspawner_core::stage::{self, PodLife, StagePolicy};
 
-use super::answer::{answer_by, answered};
 use super::approve::authorize;
 use super::errors::SpawnError;
 use super::labs::Labs;
-use super::message::{Message, Waiting};
-use super::pool_links::{Changed, PoolState, WorkerOrder};
+use super::message::Message;
+use super::pool_links::{Changed, NoOrders, PoolState, WorkerOrder};
 use super::snapshot::LabSnapshot;
-use crate::telemetry::trace::Cause;
 
 /// A Dask pool at one moment.
 #[derive(Debug, Clone)]
@@ -37,6 +35,8 @@ pub struct PoolSnapshot {
     pub pod: Option<String>,
     /// Why workers are missing.
     pub waiting: Option<String>,
+    /// Why the pool is not to have more workers, if it would have more without a limit.
+    pub limited: Option<String>,
 }
 
 impl PoolSnapshot {
@@ -60,24 +60,27 @@ impl Labs {
         let description = spawn.about.description.pool.clone()?;
         let state = self.pool_links().get(key);
         let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
-        let workers = view.record.map(|record| self.context().store.workers(&record)).unwrap_or_default();
+        let workers = view.place.as_ref().zip(view.record.as_ref());
+        let workers =
+            workers.map(|(place, record)| self.context().store.workers(place.namespace.as_str(), record));
+        let workers = workers.unwrap_or_default();
         let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.context().stage_policy() };
         let waits = |pod: &Arc<stage::ObservedPod>| {
-            let analysis = stage::analyze(Some(pod), &[], &policy, Timestamp::now());
-            matches!(pod.life(), PodLife::Waiting | PodLife::Failed).then_some(analysis.message)
+            let missing = matches!(pod.life(), PodLife::Waiting | PodLife::Failed);
+            missing.then(|| stage::analyze(Some(pod), &[], &policy, Timestamp::now()).message)
         };
         let waiting = workers.iter().filter_map(waits).find(|message| !message.is_empty());
-        let short = state.demand.target < state.demand.desired();
-        let limited = || {
+        let limited = (state.demand.target < state.demand.desired()).then(|| {
             let allowed = self.workers_allowed();
             format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
-        };
+        });
         let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
         Some(PoolSnapshot {
             description,
             pods: u32::try_from(pods).unwrap_or(u32::MAX),
             pod: view.place.map(|place| place.pod.to_string()),
-            waiting: state.trouble.clone().or(waiting).or_else(|| short.then(limited)),
+            waiting: state.trouble.clone().or(waiting),
+            limited,
             state,
             spawn,
         })
@@ -92,6 +95,8 @@ impl Labs {
         user: Option<&Identity>,
     ) -> Result<(), SpawnError> {
         self.require_ready()?;
+        // In the user's turn, so that policies count what others have got before.
+        let turn = self.turn_of(&key.lab.user).await?;
         let Some(pool) = self.lab(key) else { return Err(Refusal::NoLab.into()) };
         if let Some(identity) = user {
             let question = AuthorizeRequest {
@@ -103,13 +108,8 @@ impl Labs {
             };
             authorize(&self.context().rules(), &question).await?;
         }
-        let adaptive = self.context().config.current().dask.require_adaptive;
-        let workers = if adaptive { workers.without_minimum() } else { workers };
-        let (reply, answer) = oneshot::channel();
-        let until = answer_by();
-        let waiting = Waiting { until, reply, cause: Cause::current(), turn: None };
-        self.send(key, Message::Scale(workers, waiting));
-        answered(answer, until).await
+        let workers = self.context().config.current().dask.workers(workers);
+        self.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await
     }
 
     /// How many workers all pools are to have, and how many are connected to their schedulers.
@@ -117,9 +117,8 @@ impl Labs {
         self.pool_links().count_workers()
     }
 
-    /// The orders for a pool's scheduler; `None` if there is no such pool, or if schedulers hold as many connections
-    /// already as they may.
-    pub fn connect_scheduler(&self, key: &SpawnKey) -> Option<watch::Receiver<WorkerOrder>> {
+    /// The orders for a pool's scheduler.
+    pub fn connect_scheduler(&self, key: &SpawnKey) -> Result<watch::Receiver<WorkerOrder>, NoOrders> {
         self.pool_links().connect(key, self.most_connections_of_pods())
     }
 
@@ -131,7 +130,26 @@ impl Labs {
 
     /// A pool was accepted, or found after a restart with `present` workers.
     pub(super) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
-        self.wake_pools(self.pool_links().add(key, workers, present, self.workers_allowed()));
+        // Pools that are found one after the other do not grow before all are known.
+        let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
+        self.wake_pools(self.pool_links().add(key, workers, present, allowed));
+    }
+
+    /// Notes how many pods of workers a pool has.
+    pub(super) fn note_workers(&self, key: &SpawnKey, present: usize) {
+        let present = u32::try_from(present).unwrap_or(u32::MAX);
+        let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
+        self.wake_pools(self.pool_links().note_present(key, present, allowed));
+    }
+
+    /// Shares the workers of each user anew: all pools are known now, or another number is allowed.
+    pub(super) fn share_workers(&self) {
+        self.wake_pools(self.pool_links().share_all(self.workers_allowed()));
+    }
+
+    /// A pool is ending. Its workers count until they are gone.
+    pub(super) fn end_pool(&self, key: &SpawnKey) {
+        self.resize_pool(key, WorkerRange::fixed(0));
     }
 
     /// The driver of a pool has accepted another number of workers.
@@ -139,14 +157,8 @@ impl Labs {
         self.wake_pools(self.pool_links().resize(key, workers, self.workers_allowed()));
     }
 
-    /// A spawn is gone, or is ending. If it was a pool, other pools may have its workers.
+    /// A pool is gone. Other pools may have its workers.
     pub(super) fn forget_pool(&self, key: &SpawnKey) {
-        if key.kind() == SpawnKind::DaskPool {
-            self.forget_workers_of(key);
-        }
-    }
-
-    fn forget_workers_of(&self, key: &SpawnKey) {
         self.wake_pools(self.pool_links().forget(key, self.workers_allowed()));
     }
 
@@ -157,7 +169,7 @@ impl Labs {
     fn wake_pools(&self, changed: Changed) {
         let registry = self.registry();
         for handle in changed.iter().filter_map(|key| registry.get(key)) {
-            let _ = handle.inbox.send(Box::new(Message::ChildChanged));
+            let _ = handle.inbox.send(Box::new(Message::PoolChanged));
         }
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
     observer.recovered(ready, stored.spec.desired == Desired::Running);
     let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
-    current.children = driver.labs.children_of(&driver.key);
+    driver.observe_children(&mut current);
     let fresh = JobId::new(Uuid::now_v7());
     let Recovered { lab, interrupted } = record::recover(
         &stored.spec,

@@ -29,6 +29,7 @@ impl Labs {
     pub async fn reload(&self, config: Config) -> Result<(), LoadError> {
         self.context().policies.replace(PolicySpec::all(&config.policies)?).await?;
         self.context().config.replace(config);
+        self.share_workers();
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ use wasmspawner_core::volumes::Release;
 
 use super::approve::Approved;
 use super::context::Context;
+use super::driver::PoolSized;
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
@@ -32,7 +33,7 @@ pub(super) enum TaskResult {
     /// The stops of the children have begun, or could not begin.
     ChildrenStopping,
     /// Workers were created and deleted.
-    PoolSized(Result<(), Failure>),
+    PoolSized(PoolSized),
     /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Remaining, Failure>),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use wasmspawner_core::config::lab::LabSection;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
-use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::record::{LabDescription, PoolDescription};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
 
@@ -49,6 +49,18 @@ pub struct LabDetails {
     pub env: BTreeMap<String, String>,
     /// When the spawn began.
     pub started_at: Option<Timestamp>,
+}
+
+impl LabDetails {
+    /// The same, with as many workers as a Dask pool has by now: it may have been scaled while policies decided.
+    pub(super) fn with_workers_of(self: &Arc<Self>, now: &Self) -> Arc<Self> {
+        let (Some(pool), Some(now)) = (&self.description.pool, &now.description.pool) else {
+            return Arc::clone(self);
+        };
+        let pool = PoolDescription { workers: now.workers, ..pool.clone() };
+        let description = LabDescription { pool: Some(pool), ..LabDescription::clone(&self.description) };
+        Arc::new(Self { description: Arc::new(description), ..Self::clone(self) })
+    }
 }
 
 /// The URL at which the Hub reaches the lab in this pod, once it has an address.

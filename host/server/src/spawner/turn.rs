@@ -39,11 +39,20 @@ impl Labs {
         approved: Approved,
         turn: Turn,
     ) -> Result<(), SpawnError> {
+        self.send_in_turn(key, turn, |waiting| Message::Spawn(Arc::new(approved), waiting)).await
+    }
+
+    /// Sends what the policies have approved to the driver, and waits for the answer. The turn ends when it has begun.
+    pub(super) async fn send_in_turn(
+        &self,
+        key: &SpawnKey,
+        turn: Turn,
+        message: impl FnOnce(Waiting) -> Message,
+    ) -> Result<(), SpawnError> {
         // The time that the policies took does not reduce the time for the cluster.
         let until = answer_by() - turn.waited;
         let (reply, answer) = oneshot::channel();
-        let waiting = Waiting { until, reply, cause: Cause::current(), turn: turn.permit };
-        self.send(key, Message::Spawn(Arc::new(approved), waiting));
+        self.send(key, message(Waiting { until, reply, cause: Cause::current(), turn: turn.permit }));
         answered(answer, until).await
     }
 }

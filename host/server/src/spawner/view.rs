@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::record::Place;
 
 use super::live_log::LiveLog;
@@ -26,6 +27,11 @@ pub(super) struct View {
 }
 
 impl View {
+    /// What of a child its lab looks at: the status, and whether there is a record.
+    pub(super) fn presence(&self) -> (Option<LabStatus>, bool) {
+        (self.snapshot.as_ref().map(|spawn| spawn.status), self.record.is_some())
+    }
+
     /// True for a child that goes on when its lab ends.
     pub(super) fn outlives_lab(&self) -> bool {
         let pool = self.snapshot.as_ref().and_then(|spawn| spawn.about.description.pool.as_ref());

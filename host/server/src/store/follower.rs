@@ -39,19 +39,20 @@ impl Follower {
     /// Also follows the workers of the Dask pool whose record has this uid.
     pub fn follow_workers(&mut self, pool: &str) {
         self.drop_workers();
-        self.store.write().add_workers(pool, &self.signal);
+        self.store.write().add_workers(self.place.namespace.as_str(), pool, &self.signal);
         self.pool = Some(pool.to_owned());
     }
 
     fn drop_workers(&mut self) {
         if let Some(pool) = self.pool.take() {
-            self.store.write().drop_workers(&pool, &self.signal);
+            self.store.write().drop_workers(self.place.namespace.as_str(), &pool, &self.signal);
         }
     }
 
     /// The workers that are followed.
     pub fn workers(&self) -> Vec<Arc<ObservedPod>> {
-        self.pool.as_deref().map(|pool| self.store.workers(pool)).unwrap_or_default()
+        let namespace = self.place.namespace.as_str();
+        self.pool.as_deref().map(|pool| self.store.workers(namespace, pool)).unwrap_or_default()
     }
 
     /// Waits until something at the place has changed since the last call.

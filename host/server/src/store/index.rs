@@ -20,9 +20,10 @@ pub(super) struct Index {
     pod_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
     namespace_followers: HashMap<String, Vec<Arc<FollowerSignal>>>,
     claim_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
-    /// The workers of each Dask pool, by the uid of its record.
-    workers: HashMap<String, HashSet<Key>>,
-    worker_followers: HashMap<String, Vec<Arc<FollowerSignal>>>,
+    /// The workers of each Dask pool, by its namespace and the uid of its record. In another namespace, a pod with the
+    /// same labels is somebody else's.
+    workers: HashMap<Key, HashSet<Key>>,
+    worker_followers: HashMap<Key, Vec<Arc<FollowerSignal>>>,
 }
 
 /// The part of a namespace that is kept in memory.
@@ -96,11 +97,15 @@ impl Index {
             return;
         }
         wake(self.pod_followers.get(&key));
-        if let Some(pool) = pool_of(&pod) {
+        let pool = pool_of(&pod);
+        if let Some(pool) = &pool {
             wake(self.worker_followers.get(pool));
-            self.workers.entry(pool.to_owned()).or_default().insert(key.clone());
+            self.workers.entry(pool.clone()).or_default().insert(key.clone());
         }
-        self.pods.insert(key, Arc::new(pod));
+        let before = self.pods.insert(key.clone(), Arc::new(pod)).and_then(|before| pool_of(&before));
+        if before != pool {
+            self.remove_worker(before.as_ref(), &key);
+        }
     }
 
     /// Removes the pod; with a uid, only if it is the pod with that uid.
@@ -111,29 +116,33 @@ impl Index {
             return;
         }
         wake(self.pod_followers.get(&key));
-        let Some(pod) = self.pods.remove(&key) else { return };
-        let Some(pool) = pool_of(&pod) else { return };
+        let pool = self.pods.remove(&key).and_then(|pod| pool_of(&pod));
+        self.remove_worker(pool.as_ref(), &key);
+    }
+
+    fn remove_worker(&mut self, pool: Option<&Key>, key: &Key) {
+        let Some(pool) = pool else { return };
         wake(self.worker_followers.get(pool));
         if let Some(workers) = self.workers.get_mut(pool) {
-            workers.remove(&key);
+            workers.remove(key);
             if workers.is_empty() {
                 self.workers.remove(pool);
             }
         }
     }
 
-    /// The workers of the Dask pool whose record has this uid.
-    pub(super) fn workers(&self, pool: &str) -> Vec<Arc<ObservedPod>> {
-        let keys = self.workers.get(pool).into_iter().flatten();
+    /// The workers of the Dask pool in `namespace` whose record has this uid.
+    pub(super) fn workers(&self, namespace: &str, pool: &str) -> Vec<Arc<ObservedPod>> {
+        let keys = self.workers.get(&key(namespace, pool)).into_iter().flatten();
         keys.filter_map(|key| self.pods.get(key).cloned()).collect()
     }
 
-    pub(super) fn add_workers(&mut self, pool: &str, signal: &Arc<FollowerSignal>) {
-        self.worker_followers.entry(pool.to_owned()).or_default().push(Arc::clone(signal));
+    pub(super) fn add_workers(&mut self, namespace: &str, pool: &str, signal: &Arc<FollowerSignal>) {
+        self.worker_followers.entry(key(namespace, pool)).or_default().push(Arc::clone(signal));
     }
 
-    pub(super) fn drop_workers(&mut self, pool: &str, signal: &Arc<FollowerSignal>) {
-        remove(&mut self.worker_followers, &pool.to_owned(), signal);
+    pub(super) fn drop_workers(&mut self, namespace: &str, pool: &str, signal: &Arc<FollowerSignal>) {
+        remove(&mut self.worker_followers, &key(namespace, pool), signal);
     }
 
     pub(super) fn put_namespace(&mut self, namespace: &Namespace) {
@@ -240,9 +249,10 @@ fn wake(followers: Option<&Vec<Arc<FollowerSignal>>>) {
     followers.into_iter().flatten().for_each(|signal| signal.wake());
 }
 
-/// The uid of the record of the Dask pool that the pod is a worker of.
-fn pool_of(pod: &ObservedPod) -> Option<&str> {
-    pod.spawn.as_deref().filter(|_| pod.is_worker)
+/// The Dask pool that the pod is a worker of: its namespace, and the uid of its record.
+fn pool_of(pod: &ObservedPod) -> Option<Key> {
+    let pool = pod.spawn.as_deref().filter(|_| pod.is_worker)?;
+    Some(key(&pod.namespace, pool))
 }
 
 fn key(namespace: &str, name: &str) -> Key {
@@ -278,10 +288,17 @@ mod tests {
         index.put_pod(worker("a", "p", 2));
         index.put_pod(worker("a", "p", 3));
         index.put_pod(worker("b", "other", 4));
-        let names = |index: &Index| index.workers("p").iter().map(|pod| pod.name.clone()).collect::<Vec<_>>();
+        let names =
+            |index: &Index| index.workers("n", "p").iter().map(|pod| pod.name.clone()).collect::<Vec<_>>();
+        let mut elsewhere = worker("c", "p", 5);
+        elsewhere.namespace = "of-somebody-else".to_owned();
+        index.put_pod(elsewhere);
         assert_eq!(names(&index), ["a"]);
+        index.put_pod(worker("a", "other", 6));
+        assert!(names(&index).is_empty(), "it has other labels now");
+        index.put_pod(worker("a", "p", 7));
         index.remove_pod("n", "a", None);
-        assert!(names(&index).is_empty() && !index.workers.contains_key("p"));
+        assert!(names(&index).is_empty() && !index.workers.contains_key(&key("n", "p")));
     }
 
     fn uid(index: &Index, name: &str) -> Option<String> {

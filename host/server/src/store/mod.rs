@@ -75,9 +75,9 @@ impl Store {
         self.read().namespace(name)
     }
 
-    /// The workers of the Dask pool whose record has this uid.
-    pub fn workers(&self, pool: &str) -> Vec<Arc<ObservedPod>> {
-        self.read().workers(pool)
+    /// The workers of the Dask pool in `namespace` whose record has this uid.
+    pub fn workers(&self, namespace: &str, pool: &str) -> Vec<Arc<ObservedPod>> {
+        self.read().workers(namespace, pool)
     }
 
     /// All pods.

@@ -8,12 +8,14 @@ use http::{HeaderMap, StatusCode};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::problems::unknown_pool;
 use crate::http::body::JsonBytes;
 use crate::http::events::event_stream;
+use crate::http::fair_use::FairUse;
 use crate::http::path::PoolPath;
 use crate::http::problem::Problem;
 use crate::http::{pod_program, wire};
-use crate::spawner::{Labs, WorkerOrder};
+use crate::spawner::{Labs, NoOrders, WorkerOrder};
 
 /// How many workers a pool is to have, as server-sent events of the type `workers`: `minimum`, `maximum` and `target`, at
 /// once and after each change.
@@ -23,6 +25,7 @@ use crate::spawner::{Labs, WorkerOrder};
     get, path = "/labs/{username}/dask-pool/{pool}/scheduler", tag = "dask", operation_id = "connect_scheduler",
     responses(
         (status = 200, description = "The numbers", body = String, content_type = "text/event-stream"),
+        (status = 404, description = "The pool is being stopped", body = crate::http::problem::ErrorBody),
         (status = 503, description = "Too many pods are connected", body = crate::http::problem::ErrorBody,
             headers(("retry-after" = u32, description = "Seconds"))),
     )
@@ -34,7 +37,10 @@ pub(in crate::http) async fn connect_scheduler(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     pod_program::check(&labs, &key, &headers)?;
-    let orders = labs.connect_scheduler(&key).ok_or_else(pod_program::too_many)?;
+    let orders = labs.connect_scheduler(&key).map_err(|why| match why {
+        NoOrders::Ending => unknown_pool(),
+        NoOrders::TooMany => pod_program::too_many(),
+    })?;
     let frames = unfold(orders, async |mut orders| {
         orders.changed().await.ok()?;
         let order = *orders.borrow_and_update();
@@ -53,15 +59,19 @@ pub(in crate::http) async fn connect_scheduler(
         (status = 413, description = "The body is too large", body = crate::http::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = crate::http::problem::ErrorBody),
         (status = 422, description = "Not a report", body = crate::http::problem::ErrorBody),
+        (status = 429, description = "Too many requests of this user", body = crate::http::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(in crate::http) async fn report_workers(
     State(labs): State<Labs>,
+    State(fair_use): State<FairUse>,
     PoolPath(key): PoolPath,
     headers: HeaderMap,
     request: Request,
 ) -> Result<StatusCode, Problem> {
     pod_program::check(&labs, &key, &headers)?;
+    let _turn = fair_use.request(&key.lab.user).await?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let wire::SchedulerReport { ready, wanted } = wire::parse_report(&body)?;
     labs.report_workers(&key, ready, wanted);

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::http::body::JsonBytes;
 use crate::http::events::event_stream;
+use crate::http::fair_use::FairUse;
 use crate::http::path::KernelPath;
 use crate::http::problem::Problem;
 use crate::http::{pod_program, wire};
@@ -49,15 +50,19 @@ pub(in crate::http) async fn connect_launcher(
         (status = 413, description = "The body is too large", body = crate::http::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = crate::http::problem::ErrorBody),
         (status = 422, description = "Not a report", body = crate::http::problem::ErrorBody),
+        (status = 429, description = "Too many requests of this user", body = crate::http::problem::ErrorBody,
+            headers(("retry-after" = u32, description = "Seconds"))),
     )
 )]
 pub(in crate::http) async fn report_process(
     State(labs): State<Labs>,
+    State(fair_use): State<FairUse>,
     KernelPath(key): KernelPath,
     headers: HeaderMap,
     request: Request,
 ) -> Result<StatusCode, Problem> {
     pod_program::check(&labs, &key, &headers)?;
+    let _turn = fair_use.request(&key.lab.user).await?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     labs.report_process(&key, wire::parse_process(&body)?);
     Ok(StatusCode::NO_CONTENT)

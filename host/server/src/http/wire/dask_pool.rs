@@ -42,6 +42,8 @@ pub(in crate::http) struct DaskPool {
     scheduler_address: Option<String>,
     /// The URL of the scheduler's dashboard, as the lab reaches it; null until it listens.
     dashboard_url: Option<String>,
+    /// Digest of the certificate that its client has made: `sha256:` and 64 hexadecimal digits of the PEM text.
+    certificate_digest: String,
     /// After how many seconds without work the pool ends; null if it does not end by itself.
     #[schema(minimum = 1)]
     idle_timeout: Option<u32>,
@@ -126,11 +128,12 @@ impl From<&PoolSnapshot> for DaskPool {
                 pods: pool.pods,
                 minimum: demand.range.minimum,
                 maximum: demand.range.maximum,
-                message: pool.waiting.clone(),
+                message: pool.waiting.clone().or_else(|| pool.limited.clone()),
             },
             adaptive: demand.range.is_adaptive(),
             scheduler_address: pool.address().map(manifest::scheduler_address),
             dashboard_url: pool.address().map(manifest::dashboard_url),
+            certificate_digest: description.certificate.clone(),
             idle_timeout: description.idle_timeout,
             outlives_lab: description.outlives_lab,
             options: about.options.clone(),
@@ -142,10 +145,8 @@ impl From<&PoolSnapshot> for DaskPool {
 }
 
 impl ScaledPool {
-    /// The answer to a request that asked for up to `asked` workers.
     pub(in crate::http) fn new(pool: &PoolSnapshot) -> Self {
-        let short = pool.state.demand.target < pool.state.demand.desired();
-        Self { pool: pool.into(), note: pool.waiting.clone().filter(|_| short) }
+        Self { pool: pool.into(), note: pool.limited.clone() }
     }
 }
 

@@ -185,7 +185,7 @@ impl Driver {
     }
 
     /// Creates or replaces the record. If somebody else has changed it meanwhile, the request that is made now wins.
-    pub(super) async fn write(
+    async fn write(
         &mut self,
         spec: &SpawnSpec,
         status: &SpawnStatus,
@@ -215,6 +215,28 @@ impl Driver {
                     tracing::error!(%error, user = %self.key.lab.user, "the record of a lab cannot be written");
                     return Err(SpawnError::RecordTaken);
                 }
+            }
+        }
+        Err(SpawnError::RecordTaken)
+    }
+
+    /// Replaces the record, which must exist: a spawn whose record somebody has deleted is about to be stopped.
+    pub(super) async fn rewrite(&mut self, spec: &SpawnSpec, until: Instant) -> Result<(), SpawnError> {
+        let status = SpawnStatus::of(&self.lab);
+        for _ in 0..2 {
+            let Some(record) = &self.record else { return Err(SpawnError::RecordGone) };
+            match self.context.records.save(record, spec, &status, until).await {
+                Ok(stored) => {
+                    self.record = Some(stored);
+                    return Ok(());
+                }
+                Err(RecordError::Changed(current)) if current.deleting => {
+                    return Err(Refusal::StopInProgress.into());
+                }
+                Err(RecordError::Changed(current)) => self.record = Some(*current),
+                Err(RecordError::Gone) => return Err(SpawnError::RecordGone),
+                Err(RecordError::Kubernetes(error)) => return Err(error.into()),
+                Err(RecordError::Taken { .. }) => return Err(SpawnError::RecordTaken),
             }
         }
         Err(SpawnError::RecordTaken)

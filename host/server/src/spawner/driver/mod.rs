@@ -8,6 +8,8 @@ mod pool;
 mod publish;
 mod tasks;
 
+pub(super) use pool::PoolSized;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
-    Effect, Event, Lab, LabStatus, OperationKind, Phase, Request, SpawnStep, admit_release,
+    Effect, Event, Lab, LabStatus, Observed, OperationKind, Phase, Request, SpawnStep, admit_release,
 };
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::spawn_key::SpawnKey;
@@ -165,10 +167,17 @@ impl Driver {
             }
             Message::Release(reply) => self.release(reply),
             Message::Record(stored) => self.on_record(*stored).await,
-            Message::Scale(workers, Waiting { until, reply, cause, .. }) => {
-                let _ = reply.send(cause.during(self.accept_scale(workers, until)).await);
+            Message::Scale(workers, Waiting { until, reply, cause, turn }) => {
+                let answer = cause.during(self.accept_scale(workers, until)).await;
+                drop(turn);
+                let _ = reply.send(answer);
             }
             Message::ChildChanged => self.observe(),
+            Message::PoolChanged => {
+                // Earlier attempts do not delay what is wanted now.
+                self.lab.in_flight.on_effect_observed(Request::SizePool);
+                self.observe();
+            }
             Message::ClusterAway(away) => self.publish_cluster_away(away),
             Message::Housekeeping => self.forget_failure(),
         }
@@ -234,13 +243,20 @@ impl Driver {
                 format!("observe {} {}", self.lab.status().map_or("absent", LabStatus::as_str), self.key)
             });
             let mut observed = observer.observe(&self.stage_policy(), Timestamp::now());
-            observed.children = self.labs.children_of(&self.key);
+            self.observe_children(&mut observed);
             let of_workers = self.observe_workers(&mut observed);
             self.recheck_at = observed.analysis.recheck_at.into_iter().chain(of_workers).min();
             self.record_findings(&observed.analysis.findings);
             self.on_event(Event::Observed(Box::new(observed)));
         } else {
             self.start_planned_requests();
+        }
+    }
+
+    /// Adds to an observation what a lab has started.
+    pub(super) fn observe_children(&self, observed: &mut Observed) {
+        if self.key.is_lab() {
+            observed.children = self.labs.children_of(&self.key.lab);
         }
     }
 

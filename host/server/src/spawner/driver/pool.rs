@@ -11,11 +11,11 @@ use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
 use wasmspawner_core::lifecycle::{Failure, Observed, Phase, Refusal};
 use wasmspawner_core::manifest::{self, ParentPod};
 use wasmspawner_core::names::{LabelValue, ObjectName};
-use wasmspawner_core::record::{Place, SpawnStatus};
+use wasmspawner_core::record::Place;
 use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::Driver;
-use crate::k8s::{KubernetesError, OwnedObject};
+use crate::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use crate::random_token::random_suffix;
 use crate::spawner::context::Context;
 use crate::spawner::errors::{SpawnError, failure};
@@ -28,26 +28,44 @@ const MOST_AT_ONCE: u32 = 50;
 /// What to do about the workers of a pool.
 pub(super) struct WorkersToSize {
     create: Vec<Pod>,
-    delete: Vec<(Place, OwnedObject)>,
+    delete: Vec<WorkerToDelete>,
     spawn: String,
+}
+
+/// A worker's pod, and how many seconds it has to end.
+struct WorkerToDelete {
+    place: Place,
+    own: OwnedObject,
+    grace: u32,
+}
+
+fn worker_at(
+    observer: &PlaceObserver,
+    name: &str,
+    uid: Option<String>,
+    grace: u32,
+) -> Option<WorkerToDelete> {
+    let place = Place { namespace: observer.place().namespace.clone(), pod: ObjectName::parse(name).ok()? };
+    Some(WorkerToDelete { place, own: OwnedObject { spawn: observer.spawn().to_owned(), uid }, grace })
 }
 
 impl Driver {
     /// Adds to an observation whether the pool has the workers that it is to have. Returns when that changes if nothing
     /// else happens.
     pub(super) fn observe_workers(&self, observed: &mut Observed) -> Option<Timestamp> {
+        if self.key.kind() != SpawnKind::DaskPool {
+            return None;
+        }
+        self.labs.note_workers(&self.key, observed.workers);
         let plan = self.plan_of_workers()?;
         observed.is_unsized = !plan.is_empty();
-        if plan.create == 0 {
-            self.labs.pool_links().note_trouble(&self.key, None);
-        }
         plan.again_at
     }
 
     fn plan_of_workers(&self) -> Option<WorkerPlan> {
         // A pool that starts needs its workers as soon as its scheduler runs.
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));
-        if self.key.kind() != SpawnKind::DaskPool || !alive {
+        if !alive {
             return None;
         }
         let demand = self.labs.pool_links().get(&self.key)?.demand;
@@ -75,7 +93,8 @@ impl Driver {
             let name = format!("{}-{}", scheduler.name, random_suffix());
             manifest::dask_worker(&template, &name, &owner, &address)
         };
-        let delete = plan.delete.into_iter().filter_map(|(name, uid)| self.worker(observer, &name, uid));
+        let grace = self.grace();
+        let delete = plan.delete.into_iter().filter_map(|(name, uid)| worker_at(observer, &name, uid, grace));
         Some(WorkersToSize {
             create: (0..plan.create.min(MOST_AT_ONCE)).map(worker).collect(),
             delete: delete.collect(),
@@ -87,21 +106,19 @@ impl Driver {
     pub(super) fn workers_to_delete(&self) -> WorkersToSize {
         let observer = self.observer.as_ref();
         let workers = observer.map(PlaceObserver::workers).unwrap_or_default();
-        let workers = workers.iter().filter(|pod| !pod.is_deleting());
-        let delete = workers.filter_map(|pod| self.worker(observer?, &pod.name, pod.uid.clone())).collect();
+        let delete = workers.iter().filter_map(|pod| {
+            let overdue = self.is_long_overdue(pod.deletion);
+            let grace = if overdue { 0 } else { self.grace() };
+            let wanted = overdue || !pod.is_deleting();
+            worker_at(observer?, &pod.name, pod.uid.clone(), grace).filter(|_| wanted)
+        });
+        let delete = delete.take(MOST_AT_ONCE as usize).collect();
         let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
         WorkersToSize { create: Vec::new(), delete, spawn }
     }
 
-    fn worker(
-        &self,
-        observer: &PlaceObserver,
-        name: &str,
-        uid: Option<String>,
-    ) -> Option<(Place, OwnedObject)> {
-        let place =
-            Place { namespace: observer.place().namespace.clone(), pod: ObjectName::parse(name).ok()? };
-        Some((place, OwnedObject { spawn: observer.spawn().to_owned(), uid }))
+    fn grace(&self) -> u32 {
+        self.context.config.current().lab.section.termination_grace_period_seconds
     }
 
     /// Changes how many workers the pool may have. It is in the record before it is answered.
@@ -121,16 +138,11 @@ impl Driver {
         if let Some(pool) = &mut Arc::make_mut(&mut about.description).pool {
             pool.workers = workers;
         }
-        if let Some(observer) = &self.observer
-            && self.record.is_some()
-        {
+        if let Some(observer) = &self.observer {
             let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
-            match self.write(&spec, &SpawnStatus::of(&self.lab), until).await {
-                Ok(stored) => self.record = Some(stored),
-                Err(error) => {
-                    self.about = before;
-                    return Err(error);
-                }
+            if let Err(error) = self.rewrite(&spec, until).await {
+                self.about = before;
+                return Err(error);
             }
         }
         self.labs.resize_pool(&self.key, workers);
@@ -140,25 +152,43 @@ impl Driver {
     }
 }
 
-/// Creates and deletes workers. What fails is tried again, because the plan then still asks for it.
-pub(super) async fn size(context: Arc<Context>, workers: WorkersToSize, within: Duration) -> TaskResult {
+/// What became of a request to create and to delete workers. What fails is tried again, because the plan then still asks
+/// for it.
+pub(in crate::spawner) struct PoolSized {
+    /// How many workers were created, or why not all of them.
+    pub(in crate::spawner) created: Result<usize, Failure>,
+    pub(in crate::spawner) deleted: Result<(), Failure>,
+}
+
+/// Creates and deletes workers.
+pub(super) async fn size(
+    context: Arc<Context>,
+    workers: WorkersToSize,
+    within: Duration,
+    cancel: CancellationToken,
+) -> TaskResult {
     let WorkersToSize { create, delete, spawn } = workers;
-    let grace = context.config.current().lab.section.termination_grace_period_seconds;
-    let deleted = join_all(delete.into_iter().map(async |(place, own)| {
+    let deleted = join_all(delete.into_iter().map(async |WorkerToDelete { place, own, grace }| {
         let uid = own.uid.clone();
         let answer = context.deleter.delete_pod(&place, own, grace, within).await?;
-        if answer == crate::k8s::DeletionAnswer::Gone {
+        if answer == DeletionAnswer::Gone {
             context.store.remove_pod(&place, uid.as_deref());
         }
         Ok::<(), KubernetesError>(())
     }));
     let created = join_all(create.into_iter().map(async |pod| {
-        let created = context.creator.create_pod(pod, &spawn, within, CancellationToken::new()).await?;
+        let created = context.creator.create_pod(pod, &spawn, within, cancel.clone()).await?;
         context.store.put_pod(&created);
         Ok::<(), KubernetesError>(())
     }));
     let (deleted, created) = futures::future::join(deleted, created).await;
-    let failed: Result<(), Failure> =
-        deleted.into_iter().chain(created).collect::<Result<(), _>>().map_err(|error| failure(&error));
-    TaskResult::PoolSized(failed)
+    let count = created.len();
+    TaskResult::PoolSized(PoolSized {
+        created: created
+            .into_iter()
+            .collect::<Result<(), _>>()
+            .map(|()| count)
+            .map_err(|error| failure(&error)),
+        deleted: deleted.into_iter().collect::<Result<(), _>>().map_err(|error| failure(&error)),
+    })
 }

@@ -97,9 +97,12 @@ impl Driver {
             pod_uid: self.observer.as_ref().and_then(|observer| observer.pod()?.uid.clone()),
         };
         let snapshot = view.snapshot.clone();
-        self.view.send_replace(view);
+        let after = view.presence();
+        let before = self.view.send_replace(view).presence();
         // The lab of a child reads the child's view when it is told of the change.
-        self.labs.note_change(&self.key, snapshot.as_deref());
+        if self.key.is_lab() || before != after {
+            self.labs.note_change(&self.key, snapshot.as_deref());
+        }
     }
 
     fn snapshot(&self, status: LabStatus) -> LabSnapshot {

@@ -11,6 +11,7 @@ use wasmspawner_core::lifecycle::{Event, RecordState, Request, plan};
 use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
+use super::pool::PoolSized;
 use super::{Driver, Preparation, pool};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
@@ -73,16 +74,18 @@ impl Driver {
             }
             Request::StopChildren => {
                 let workers = self.workers_to_delete();
-                self.spawn_task(request, pool::size(context, workers, within));
+                self.spawn_task(request, pool::size(context, workers, within, CancellationToken::new()));
             }
             Request::SizePool => {
                 let Some(workers) = self.workers_to_size() else { return };
-                self.spawn_task(request, pool::size(context, workers, within));
+                self.cancel_create = CancellationToken::new();
+                let cancel = self.cancel_create.clone();
+                self.spawn_task(request, pool::size(context, workers, within, cancel));
             }
             Request::DeletePod => {
                 let Some(observer) = &self.observer else { return };
                 let own = requests::own(observer, observer.pod().and_then(|pod| pod.uid.clone()));
-                let force = self.is_long_overdue();
+                let force = self.is_long_overdue(observer.pod().and_then(|pod| pod.deletion));
                 self.spawn_task(
                     request,
                     requests::delete_pod(context, observer.place().clone(), own, force, within),
@@ -131,7 +134,7 @@ impl Driver {
     }
 
     fn cancel(&mut self, request: Request) {
-        if request == Request::Create {
+        if matches!(request, Request::Create | Request::SizePool) {
             // A creation ends by itself when it is cancelled, and then reports what it has created.
             return self.cancel_create.cancel();
         }
@@ -169,7 +172,7 @@ impl Driver {
         match answer {
             TaskResult::Decided(Ok(decided)) => {
                 let terms = decided.terms();
-                self.about = Arc::clone(&decided.about);
+                self.about = decided.about.with_workers_of(&self.about);
                 if let Some(observer) = &mut self.observer {
                     observer.set_claims(&decided.claims());
                 }
@@ -194,11 +197,19 @@ impl Driver {
                 self.on_event(Event::Created(result.map(drop)));
                 self.observe();
             }
-            TaskResult::PoolSized(Err(failure)) => {
-                self.labs.pool_links().note_trouble(&self.key, Some(failure.message.clone()));
-                self.on_event(Event::RequestFailed(failure));
+            TaskResult::PoolSized(PoolSized { created, deleted }) => {
+                let trouble = created.as_ref().err().map(|failure| failure.message.clone());
+                self.labs.pool_links().note_trouble(&self.key, trouble);
+                if matches!(created, Ok(count) if count > 0) {
+                    // The next ones need not wait: only what failed is repeated after a pause.
+                    self.lab.in_flight.forget(Request::SizePool);
+                }
+                if let Err(failure) = created.map(drop).and(deleted) {
+                    self.on_event(Event::RequestFailed(failure));
+                }
+                self.observe();
             }
-            TaskResult::ChildrenStopping | TaskResult::PoolSized(Ok(())) => self.observe(),
+            TaskResult::ChildrenStopping => self.observe(),
             TaskResult::PodDeletion(Ok(gone)) => {
                 if let (true, Some(observer)) = (gone, &mut self.observer) {
                     observer.pod_is_gone();
@@ -234,7 +245,7 @@ impl Driver {
                         observer.was_read();
                     }
                     let mut observed = observer.observe(&policy, Timestamp::now());
-                    observed.children = self.labs.children_of(&self.key);
+                    self.observe_children(&mut observed);
                     self.on_event(Event::Read(Box::new(observed)));
                 }
             }
@@ -275,10 +286,9 @@ impl Driver {
         }
     }
 
-    /// True if the pod is past its deletion deadline for so long that the configuration (`force_delete_after`) wants it
+    /// True if a pod is past this deletion deadline for so long that the configuration (`force_delete_after`) wants it
     /// deleted by force.
-    fn is_long_overdue(&self) -> bool {
-        let deadline = self.observer.as_ref().and_then(|observer| observer.pod()?.deletion);
+    pub(super) fn is_long_overdue(&self, deadline: Option<Timestamp>) -> bool {
         let after = self.context.config.current().limits.force_delete_after;
         let due = deadline.zip(after).and_then(|(deadline, after)| deadline.checked_add(after).ok());
         due.is_some_and(|due| Timestamp::now() >= due)
