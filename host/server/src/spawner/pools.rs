@@ -75,11 +75,14 @@ impl Labs {
             format!("You may have {allowed} Dask workers at a time, so the pool cannot have more now")
         });
         let pods = workers.iter().filter(|pod| !pod.is_deleting()).count();
+        let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+        // What the cluster refused before is over when nothing is missing.
+        let refused = state.trouble.clone().filter(|_| pods < state.demand.target);
         Some(PoolSnapshot {
             description,
-            pods: u32::try_from(pods).unwrap_or(u32::MAX),
+            pods,
             pod: view.place.map(|place| place.pod.to_string()),
-            waiting: state.trouble.clone().or(waiting),
+            waiting: refused.or(waiting),
             limited,
             state,
             spawn,

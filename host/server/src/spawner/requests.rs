@@ -16,7 +16,6 @@ use wasmspawner_core::volumes::Release;
 
 use super::approve::Approved;
 use super::context::Context;
-use super::driver::PoolSized;
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
@@ -40,6 +39,14 @@ pub(super) enum TaskResult {
     Read(Result<(), Failure>),
     RecordSaved(Result<Box<StoredSpawn>, RecordError>),
     RecordDeleted(Result<(), KubernetesError>),
+}
+
+/// What became of a request to create and to delete workers of a pool. What fails is tried again, because the plan then
+/// still asks for it.
+pub(super) struct PoolSized {
+    /// How many workers were created, or why not all of them.
+    pub(super) created: Result<usize, Failure>,
+    pub(super) deleted: Result<(), Failure>,
 }
 
 /// What is left after a deletion was requested.

@@ -8,8 +8,6 @@ mod pool;
 mod publish;
 mod tasks;
 
-pub(super) use pool::PoolSized;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
-use wasmspawner_core::lifecycle::{Failure, Observed, Phase, Refusal};
+use wasmspawner_core::lifecycle::{Observed, Phase, Refusal};
 use wasmspawner_core::manifest::{self, ParentPod};
 use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::Place;
@@ -20,7 +20,7 @@ use crate::random_token::random_suffix;
 use crate::spawner::context::Context;
 use crate::spawner::errors::{SpawnError, failure};
 use crate::spawner::place_observer::PlaceObserver;
-use crate::spawner::requests::TaskResult;
+use crate::spawner::requests::{PoolSized, TaskResult};
 
 /// Most workers that are created by one request of the plan. The next ones follow when these are there.
 const MOST_AT_ONCE: u32 = 50;
@@ -150,14 +150,6 @@ impl Driver {
         self.observe();
         Ok(())
     }
-}
-
-/// What became of a request to create and to delete workers. What fails is tried again, because the plan then still asks
-/// for it.
-pub(in crate::spawner) struct PoolSized {
-    /// How many workers were created, or why not all of them.
-    pub(in crate::spawner) created: Result<usize, Failure>,
-    pub(in crate::spawner) deleted: Result<(), Failure>,
 }
 
 /// Creates and deletes workers.

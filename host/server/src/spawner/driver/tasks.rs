@@ -11,11 +11,10 @@ use wasmspawner_core::lifecycle::{Event, RecordState, Request, plan};
 use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
-use super::pool::PoolSized;
 use super::{Driver, Preparation, pool};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
-use crate::spawner::requests::{self, RestToDelete, TaskResult};
+use crate::spawner::requests::{self, PoolSized, RestToDelete, TaskResult};
 
 impl Driver {
     /// Makes the requests that the lab needs now, and cancels those that it does not need any more.
