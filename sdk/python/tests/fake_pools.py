@@ -6,6 +6,7 @@ that is too many.
 
 import asyncio
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -52,6 +53,11 @@ class Pool:
     def resize(self, workers):
         bounds = workers if isinstance(workers, dict) else {"minimum": workers, "maximum": workers}
         self.minimum, self.maximum = bounds["minimum"], bounds["maximum"]
+
+    @property
+    def digest(self):
+        certificate = self.body.get("tls", {}).get("certificate", "")
+        return "sha256:" + hashlib.sha256(certificate.encode()).hexdigest()
 
     @property
     def target(self):
@@ -140,6 +146,7 @@ class Pool:
         workers.update(minimum=self.minimum, maximum=self.maximum, message=None)
         document = {"name": self.name, "status": self.status, "stage": "", "reason": None, "message": None}
         document.update(workers=workers, idle_timeout=self.body["idle_timeout"], outlives_lab=False)
+        document["certificate_digest"] = self.digest
         document["scheduler_address"] = f"tls://{self.address}:8786" if listens else None
         document["dashboard_url"] = f"http://{self.address}:8787" if listens else None
         return {**document, **self.fields}
@@ -198,7 +205,9 @@ class FakePools:
     async def get_(self, _request, pool, _body):
         return web.json_response(pool.document())
 
-    async def delete_(self, _request, pool, _body):
+    async def delete_(self, request, pool, _body):
+        if (meant := request.headers.get("If-Match")) and meant.strip('"') != pool.digest:
+            return problem(412, f"the pool {pool.name} is another one", "another_pool")
         pool.status = "terminating"
         if pool.scheduler is None:
             del self.pools[pool.name]

@@ -126,6 +126,19 @@ async def test_a_lost_answer_to_the_request_is_no_conflict(pools):
         await start()
 
 
+async def test_a_lost_answer_leaves_the_pool_of_another_notebook_alone(pools):
+    async def lose(request):
+        request.transport.abort()
+        return web.Response()
+
+    pools.held = {"status": "running"}
+    await pools.spawn("big", None, BODY)
+    pools.answers["POST spawn"] = [lose]
+    with pytest.raises(PoolExists):
+        await start()
+    assert pools.only().status != "terminating"
+
+
 async def test_a_service_that_restarts_is_asked_again(pools):
     pools.held = {"status": "failed", "message": "reached"}
     pools.answers["POST spawn"] = [refuse(503, "")] * 2

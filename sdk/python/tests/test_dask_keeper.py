@@ -102,9 +102,9 @@ async def test_changes_are_reported_once_and_nothing_before_the_service_has_spok
     keeper = Keeper(scheduler, reports.append)
     await checked(keeper)
     assert reports == []
-    keeper.obey(order(2, 2, 2))
+    keeper.on_order(order(2, 2, 2))
     await checked(keeper, 3)
-    keeper.obey(order(0, 8, 2))
+    keeper.on_order(order(0, 8, 2))
     scheduler.target = 5
     await checked(keeper, 2)
     assert reports == [{"ready": 2, "wanted": 2}, {"ready": 2, "wanted": 5}]
@@ -115,11 +115,11 @@ async def test_one_retirement_runs_at_a_time_and_those_who_leave_are_not_counted
     scheduler = Scheduler("a", "b", "c")
     scheduler.may_retire.clear()
     keeper = Keeper(scheduler, reports.append)
-    keeper.obey(order(2, 2, 2))
+    keeper.on_order(order(2, 2, 2))
     await checked(keeper, 3)
     assert scheduler.retired == [["a"]]
     assert reports[-1] == {"ready": 2, "wanted": 2}
-    keeper.obey(order(1, 1, 1))
+    keeper.on_order(order(1, 1, 1))
     await checked(keeper, 2)
     assert scheduler.retired == [["a"]]
     scheduler.may_retire.set()
@@ -132,12 +132,12 @@ async def test_a_worker_that_cannot_be_retired_is_left_alone_for_some_checks():
     scheduler = Scheduler("a")
     scheduler.stuck = {"a"}
     keeper = Keeper(scheduler, lambda report: None)
-    keeper.obey(order(0, 0, 0))
+    keeper.on_order(order(0, 0, 0))
     await checked(keeper, 9)
     assert scheduler.retired == [["a"]]
     await checked(keeper, 9)
     assert scheduler.retired == [["a"], ["a"]]
-    keeper.obey(order(0, 0, 0))
+    keeper.on_order(order(0, 0, 0))
     await checked(keeper, 2)
     assert len(scheduler.retired) == 3
 
@@ -146,7 +146,7 @@ async def test_errors_are_logged_and_the_next_check_follows(caplog):
     scheduler = Scheduler("a")
     reports = []
     keeper = Keeper(scheduler, reports.append)
-    keeper.obey(order(0, 4, 1))
+    keeper.on_order(order(0, 4, 1))
     scheduler.target = None
     await checked(keeper)
     assert "could not be checked" in caplog.text
@@ -159,7 +159,7 @@ async def test_a_scheduler_that_closes_is_left_alone():
     scheduler = Scheduler("a")
     scheduler.status.name = "closing"
     keeper = Keeper(scheduler, pytest.fail)
-    keeper.obey(order(0, 0, 0))
+    keeper.on_order(order(0, 0, 0))
     await checked(keeper)
     assert scheduler.retired == []
 

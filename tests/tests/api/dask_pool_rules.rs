@@ -162,3 +162,16 @@ async fn a_pool_holds_one_connection() {
     scale(&ada, "ada", "p", json!(1)).await;
     second.until("\"target\":1").await.unwrap();
 }
+
+#[tokio::test]
+async fn a_client_that_is_late_does_not_stop_a_later_pool_of_the_same_name() {
+    let (_service, ada) = with_lab("ada", |_| {}).await;
+    let digest = run(&ada, "ada", "p", json!(0)).await["certificate_digest"].as_str().unwrap().to_owned();
+    let stop_if = async |tag: String| {
+        ada.send(ada.request(Method::DELETE, &path("ada", "p")).header("If-Match", tag)).await.unwrap()
+    };
+    assert_eq!(stop_if("\"sha256:of-another\"".to_owned()).await.problem().unwrap(), "412 another_pool");
+    assert_eq!(stop_if(format!("\"{digest}\"")).await.status, 202);
+    until(&ada, "ada", "p", Value::is_null).await;
+    assert_eq!(stop_if(format!("\"{digest}\"")).await.problem().unwrap(), "404 unknown_pool");
+}

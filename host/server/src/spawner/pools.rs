@@ -89,6 +89,12 @@ impl Labs {
         })
     }
 
+    /// True if there is no pool of this key, or if it has the certificate with this digest.
+    pub fn has_certificate(&self, key: &SpawnKey, digest: &str) -> bool {
+        let pool = self.lab(key).and_then(|spawn| spawn.about.description.pool.clone());
+        pool.is_none_or(|pool| pool.certificate == digest)
+    }
+
     /// Changes how many workers a pool may have. `user` is set when users change their own; then the policies are asked
     /// whether they may.
     pub async fn scale_pool(

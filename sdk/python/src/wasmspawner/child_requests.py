@@ -36,15 +36,17 @@ class ChildRequests:
         path: str = "",
         body: Mapping[str, Any] | None = None,
         *,
+        headers: Mapping[str, str] | None = None,
         time_limit: float = REQUEST_TIMEOUT,
     ) -> bytes:
         """Send a request and return the body of the answer."""
+        headers = {**self._headers(), **(headers or {})}
         limit = aiohttp.ClientTimeout(total=time_limit, sock_connect=_CONNECT_TIMEOUT)
         url = URL(self._url + path, encoded=True)
         try:
             async with (
                 self._session(limit) as session,
-                session.request(method, url, json=body, headers=self._headers(), allow_redirects=False) as response,
+                session.request(method, url, json=body, headers=headers, allow_redirects=False) as response,
             ):
                 if response.status < 300 or response.status == 303:
                     return await response.read()

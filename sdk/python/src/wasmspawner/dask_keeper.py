@@ -77,7 +77,7 @@ class Keeper:
         """End; workers that are just being retired are left to the scheduler."""
         self._timer.stop()
 
-    def obey(self, order):
+    def on_order(self, order):
         """Take the service's newest numbers."""
         self._order = order
         self._checks_until_retirement = 0
@@ -149,7 +149,7 @@ def dask_setup(scheduler):
         except (ValueError, KeyError, TypeError):
             logger.warning("an event '%s' of the service is not understood and ignored", name)
         else:
-            loop.add_callback(keeper.obey, order)
+            loop.add_callback(keeper.on_order, order)
 
     service = Service(pool["url"], "/scheduler", folder / "token", "workers", logger.warning)
     threading.Thread(target=reporter.run, daemon=True).start()

@@ -18,7 +18,7 @@ from .lab_service import NoService
 # A list of pools is used for so long. A dashboard requests something every second.
 _FRESH_SECONDS = 5.0
 # The Jupyter server waits so long for the service, once per `_FRESH_SECONDS`.
-_PATIENCE_SECONDS = 2.0
+_LONGEST_WAIT_SECONDS = 2.0
 _DEFAULT_HOSTS = ("localhost", "127.0.0.1")
 
 Allowlist = Collection[str] | Callable[[Any, str], bool]
@@ -67,7 +67,7 @@ class Dashboards:
                 self._answered = threading.Event()
                 threading.Thread(target=self._ask, args=(self._answered,), daemon=True).start()
         if stale and address not in self._known:
-            self._answered.wait(_PATIENCE_SECONDS)
+            self._answered.wait(_LONGEST_WAIT_SECONDS)
         return address in self._known
 
     def _ask(self, answered: threading.Event) -> None:

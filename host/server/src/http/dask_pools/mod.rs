@@ -10,13 +10,13 @@ pub(super) use scheduler::{
 use axum::Json;
 use axum::extract::{FromRequest, Request, State};
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
-use http::header::LOCATION;
+use http::header::{IF_MATCH, LOCATION};
+use http::{HeaderMap, StatusCode};
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::access::{Access, Permit};
 use wasmspawner_core::spawn::{Child, ChildRequest};
 
-use self::problems::{of_spawn, unknown_pool};
+use self::problems::{another_pool, of_spawn, unknown_pool};
 use super::auth::{Authenticator, Caller};
 use super::body::JsonBytes;
 use super::events::{LastSeen, event_stream, stream};
@@ -123,10 +123,12 @@ pub(super) async fn get_pool(
 /// The pool's events report the progress.
 #[utoipa::path(
     delete, path = "/labs/{username}/dask-pool/{pool}", tag = "dask", operation_id = "stop_pool",
+    params(("If-Match" = Option<String>, Header, description = "The `certificate_digest` of the pool that is meant, in quotes: a later pool of the same name is then not stopped.")),
     responses(
         (status = 202, description = "The pool is being stopped"),
         (status = 403, description = "A policy does not allow it", body = super::problem::ErrorBody),
         (status = 404, description = "No such pool", body = super::problem::ErrorBody),
+        (status = 412, description = "The pool of this name is not the one that is meant", body = super::problem::ErrorBody),
     )
 )]
 pub(super) async fn stop_pool(
@@ -134,11 +136,16 @@ pub(super) async fn stop_pool(
     State(authenticator): State<Authenticator>,
     caller: Caller,
     PoolPath(key): PoolPath,
+    headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let owner = match caller.may(Access::ReadOrStop(&key.lab))? {
         Permit::Owner => Some(authenticator.identity_of(&caller, &key.lab.user).await?),
         Permit::Administrator => None,
     };
+    let meant = headers.get(IF_MATCH).map(|tag| tag.to_str().unwrap_or_default().trim_matches('"'));
+    if meant.is_some_and(|meant| !labs.has_certificate(&key, meant)) {
+        return Err(another_pool());
+    }
     labs.stop(&key, owner.as_ref(), caller.username.as_str()).await.map_err(of_spawn)?;
     Ok(StatusCode::ACCEPTED)
 }

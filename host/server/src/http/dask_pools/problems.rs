@@ -14,6 +14,12 @@ pub(super) fn unknown_pool() -> Problem {
     Problem::at(StatusCode::NOT_FOUND, PATH, "unknown_pool", "the lab has no Dask pool of this name")
 }
 
+/// 412: a pool of this name, and not the one that is meant.
+pub(super) fn another_pool() -> Problem {
+    let msg = "the Dask pool of this name has another certificate than the one that is meant";
+    Problem::at(StatusCode::PRECONDITION_FAILED, &["header", "if-match"], "another_pool", msg)
+}
+
 /// An error of a start, a stop or a change. What the state of the pool forbids is said about the pool; the rest is as for
 /// labs.
 pub(super) fn of_spawn(error: SpawnError) -> Problem {

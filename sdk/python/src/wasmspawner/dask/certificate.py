@@ -5,6 +5,7 @@ later process can connect to the pool.
 """
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
@@ -69,6 +70,11 @@ class Certificate:
         pem = serialization.Encoding.PEM
         private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         return cls(certificate.public_bytes(pem).decode(), private.decode())
+
+    @property
+    def digest(self) -> str:
+        """By this the service tells a pool from another of the same name."""
+        return "sha256:" + hashlib.sha256(self.certificate.encode()).hexdigest()
 
     def save(self, lab: Lab, name: str) -> None:
         """Keep it for later processes of this user. Raises `OSError`."""

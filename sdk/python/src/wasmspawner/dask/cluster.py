@@ -40,7 +40,7 @@ class WasmSpawnerCluster(Cluster):
     Parameters: `name` (random by default), `options` for the site's policy, such as `image` and `size`, `env` for the
     variables of scheduler and workers, `idle_timeout` in seconds after which a pool without work ends, `outlive_lab`
     for a pool that stays when the lab stops, `shutdown_on_close` to stop the pool when this object is closed or its
-    process ends, and `timeout` in seconds for the scheduler's start. The others are those of Dask's own clusters.
+    process ends (by default, unless the pool is to outlive the lab), and `timeout` in seconds for the scheduler's start. The others are those of Dask's own clusters.
 
     Raises `PermissionError` with the policy's words if it refuses, and `PoolError` (a `RuntimeError`) with stage and
     reason if the scheduler does not start.
@@ -57,7 +57,7 @@ class WasmSpawnerCluster(Cluster):
         env: Mapping[str, str] | None = None,
         idle_timeout: int | None = None,
         outlive_lab: bool = False,
-        shutdown_on_close: bool = True,
+        shutdown_on_close: bool | None = None,
         asynchronous: bool = False,
         loop: IOLoop | None = None,
         timeout: float = 600.0,
@@ -67,10 +67,11 @@ class WasmSpawnerCluster(Cluster):
         # What Dask's representation and `__del__` need, also if the rest fails.
         self._pool: PoolState | None = None
         self._finalizer: Any = None
+        self._digest = ""
         self._created = False  # true as long as there is a pool that this object has created
         self._starting: asyncio.Task[Any] | None = None
         self.status = Status.closed
-        self.shutdown_on_close = shutdown_on_close
+        self.shutdown_on_close = not outlive_lab if shutdown_on_close is None else shutdown_on_close
         self.security: Security | None = None
         self._timeout = timeout
         self._exists = _exists
@@ -149,7 +150,6 @@ class WasmSpawnerCluster(Cluster):
 
     async def _create(self, start: PoolStart) -> Certificate:
         certificate = Certificate.new()
-        tls = {"certificate": certificate.certificate, "key": certificate.key}
 
         def on_created() -> None:
             try:
@@ -157,10 +157,10 @@ class WasmSpawnerCluster(Cluster):
             except OSError as error:
                 self._log(f"The certificate of the pool cannot be kept, so only this process can use it: {error}")
             self._created = True
-            self._stop_at_end()
+            self._stop_at_end(certificate)
 
         try:
-            self._pool = await start.create({**self._request, "tls": tls}, on_created)
+            self._pool = await start.create(self._request, certificate, on_created)
         except BaseException:
             if self._created:  # it was deleted
                 self._forget()
@@ -182,12 +182,13 @@ class WasmSpawnerCluster(Cluster):
                 "Copy the file from where the pool was started, or stop the pool with "
                 f"stop_pool('{self.name}') and start another one."
             ) from error
-        self._stop_at_end()
+        self._stop_at_end(certificate)
         return certificate
 
-    def _stop_at_end(self) -> None:
+    def _stop_at_end(self, certificate: Certificate) -> None:
+        self._digest = certificate.digest
         if self.shutdown_on_close:
-            self._finalizer = at_end(self, self._service, self.name)
+            self._finalizer = at_end(self, self._service, self.name, self._digest)
 
     # Scale
 
@@ -305,8 +306,9 @@ class WasmSpawnerCluster(Cluster):
             self._finalizer.detach()
 
     async def _shut_down(self) -> None:
-        if trouble := await delete_pool(self._api, self.name):
-            self._log(f"The Dask pool '{self.name}' was not stopped and runs on until its lab ends: {trouble}")
+        if trouble := await delete_pool(self._api, self.name, self._digest):
+            until = "it is idle" if self._request["outlive_lab"] else "its lab ends"
+            self._log(f"The Dask pool '{self.name}' was not stopped and runs on until {until}: {trouble}")
             return
         self._forget()
 

@@ -56,12 +56,13 @@ class PoolApi:
                 return None
             raise
 
-    async def delete(self, name: str) -> bool:
-        """Begin to delete the pool. False if there is no such pool."""
+    async def delete(self, name: str, digest: str = "") -> bool:
+        """Begin to delete the pool. False if there is no such pool; with a digest, none with that certificate."""
+        headers = {"If-Match": f'"{digest}"'} if digest else {}
         try:
-            await self._requests.send("DELETE", _path(name))
+            await self._requests.send("DELETE", _path(name), headers=headers)
         except Refused as error:
-            if is_gone(error):
+            if is_gone(error) or error.status == 412:
                 return False
             raise
         return True

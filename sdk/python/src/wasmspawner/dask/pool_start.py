@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import Refused, ServiceError, Unreachable
 from ..retries import Retries, backoff, patiently
 from ..sse import EventStreamParser
+from .certificate import Certificate
 from .pool_api import OUTAGE, PoolApi
 from .pool_errors import PoolError, PoolExists, PoolUnknown, for_user
 from .pool_state import PoolState
@@ -30,17 +31,20 @@ class PoolStart:
         self._created = False
         self._progress = "the service has not answered"
 
-    async def create(self, request: Mapping[str, Any], on_created: Callable[[], None]) -> PoolState:
+    async def create(
+        self, request: Mapping[str, Any], certificate: Certificate, on_created: Callable[[], None]
+    ) -> PoolState:
         """Start the pool and wait until its scheduler can be reached. If that fails, the pool is deleted.
 
         Raises `PermissionError` if the user may not do that, `PoolExists`, and else `PoolError` with the service's
         reason. `on_created` is called when the service has accepted the pool.
         """
         try:
-            return await self._within_timeout(self._create(request, on_created))
+            tls = {"certificate": certificate.certificate, "key": certificate.key}
+            return await self._within_timeout(self._create({**request, "tls": tls}, certificate.digest, on_created))
         except BaseException:
             if self._created:
-                await delete_pool(self._api, self._name)
+                await delete_pool(self._api, self._name, certificate.digest)
             raise
 
     async def wait(self) -> PoolState:
@@ -64,7 +68,7 @@ class PoolStart:
             raise PoolUnknown(unknown(self._name, names))
         return await self._until_started()
 
-    async def _create(self, request: Mapping[str, Any], on_created: Callable[[], None]) -> PoolState:
+    async def _create(self, request: Mapping[str, Any], digest: str, on_created: Callable[[], None]) -> PoolState:
         async def attempt() -> None:
             try:
                 await self._api.create(self._name, request)
@@ -89,8 +93,8 @@ class PoolStart:
                     if failures > 2:
                         raise
                 elif pool.status != "terminating":
-                    if self._created:
-                        break  # by an earlier attempt whose answer was lost
+                    if pool.certificate_digest == digest:
+                        break  # an earlier attempt has started it, and its answer was lost
                     raise PoolExists(
                         f"There is a Dask pool '{self._name}' already: WasmSpawnerCluster.from_name('{self._name}') "
                         f"connects to it, and stop_pool('{self._name}') stops it."
@@ -142,11 +146,14 @@ def _pause(attempts: int) -> float:
     return backoff(attempts, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE)
 
 
-async def delete_pool(api: PoolApi, name: str) -> str:
-    """Delete a pool without waiting for its end. Returns why that was not possible, else an empty text."""
+async def delete_pool(api: PoolApi, name: str, digest: str) -> str:
+    """Delete the pool with this certificate without waiting for its end, and no other pool of its name.
+
+    Returns why that was not possible, else an empty text.
+    """
     try:
         async with asyncio.timeout(_DELETION):
-            await patiently(lambda: api.delete(name), _DELETION)
+            await patiently(lambda: api.delete(name, digest), _DELETION)
     except (ServiceError, TimeoutError) as error:
         return str(error) or "no answer of the service"
     return ""

@@ -29,6 +29,7 @@ class PoolState:
     idle_timeout: int | None = None
     outlives_lab: bool = False
     note: str = ""
+    certificate_digest: str = ""
 
     @classmethod
     def of_answer(cls, body: bytes) -> "PoolState":
@@ -50,6 +51,7 @@ class PoolState:
                 idle_timeout=None if idle_timeout is None else int(idle_timeout),
                 outlives_lab=bool(answer.get("outlives_lab")),
                 note=answer.get("note") or "",
+                certificate_digest=answer.get("certificate_digest") or "",
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the answer about a Dask pool is not understood: {error!r}") from error
