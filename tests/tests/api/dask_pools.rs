@@ -18,7 +18,8 @@ use crate::BINARY;
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nnobody-sees-this\n-----END PRIVATE KEY-----\n";
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nanybody\n-----END CERTIFICATE-----\n";
 
-pub(crate) fn body(workers: Value) -> Value {
+pub(crate) fn body(workers: impl Into<Value>) -> Value {
+    let workers: Value = workers.into();
     json!({ "workers": workers, "tls": { "certificate": CERTIFICATE, "key": KEY } })
 }
 

@@ -82,7 +82,8 @@ impl ConfigReload {
 
     /// Reads the configuration again, and loads the policies again. If any part cannot be used, nothing changes.
     pub async fn reload(&self) -> Result<ConfigChanges, ReloadError> {
-        let changes = self.replace().await;
+        // Boxed, because a configuration is large.
+        let changes = Box::pin(self.replace()).await;
         self.labs.context().metrics.reloaded(Reload::of(&changes));
         changes
     }

@@ -55,7 +55,7 @@ fn lab_routes() -> Vec<Route> {
         route("POST", "/policies/reload", post(reload_policies)),
         route("POST", "/config/reload", post(reload_config)),
     ];
-    let of_servers = [
+    let of_servers = vec![
         of_server("GET", "/labs/{username}", "", get(get_lab)),
         of_server("DELETE", "/labs/{username}", "", delete(stop_lab)),
         of_server("POST", "/labs/{username}", "/spawn", post(spawn_lab)),
@@ -63,6 +63,16 @@ fn lab_routes() -> Vec<Route> {
         of_server("GET", "/labs/{username}", "/history", get(get_history)),
         of_server("GET", "/labs/{username}", "/volumes", get(get_volumes)),
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
+        of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
+        of_server("GET", "/images/{username}", "", get(get_image_menu)),
+    ];
+    let of_servers = of_servers.into_iter().chain(kernel_routes()).chain(pool_routes());
+    single.into_iter().chain(of_servers.flatten()).collect()
+}
+
+/// The routes about kernels.
+fn kernel_routes() -> Vec<[Route; 2]> {
+    vec![
         of_server("GET", "/labs/{username}", "/kernels", get(list_kernels)),
         of_server("POST", "/labs/{username}", "/kernels/{kernel}", post(start_kernel)),
         of_server("GET", "/labs/{username}", "/kernels/{kernel}", get(get_kernel)),
@@ -72,6 +82,12 @@ fn lab_routes() -> Vec<Route> {
         of_server("POST", "/labs/{username}", "/kernels/{kernel}/restart", post(restart_kernel)),
         of_server("GET", "/labs/{username}", "/kernels/{kernel}/launcher", get(connect_launcher)),
         of_server("PUT", "/labs/{username}", "/kernels/{kernel}/launcher", put(report_process)),
+    ]
+}
+
+/// The routes about Dask pools.
+fn pool_routes() -> Vec<[Route; 2]> {
+    vec![
         of_server("GET", "/labs/{username}", "/dask-pool", get(list_pools)),
         of_server("POST", "/labs/{username}", "/dask-pool/{pool}/spawn", post(spawn_pool)),
         of_server("GET", "/labs/{username}", "/dask-pool/{pool}", get(get_pool)),
@@ -80,10 +96,7 @@ fn lab_routes() -> Vec<Route> {
         of_server("GET", "/labs/{username}", "/dask-pool/{pool}/events", get(follow_pool_events)),
         of_server("GET", "/labs/{username}", "/dask-pool/{pool}/scheduler", get(connect_scheduler)),
         of_server("PUT", "/labs/{username}", "/dask-pool/{pool}/scheduler", put(report_workers)),
-        of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
-        of_server("GET", "/images/{username}", "", get(get_image_menu)),
-    ];
-    single.into_iter().chain(of_servers.into_iter().flatten()).collect()
+    ]
 }
 
 /// The routes that need no credential.

@@ -284,7 +284,9 @@ mod tests {
         let links = PoolLinks::default();
         let range = WorkerRange { minimum: 0, maximum: 100 };
         let pools: Vec<SpawnKey> = (0..20).map(|number| key("ada", &number.to_string())).collect();
-        pools.iter().for_each(|pool| drop(links.add(pool, range, 0, 32)));
+        for pool in &pools {
+            links.add(pool, range, 0, 32);
+        }
         std::thread::scope(|scope| {
             for round in 0..10 {
                 for pool in &pools {

@@ -134,26 +134,26 @@ impl Labs {
     /// Notes what a pool's scheduler says: how many workers are connected to it, and how many it wants.
     pub fn report_workers(&self, key: &SpawnKey, ready: u32, wanted: u32) {
         let changed = self.pool_links().report(key, ready, wanted, self.workers_allowed());
-        self.wake_pools(changed);
+        self.wake_pools(&changed);
     }
 
     /// A pool was accepted, or found after a restart with `present` workers.
     pub(super) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
         // Pools that are found one after the other do not grow before all are known.
         let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
-        self.wake_pools(self.pool_links().add(key, workers, present, allowed));
+        self.wake_pools(&self.pool_links().add(key, workers, present, allowed));
     }
 
     /// Notes how many pods of workers a pool has.
     pub(super) fn note_workers(&self, key: &SpawnKey, present: usize) {
         let present = u32::try_from(present).unwrap_or(u32::MAX);
         let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
-        self.wake_pools(self.pool_links().note_present(key, present, allowed));
+        self.wake_pools(&self.pool_links().note_present(key, present, allowed));
     }
 
     /// Shares the workers of each user anew: all pools are known now, or another number is allowed.
     pub(super) fn share_workers(&self) {
-        self.wake_pools(self.pool_links().share_all(self.workers_allowed()));
+        self.wake_pools(&self.pool_links().share_all(self.workers_allowed()));
     }
 
     /// A pool is ending. Its workers count until they are gone.
@@ -163,19 +163,19 @@ impl Labs {
 
     /// The driver of a pool has accepted another number of workers.
     pub(super) fn resize_pool(&self, key: &SpawnKey, workers: WorkerRange) {
-        self.wake_pools(self.pool_links().resize(key, workers, self.workers_allowed()));
+        self.wake_pools(&self.pool_links().resize(key, workers, self.workers_allowed()));
     }
 
     /// A pool is gone. Other pools may have its workers.
     pub(super) fn forget_pool(&self, key: &SpawnKey) {
-        self.wake_pools(self.pool_links().forget(key, self.workers_allowed()));
+        self.wake_pools(&self.pool_links().forget(key, self.workers_allowed()));
     }
 
     fn workers_allowed(&self) -> u32 {
         self.context().config.current().limits.per_user.dask_workers.get()
     }
 
-    fn wake_pools(&self, changed: Changed) {
+    fn wake_pools(&self, changed: &Changed) {
         let registry = self.registry();
         for handle in changed.iter().filter_map(|key| registry.get(key)) {
             let _ = handle.inbox.send(Box::new(Message::PoolChanged));
