@@ -36,7 +36,7 @@ EXPECTED = {
         ("GET /labs", "200"),
         ("GET /labs", "422"),
         ("GET /lab-status", "200"),
-        ("GET /labs/{username}/servers/{server}/events", "200"),
+        ("GET /labs/{username}/events", "200"),
         ("GET /policies", "403"),
         ("POST /labs/{username}/spawn", "403"),
     },
