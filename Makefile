@@ -80,6 +80,7 @@ bench: ## what things cost: policy calls, images, the embedded cluster, many rea
 	$(VENV)/python tests/bench/hub_load.py
 	$(VENV)/python tests/bench/image_refresh.py
 	$(VENV)/python tests/bench/kernel_start.py
+	$(VENV)/python tests/bench/dask_pool.py
 
 scale: ## a thousand spawns and stops at once, a hundred thousand labs; against references, on a real control plane
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)

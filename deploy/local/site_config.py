@@ -68,7 +68,7 @@ def service_config(
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,
-            "images": [jupyterlab(venv, lab_package.write(state / "lab")), children(venv)],
+            "images": [jupyterlab(venv, lab_package.write(state / "lab", search_path(venv))), children(venv)],
             "keep_labs": keep_labs,
         },
         "lab": {
@@ -121,7 +121,7 @@ def jupyterlab(venv: Path, package: dict[str, str]) -> dict[str, Any]:
         "containers": ["notebook"],
         "command": [str(venv / "jupyterhub-singleuser")],
         "args": ["--ip={pod_ip}", *root],
-        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"} | package,
+        "env": package,
         "working_dir": "{home}",
         "pod_command": "ignored",
     }
@@ -132,9 +132,14 @@ def children(venv: Path) -> dict[str, Any]:
     return {
         "match": "*",
         "containers": ["kernel", "dask-scheduler", "dask-worker"],
-        "env": {"PATH": f"{venv}:{os.environ.get('PATH', os.defpath)}"},
+        "env": {"PATH": search_path(venv)},
         "working_dir": "{home}",
     }
+
+
+def search_path(venv: Path) -> str:
+    """The `PATH` of all pods."""
+    return f"{venv}:{os.environ.get('PATH', os.defpath)}"
 
 
 def write(config: dict[str, Any], file: Path) -> Path:

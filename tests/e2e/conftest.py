@@ -1,5 +1,11 @@
+import sys
+from pathlib import Path
+
 import pytest
 from world import World
+
+# What a lab's image has installed.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "sdk/python/src"))
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ sys.path[:0] = [path for path in (str(ROOT / "deploy/local"), str(Path(__file__)
 import lab_package  # noqa: E402
 from lone_service import LoneService  # noqa: E402
 
+import site_config  # noqa: E402
 import stack  # noqa: E402
 
 USER = "ada"
@@ -40,12 +41,11 @@ class KernelSite:
     def environment(self) -> dict[str, str]:
         """The variables of the lab's Jupyter server. Its kernels run in pods of their own."""
         settings = self.lone.settings
-        package = lab_package.write(settings.state / "lab")
+        package = lab_package.write(settings.state / "lab", site_config.search_path(settings.venv))
         return (
             os.environ
             | package
             | {
-                "PATH": f"{settings.venv}:{os.environ.get('PATH', os.defpath)}",
                 "PYTHONPATH": f"{package['PYTHONPATH']}:{os.environ.get('PYTHONPATH', '')}",
                 "WASMSPAWNER_URL": settings.api_url,
                 "WASMSPAWNER_TOKEN": stack.token(settings, "--user", USER),

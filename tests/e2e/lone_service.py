@@ -77,6 +77,12 @@ class LoneService:
 
     def patch_node(self, patch: dict, part: str = "") -> None:
         """Change the only node of the cluster."""
+        (node,) = self.ask_cluster("GET", "/api/v1/nodes").json()["items"]
+        path = f"/api/v1/nodes/{node['metadata']['name']}{part}"
+        self.ask_cluster("PATCH", path, json=patch, headers={"Content-Type": "application/merge-patch+json"})
+
+    def ask_cluster(self, method: str, path: str, headers=None, **options) -> requests.Response:
+        """A request to the cluster's own API, which has to succeed."""
         kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
         cluster = kubeconfig["clusters"][0]["cluster"]
         authority = self.settings.state / "cluster.pem"
@@ -84,8 +90,7 @@ class LoneService:
         session = requests.Session()
         session.trust_env, session.verify = False, str(authority)
         session.headers["Authorization"] = f"Bearer {kubeconfig['users'][0]['user']['token']}"
-        url = f"{cluster['server']}/api/v1/nodes"
-        (node,) = session.get(url, timeout=10).json()["items"]
-        headers = {"Content-Type": "application/merge-patch+json"}
-        answer = session.patch(f"{url}/{node['metadata']['name']}{part}", json=patch, headers=headers, timeout=10)
+        url = f"{cluster['server']}{path}"
+        answer = session.request(method, url, headers=headers, timeout=10, **options)
         answer.raise_for_status()
+        return answer

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from jupyter_lab import JupyterLab
 from local_registry import registry_or_skip
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -147,6 +148,22 @@ def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
     browser.save_screenshot(str(screenshots / "failed.png"))
     message = browser.find_element(By.CSS_SELECTOR, "#progress-message, .spawn-error-msg").text
     assert "exit code 3" in message
+
+
+def test_the_dashboard_of_a_dask_pool_draws_its_plots(world, browser, screenshots):
+    log_in(browser, world, "katherine")
+    start(browser)
+    wait(browser, 90, lambda page: "/lab" in page.current_url)
+    jupyter = JupyterLab(world, "katherine")
+    kernel = jupyter.start_kernel("python3")
+    begun = "from wasmspawner.dask import WasmSpawnerCluster\npool = WasmSpawnerCluster(n_workers=1, quiet=True)\n"
+    link = jupyter.run(kernel, f"{begun}print(pool.dashboard_link)").strip()
+    assert link.startswith("/user/katherine/proxy/"), link
+    browser.get(f"{world.url}{link}")
+    # The documents come through a web socket, by way of the Hub's proxy and the lab.
+    drawn = "return Boolean(window.Bokeh && window.Bokeh.documents.some(each => each.is_idle))"
+    wait(browser, 60, lambda page: page.execute_script(drawn))
+    browser.save_screenshot(str(screenshots / "dask-dashboard.png"))
 
 
 @pytest.fixture
