@@ -57,6 +57,7 @@ def service_config(
     """The configuration of the service on this machine. Without a Hub, `hub_port` is 0."""
     homes = state / "homes"
     hub_api = f"http://127.0.0.1:{hub_port}/hub/api"
+    package = lab_package.write(state / "lab", search_path(venv))
     config = {
         "http": {"listen": f"127.0.0.1:{port}", "health_listen": f"127.0.0.1:{health_port}"},
         "auth": {
@@ -68,7 +69,7 @@ def service_config(
         "embedded": {
             "listen": f"127.0.0.1:{cluster_port}",
             "runtime": runtime,
-            "images": [jupyterlab(venv, lab_package.write(state / "lab", search_path(venv))), children(venv)],
+            "images": [jupyterlab(venv, package), children(package)],
             "keep_labs": keep_labs,
         },
         "lab": {
@@ -127,12 +128,12 @@ def jupyterlab(venv: Path, package: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def children(venv: Path) -> dict[str, Any]:
-    """The pods of kernels and Dask pools: the service's own commands, with the programs of the virtual environment."""
+def children(package: dict[str, str]) -> dict[str, Any]:
+    """The pods of kernels and Dask pools: the service's own commands, with the programs and packages of their lab."""
     return {
         "match": "*",
         "containers": ["kernel", "dask-scheduler", "dask-worker"],
-        "env": {"PATH": search_path(venv)},
+        "env": {name: package[name] for name in ("PATH", "PYTHONPATH")},
         "working_dir": "{home}",
     }
 

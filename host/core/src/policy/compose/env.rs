@@ -7,6 +7,7 @@ use super::merge::Merged;
 use super::service_url::{SERVICE_URL, with_port};
 use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::lab::{LabConfig, TOKEN_KEY};
+use crate::lab::LabKey;
 use crate::names::EnvName;
 use crate::policy::{EnvValue, FieldError, KeyRef, Resources, is_credential};
 use crate::quota::Quantity;
@@ -42,6 +43,10 @@ pub(super) fn lab_env(
 ) -> Result<LabEnv, SpawnRejected> {
     let policies = policies(merged, provenance);
     let mut layers = Layers { values: BTreeMap::new(), provenance };
+    // The Hub says the same, but a lab may have been started without one, and a kernel has not what its lab has.
+    for (name, value) in name_of_lab(inputs).into_iter().filter(|_| inputs.lab.api_url.is_some()) {
+        layers.put(EnvName::constant(name), EnvValue::Literal(value), &Source::Service);
+    }
     for (name, value) in request(&inputs.request.env)? {
         layers.put(name, EnvValue::Literal(value), &Source::Request);
     }
@@ -138,6 +143,12 @@ fn request(env: &BTreeMap<EnvName, String>) -> Result<Vec<(EnvName, String)>, Sp
     Ok(env.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
+/// The lab, for what it starts.
+fn name_of_lab(inputs: &SpawnInputs<'_>) -> [(&'static str, String); 2] {
+    let LabKey { user, server } = &inputs.request.key;
+    [("JUPYTERHUB_USER", user.to_string()), ("JUPYTERHUB_SERVER_NAME", server.to_string())]
+}
+
 /// The variables that the service sets for every lab. Resources have the format of JupyterHub's own spawners: memory in
 /// bytes, and CPUs as a decimal number.
 fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
@@ -147,7 +158,7 @@ fn service(merged: &Merged, lab: &LabConfig) -> Vec<(&'static str, EnvValue)> {
     let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
     let (digest, description) =
         merged.image.as_ref().map_or((None, None), |image| (image.digest.clone(), image.description.clone()));
-    // How the lab starts kernels.
+    // How the lab starts kernels and Dask pools.
     let token_file = lab.section.secrets_path.as_ref().filter(|_| lab.api_url.is_some());
     let literals = [
         ("CPU_GUARANTEE", cpus(cpu_request_millis)),
