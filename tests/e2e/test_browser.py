@@ -72,6 +72,25 @@ def start(driver):
     button.click()
 
 
+def outputs(driver):
+    return driver.find_elements(By.CSS_SELECTOR, ".jp-OutputArea-output")
+
+
+def run_cell(driver, kernel, code, expected):
+    """Open a notebook with the kernel whose card has this text, run one cell, and wait for its output."""
+
+    def cards(page):
+        found = page.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard[data-category=Notebook]")
+        return [card for card in found if kernel in card.text]
+
+    wait(driver, 60, cards)[0].click()
+    wait(driver, 60, lambda page: "| Idle" in page.find_element(By.CSS_SELECTOR, "#jp-main-statusbar").text)
+    # The cell's element is replaced while the notebook loads: click it, then type into the focused element.
+    driver.execute_script("document.querySelector('.jp-Notebook .cm-content').focus()")
+    ActionChains(driver).send_keys(code).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+    wait(driver, 30, lambda page: any(expected in out.text for out in outputs(page)))
+
+
 def test_from_login_to_a_running_cell(world, browser, screenshots):
     log_in(browser, world, "ada.byron@example.org")
     form = browser.find_element(By.ID, "spawn_form")
@@ -108,18 +127,20 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
     wait(browser, 60, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard"))
 
     # A kernel answers, so web sockets pass through the proxy in both directions.
-    card = wait(browser, 30, lambda d: d.find_elements(By.CSS_SELECTOR, ".jp-LauncherCard[data-category=Notebook]"))[0]
-    card.click()
-    wait(browser, 60, lambda d: "| Idle" in d.find_element(By.CSS_SELECTOR, "#jp-main-statusbar").text)
-    # The cell's element is replaced while the notebook loads: click it, then type into the focused element.
-    browser.execute_script("document.querySelector('.jp-Notebook .cm-content').focus()")
-    ActionChains(browser).send_keys("6 * 7").key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
-    wait(
-        browser,
-        30,
-        lambda d: any("42" in out.text for out in d.find_elements(By.CSS_SELECTOR, ".jp-OutputArea-output")),
-    )
+    run_cell(browser, "Python 3", "6 * 7", "42")
     browser.save_screenshot(str(screenshots / "lab.png"))
+
+
+def test_a_cell_runs_in_a_kernel_with_a_pod_of_its_own(world, browser, screenshots):
+    log_in(browser, world, "emmy")
+    start(browser)
+    wait(browser, 90, lambda page: "/lab" in page.current_url)
+    run_cell(browser, "pod of its own", "import os; os.environ['POD_IP'] + ' answers'", " answers")
+    shown = next(out.text for out in outputs(browser) if " answers" in out.text)
+    [kernel] = world.kernels("emmy")
+    assert kernel["connection"]["ip"] in shown
+    assert kernel["connection"]["ip"] not in world.lab("emmy")["url"], "it has another address than its lab"
+    browser.save_screenshot(str(screenshots / "own-pod.png"))
 
 
 @pytest.mark.parametrize("browser", ["dark"], indirect=True)

@@ -3,11 +3,8 @@
 import json
 
 import pytest
-import requests
 from jupyter_lab import JupyterLab
 from world import Visitor, eventually
-
-import stack
 
 KERNEL = "own-pod"
 
@@ -25,20 +22,12 @@ def lab(world, request):
         eventually(lambda: not world.servers(name), what="the server is gone")
 
 
-def kernels(world, user):
-    """What the service says about the kernels of a user's lab."""
-    headers = {"Authorization": f"Bearer {stack.token(world.settings, '--admin')}"}
-    answer = requests.get(f"{world.settings.api_url}/labs/{user}/kernels", headers=headers, timeout=30)
-    answer.raise_for_status()
-    return answer.json()
-
-
 def test_a_notebook_computes_in_a_pod_of_its_own(world, lab):
     user, jupyter = lab
     assert KERNEL in jupyter.ask("GET", "/kernelspecs").json()["kernelspecs"]
     kernel = jupyter.start_kernel(KERNEL)
     assert jupyter.run(kernel, "x = 6 * 7; print(x)") == "42\n"
-    [known] = kernels(world, user)
+    [known] = world.kernels(user)
     assert (known["id"], known["status"], known["process"]["number"]) == (kernel, "running", 1)
     address = known["connection"]["ip"]
     assert jupyter.run(kernel, "import os; print(os.environ['POD_IP'])").strip() == address
@@ -50,7 +39,7 @@ def test_a_notebook_computes_in_a_pod_of_its_own(world, lab):
     assert "JUPYTERHUB_API_TOKEN" not in jupyter.run(kernel, "import os; print(sorted(os.environ))")
 
     assert jupyter.ask("DELETE", f"/kernels/{kernel}").status_code == 204
-    eventually(lambda: not kernels(world, user), what="the kernel is gone")
+    eventually(lambda: not world.kernels(user), what="the kernel is gone")
     assert jupyter.kernel(kernel) is None
 
 
@@ -60,10 +49,10 @@ def test_an_interrupt_and_a_restart_keep_the_kernel_s_address(world, lab):
     endless = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
     assert "KeyboardInterrupt" in jupyter.run(kernel, endless, interrupt_at="begun")
     jupyter.run(kernel, "x = 1")
-    before = kernels(world, user)[0]["connection"]
+    before = world.kernels(user)[0]["connection"]
     assert jupyter.ask("POST", f"/kernels/{kernel}/restart").ok
     assert jupyter.run(kernel, "print(x)") == "NameError", "it begins anew"
-    [after] = kernels(world, user)
+    [after] = world.kernels(user)
     assert (after["connection"], after["process"]["number"]) == (before, 2)
 
 
@@ -71,8 +60,8 @@ def test_a_kernel_that_dies_is_restarted_as_jupyter_does(world, lab):
     user, jupyter = lab
     kernel = jupyter.start_kernel(KERNEL)
     jupyter.run(kernel, "import os, threading; threading.Timer(0.2, os._exit, [3]).start()")
-    eventually(lambda: kernels(world, user)[0]["process"]["number"] == 2, what="the kernel has a new process")
-    eventually(lambda: kernels(world, user)[0]["process"]["state"] == "running", what="it runs")
+    eventually(lambda: world.kernels(user)[0]["process"]["number"] == 2, what="the kernel has a new process")
+    eventually(lambda: world.kernels(user)[0]["process"]["state"] == "running", what="it runs")
     assert jupyter.run(kernel, "print('again')") == "again\n"
 
 
@@ -83,14 +72,14 @@ def test_kernels_outlive_a_restart_of_the_service_and_end_with_their_lab(world, 
     world.stop_service()
     assert jupyter.run(kernel, "print(x)") == "still there\n", "nothing of a cell goes through the service"
     world.start_service()
-    eventually(lambda: kernels(world, user)[0]["process"], what="the launcher has reported again")
+    eventually(lambda: world.kernels(user)[0]["process"], what="the launcher has reported again")
     assert jupyter.run(kernel, "print(x)") == "still there\n"
     endless = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
     assert "KeyboardInterrupt" in jupyter.run(kernel, endless, interrupt_at="begun")
 
     world.hub_api("DELETE", f"/users/{user}/server")
     eventually(lambda: not world.servers(user), what="the Hub's server is gone")
-    assert kernels(world, user) == []
+    assert world.kernels(user) == []
 
 
 def test_a_kernel_that_cannot_start_says_why_at_once(world, lab):
@@ -111,4 +100,4 @@ def test_a_kernel_that_cannot_start_says_why_at_once(world, lab):
         answer = jupyter.ask("POST", "/kernels", json={"name": name})
         assert answer.status_code >= 400, answer.text
         assert reason in answer.text, answer.text
-    eventually(lambda: not kernels(world, user), what="nothing is left")
+    eventually(lambda: not world.kernels(user), what="nothing is left")

@@ -207,6 +207,13 @@ class World:
         answer.raise_for_status()
         return answer.json()
 
+    def kernels(self, user):
+        """What the service says about the kernels of a user's lab."""
+        headers = {"Authorization": f"Bearer {stack.token(self.settings, '--admin')}"}
+        answer = requests.get(f"{self.settings.api_url}/labs/{user}/kernels", headers=headers, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
     def servers(self, user):
         """The user's servers as the Hub reports them."""
         return self.hub_api("GET", f"/users/{quote(user, safe='')}")["servers"]
