@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod case;
+mod dask_pools;
 mod golden;
 mod granted;
 mod properties;
