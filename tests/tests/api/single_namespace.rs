@@ -1,10 +1,12 @@
 //! `kubernetes.namespaces: single`: all labs are in one namespace, which is not the service's.
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::service::Service;
 
+use super::kernels;
 use super::running::until_some;
 use crate::BINARY;
 
@@ -35,6 +37,54 @@ async fn labs_share_a_namespace_that_the_service_does_not_change() {
     assert_eq!(left, ["nb-grace"]);
     let after = Api::<Namespace>::all(client).get("labs").await.unwrap().metadata;
     assert_eq!((after.uid, after.labels), (before.uid, before.labels));
+}
+
+/// No `ResourceQuota` counts there, so the service does.
+#[tokio::test]
+async fn all_that_a_user_has_shares_the_user_s_quota() {
+    let quota = |config: &mut Value| {
+        single(config);
+        let policy = json!({
+            "name": "default",
+            "path": wasmspawner_tests::guests::component("policy-default"),
+            "config": {
+                "quota": { "default": { "cpu": 8, "memory": "64Gi" } },
+                "sizes": [{ "name": "half", "cpu": 2, "memory": "1Gi" }],
+            },
+        });
+        config["policies"] = json!([policy]);
+        config["lab"]["image"] = "registry.example.org/lab:1".into();
+        config["limits"] = json!({ "per_user": {
+            "kernels": 100, "kernel_starts_per_minute": 1000, "requests_per_second": 1000, "requests_at_once": 500,
+        } });
+    };
+    let (mut service, ada) = kernels::with_lab("ada", quota).await;
+    let names: Vec<String> = (0..40).map(|number| format!("k{number}")).collect();
+    let many = join_all(names.iter().map(|name| kernels::start(&ada, "ada", name))).await;
+    assert!(many.iter().all(|answer| answer.status == 201), "{many:?}");
+    let settled = join_all(
+        names.iter().map(|name| kernels::until(&ada, "ada", name, |kernel| kernel["status"] != "starting")),
+    )
+    .await;
+    let running: Vec<&Value> = settled.iter().filter(|kernel| kernel["status"] == "running").collect();
+    assert_eq!(running.len(), 3, "a lab of two CPUs and three kernels use up eight");
+    let failed = settled.iter().find(|kernel| kernel["status"] == "failed").unwrap();
+    assert_eq!(failed["reason"], "QuotaExceeded");
+    let message = failed["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("Your quota of CPUs is 8; you have 8 already, and this would take 2 more."),
+        "{message}"
+    );
+    // What was found after a restart counts; what is given back can be taken again.
+    service.crash_and_restart().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let first = running[0]["id"].as_str().unwrap();
+    kernels::until(&ada, "ada", first, |kernel| kernel["status"] == "running").await;
+    kernels::start(&ada, "ada", "more").await;
+    kernels::until(&ada, "ada", "more", |kernel| kernel["status"] == "failed").await;
+    kernels::stop(&ada, "ada", first).await;
+    kernels::until(&ada, "ada", first, Value::is_null).await;
+    kernels::run(&ada, "ada", "more").await;
 }
 
 /// Such a lab could mount the site's secrets, and its objects would be among the records.

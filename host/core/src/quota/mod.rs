@@ -2,8 +2,10 @@
 
 mod limits;
 mod quantity;
+mod share;
 mod user;
 
 pub use limits::{Quota, TooManyLabs, Usage};
 pub use quantity::{InvalidQuantity, Quantity};
+pub use share::{QuotaUsedUp, Share};
 pub use user::{SpawningForbidden, UserQuota};

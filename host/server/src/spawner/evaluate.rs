@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use jiff::SignedDuration;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects, PoolObjects};
@@ -14,6 +15,7 @@ use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
 };
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
+use wasmspawner_core::quota::Quota;
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::stage::ObservedPod;
@@ -37,6 +39,8 @@ pub(super) struct Decided {
     /// The record of the volume claims that the lab uses.
     volumes: Option<VolumeRecord>,
     terms: LabTimeLimits,
+    /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
+    quota: Option<Quota>,
 }
 
 /// The facts from the cluster that a decision needs.
@@ -176,13 +180,14 @@ fn build(
     let hidden = about.env.iter().filter(|(name, _)| !shown.contains_key(*name));
     Arc::make_mut(&mut about.description).hidden_env =
         hidden.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let quota = (spawn.namespaces == NamespaceReclaim::Single).then(|| spawn.quota.clone());
     let usual = rules.config.limits.time_limits();
     let limits = TimeLimits {
         spawn: terms.spawn_limit.unwrap_or(usual.spawn),
         delete: terms.delete_limit.unwrap_or(usual.delete),
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
-    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, volumes, terms }
+    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, volumes, terms, quota }
 }
 
 async fn customize(
@@ -244,6 +249,11 @@ impl Decided {
     /// The time limits that the state machine needs to know.
     pub(super) fn terms(&self) -> LabTimeLimits {
         self.terms
+    }
+
+    /// The quota that the service itself has to keep; `None` if the cluster does.
+    pub(super) fn quota(&self) -> Option<&Quota> {
+        self.quota.as_ref()
     }
 
     /// The names of the volume claims that the pod mounts.

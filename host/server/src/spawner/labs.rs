@@ -24,6 +24,7 @@ use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
 use super::pool_links::PoolLinks;
+use super::quota_claims::QuotaClaims;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
 use super::view::View;
@@ -41,6 +42,7 @@ pub struct Labs {
     user_locks: Arc<PerUser>,
     kernel_links: Arc<KernelLinks>,
     pool_links: Arc<PoolLinks>,
+    quota_claims: Arc<QuotaClaims>,
     /// Distinguishes this run of the service from earlier ones, in revisions.
     start: Uuid,
 }
@@ -69,6 +71,7 @@ impl Labs {
             user_locks: Arc::new(PerUser::one()),
             kernel_links: Arc::default(),
             pool_links: Arc::default(),
+            quota_claims: Arc::default(),
             start: Uuid::new_v4(),
         }
     }
@@ -81,6 +84,11 @@ impl Labs {
     /// What the Dask pools want, and the connections to their schedulers.
     pub(super) fn pool_links(&self) -> &PoolLinks {
         &self.pool_links
+    }
+
+    /// How much of its user's quota each spawn takes.
+    pub(super) fn quota_claims(&self) -> &QuotaClaims {
+        &self.quota_claims
     }
 
     /// The user's turn to have a spawn approved.
@@ -176,6 +184,9 @@ impl Labs {
     /// Notes the new state of a lab or a child; called by its driver. A lab that is being stopped waits for its
     /// children.
     pub(super) fn note_change(&self, key: &SpawnKey, spawn: Option<&LabSnapshot>) {
+        if spawn.is_none_or(|spawn| spawn.status == LabStatus::Failed) {
+            self.quota_claims.release(key);
+        }
         let mut registry = self.registry();
         if key.is_lab() {
             registry.changes().note(&key.lab, spawn);

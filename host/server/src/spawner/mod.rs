@@ -32,6 +32,7 @@ mod preview;
 mod previous_version;
 mod programs;
 mod provisioned;
+mod quota_claims;
 mod recover;
 mod registry;
 mod reload;

@@ -20,6 +20,7 @@ use super::driver::Driver;
 use super::live_log::LiveLog;
 use super::place_observer::PlaceObserver;
 use super::pod_note::PodNote;
+use super::quota_claims::share_of;
 use super::requests;
 use super::snapshot::LabDetails;
 use crate::history::HistoryEntry;
@@ -121,6 +122,7 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environ
     driver.observer = Some(observer);
     driver.record = Some(stored);
     driver.lab = lab;
+    driver.claim_quota();
     driver.adopt_pool();
     driver.close(interrupted.map(Outcome::Failed), known);
     driver.publish();
@@ -165,6 +167,15 @@ fn about(stored: &StoredSpawn, mut env: Environment) -> LabDetails {
 }
 
 impl Driver {
+    /// Takes the share of the quota that the spawn has.
+    fn claim_quota(&self) {
+        if matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_) | Phase::Stopping(_)) {
+            let share = share_of(&self.about.description);
+            // Without a quota nothing is refused.
+            let _ = self.labs.quota_claims().claim(&self.key, share, None);
+        }
+    }
+
     /// Adds the pool with the workers that it has, until its scheduler says how many it wants.
     fn adopt_pool(&self) {
         let alive = matches!(self.lab.phase, Phase::Starting(_) | Phase::Running(_));

@@ -11,6 +11,7 @@ use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::message::Message;
+use super::quota_claims::share_of;
 use super::snapshot::LabSnapshot;
 use super::view::View;
 
@@ -86,7 +87,6 @@ impl Registry {
 
 /// Counts a spawn. A pool counts with all the workers that it may have.
 fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) {
-    let mut pods = 1;
     match kind {
         SpawnKind::Lab => present.labs += 1,
         SpawnKind::Kernel => present.kernels += 1,
@@ -94,21 +94,11 @@ fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) 
             let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);
             present.dask_pools += 1;
             present.dask_workers += workers;
-            pods += u64::from(workers);
         }
     }
-    let limits = description.quotas.map(|quotas| quotas.limits).unwrap_or_default();
-    present.cpu_millis += pods.saturating_mul(limits.cpu.map_or(0, millis));
-    present.memory_bytes += pods.saturating_mul(limits.memory.unwrap_or_default());
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a number of CPUs is positive, and no machine has 2^53 thousandths of one"
-)]
-fn millis(cpus: f64) -> u64 {
-    (cpus * 1000.0).round() as u64
+    let share = share_of(description);
+    present.cpu_millis += share.cpu_millis;
+    present.memory_bytes += share.memory_bytes;
 }
 
 /// The revisions at which labs have changed, so that a Hub with ten thousand labs fetches only those that have.

@@ -20,6 +20,7 @@ use crate::random_token::random_suffix;
 use crate::spawner::context::Context;
 use crate::spawner::errors::{SpawnError, failure};
 use crate::spawner::place_observer::PlaceObserver;
+use crate::spawner::quota_claims::share_of;
 use crate::spawner::requests::{PoolSized, TaskResult};
 
 /// Most workers that are created by one request of the plan. The next ones follow when these are there.
@@ -138,10 +139,16 @@ impl Driver {
         if let Some(pool) = &mut Arc::make_mut(&mut about.description).pool {
             pool.workers = workers;
         }
+        let claims = self.labs.quota_claims();
+        if let Err(refused) = claims.change(&self.key, share_of(&self.about.description)) {
+            self.about = before;
+            return Err(SpawnError::Denied { message: refused.to_string() });
+        }
         if let Some(observer) = &self.observer {
             let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());
             if let Err(error) = self.rewrite(&spec, until).await {
                 self.about = before;
+                let _ = self.labs.quota_claims().change(&self.key, share_of(&self.about.description));
                 return Err(error);
             }
         }

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use wasmspawner_core::lifecycle::{Event, RecordState, Request, plan};
+use wasmspawner_core::lifecycle::{Blame, Event, Failure, RecordState, Request, plan};
 use wasmspawner_core::record::SpawnStatus;
 
 use super::accept::desired;
 use super::{Driver, Preparation, pool};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
+use crate::spawner::quota_claims::share_of;
 use crate::spawner::requests::{self, PoolSized, RestToDelete, TaskResult};
 
 impl Driver {
@@ -171,7 +172,18 @@ impl Driver {
         match answer {
             TaskResult::Decided(Ok(decided)) => {
                 let terms = decided.terms();
-                self.about = decided.about.with_workers_of(&self.about);
+                let about = decided.about.with_workers_of(&self.about);
+                let share = share_of(&about.description);
+                if let Err(refused) = self.labs.quota_claims().claim(&self.key, share, decided.quota()) {
+                    let failure = Failure {
+                        reason: "QuotaExceeded".to_owned(),
+                        message: refused.to_string(),
+                        blame: Blame::User,
+                    };
+                    self.on_event(Event::Decided(Err(failure)));
+                    return self.start_planned_requests();
+                }
+                self.about = about;
                 if let Some(observer) = &mut self.observer {
                     observer.set_claims(&decided.claims());
                 }
