@@ -93,7 +93,7 @@ def test_pools_are_listed_once_per_period_and_kept_while_the_service_is_away(mon
 
 
 def test_a_service_that_does_not_answer_is_waited_for_a_short_time(monkeypatch):
-    monkeypatch.setattr(server_extension, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(server_extension, "_LONGEST_WAIT_SECONDS", 0.01)
     released = threading.Event()
     dashboards = Dashboards(lambda: released.wait(10) and {DASHBOARD})
     assert DASHBOARD not in dashboards
