@@ -23,7 +23,7 @@ use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::quota_claims::share_of;
 use crate::spawner::requests::{PoolSized, TaskResult};
 
-/// Most workers that are created by one request of the plan. The next ones follow when these are there.
+/// Most workers that are created by one request of the plan, so that a change of mind does not wait for hundreds.
 const MOST_AT_ONCE: u32 = 50;
 
 /// What to do about the workers of a pool.
@@ -113,7 +113,7 @@ impl Driver {
             let wanted = overdue || !pod.is_deleting();
             worker_at(observer?, &pod.name, pod.uid.clone(), grace).filter(|_| wanted)
         });
-        let delete = delete.take(MOST_AT_ONCE as usize).collect();
+        let delete = delete.collect();
         let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
         WorkersToSize { create: Vec::new(), delete, spawn }
     }
