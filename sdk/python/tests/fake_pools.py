@@ -18,11 +18,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fake_kernels import problem
 
-from wasmspawner import dask_keeper, dask_pod, service_link
+from wasmspawner import dask_keeper, dask_pod, dask_tls, service_link
 
 BOUND = 30
 TOKEN, KEEPER_TOKEN = "t0", "keeper-token"
-MOUNTED = (dask_pod.__file__, dask_keeper.__file__, service_link.__file__)
+MOUNTED = (dask_pod.__file__, dask_keeper.__file__, dask_tls.__file__, service_link.__file__)
 _networks = itertools.count()
 
 

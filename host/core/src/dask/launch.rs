@@ -72,6 +72,8 @@ pub struct PoolPrograms {
     pub keeper: &'static str,
     /// How the keeper talks to the service.
     pub link: &'static str,
+    /// Keeps errors of one TLS connection from ending others, which some builds of Python need.
+    pub tls: &'static str,
 }
 
 /// A pool, and how its scheduler reaches the service.
@@ -120,6 +122,7 @@ impl PoolLaunch {
             ("dask_pod.py", self.programs.pod.as_bytes().to_vec()),
             ("dask_keeper.py", self.programs.keeper.as_bytes().to_vec()),
             ("service_link.py", self.programs.link.as_bytes().to_vec()),
+            ("dask_tls.py", self.programs.tls.as_bytes().to_vec()),
             ("pool.json", pool.to_string().into_bytes()),
             ("tls.crt", self.pool.certificate.clone().into_bytes()),
             ("tls.key", self.pool.key.expose().as_bytes().to_vec()),
@@ -146,7 +149,7 @@ mod tests {
             certificate: "the-certificate".into(),
             key: SecretString::new("the-key"),
         };
-        let programs = PoolPrograms { pod: "pod()", keeper: "keeper()", link: "link()" };
+        let programs = PoolPrograms { pod: "pod()", keeper: "keeper()", link: "link()", tls: "tls()" };
         let launch =
             PoolLaunch { pool, url: "http://s/p".into(), token: SecretString::new("the-token"), programs };
         let files = launch.files(WorkerSize { cpu_millis: Some(1500), memory_bytes: None });

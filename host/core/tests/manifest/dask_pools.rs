@@ -35,7 +35,7 @@ fn pool(outlives_lab: bool) -> PoolObjects {
         },
         url: "http://service/pool".to_owned(),
         token: SecretString::new("token"),
-        programs: PoolPrograms { pod: "", keeper: "", link: "" },
+        programs: PoolPrograms { pod: "", keeper: "", link: "", tls: "" },
     };
     build_dask_pool(&spawn, &launch, &parent("lab"))
 }

@@ -15,4 +15,5 @@ pub(super) const DASK: PoolPrograms = PoolPrograms {
     pod: include_str!("../../../../sdk/python/src/wasmspawner/dask_pod.py"),
     keeper: include_str!("../../../../sdk/python/src/wasmspawner/dask_keeper.py"),
     link: SERVICE_LINK,
+    tls: include_str!("../../../../sdk/python/src/wasmspawner/dask_tls.py"),
 };

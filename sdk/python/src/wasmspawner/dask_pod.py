@@ -2,7 +2,7 @@
 
 The service mounts this file into the pod and runs `python3 -I dask_pod.py scheduler` or `... worker`. It needs nothing
 but the standard library of Python 3.8 or later, and finds its input beside itself: `pool.json`, `tls.crt`, `tls.key`.
-The scheduler loads `dask_keeper.py` from there, which in turn needs `service_link.py` and `token`.
+All processes load `dask_tls.py` from there, and the scheduler `dask_keeper.py`, which needs `service_link.py` and `token`.
 
 All that listens is bound to the pod's own address, and all connections of Dask are encrypted with the pool's key.
 """
@@ -26,7 +26,8 @@ def scheduler_arguments(folder, pool, address):
     """The arguments of `dask scheduler`."""
     arguments = ["--host", address, "--port", str(pool["scheduler_port"])]
     arguments += ["--dashboard-address", f"{bracketed(address)}:{pool['dashboard_port']}"]
-    arguments += ["--protocol", "tls", *tls_arguments(folder), "--preload", str(folder / "dask_keeper.py")]
+    arguments += ["--protocol", "tls", *tls_arguments(folder)]
+    arguments += ["--preload", str(folder / "dask_tls.py"), "--preload", str(folder / "dask_keeper.py")]
     if pool.get("idle_seconds"):
         arguments += ["--idle-timeout", f"{pool['idle_seconds']} seconds"]
     return arguments
@@ -39,6 +40,7 @@ def worker_arguments(folder, pool, address, environ):
     # Without its dashboard a worker listens for HTTP all the same, by default on all addresses.
     arguments += ["--no-dashboard", "--dashboard-address", f"{bracketed(address)}:0"]
     arguments += ["--protocol", "tls", *tls_arguments(folder), "--death-timeout", str(DEATH_TIMEOUT)]
+    arguments += ["--preload", str(folder / "dask_tls.py"), "--preload-nanny", str(folder / "dask_tls.py")]
     arguments += ["--local-directory", tempfile.gettempdir()]
     if pool.get("threads"):
         arguments += ["--nthreads", str(pool["threads"])]
