@@ -15,7 +15,7 @@ PYTHON = "3.13"  # the version in that release of Debian
 MANYLINUX = ("1", "2010", "2014", *(f"_2_{minor}" for minor in range(5, 42)))  # up to that release's C library
 LAB_PACKAGES = ("python3", "python3-venv")
 LAB_PINS = (toolchain.LOCAL / "requirements.txt", toolchain.LOCAL / "constraints.txt")
-LAB_REQUIREMENTS = ("jupyterhub", "jupyterlab", "ipykernel")
+LAB_REQUIREMENTS = ("jupyterhub", "jupyterlab", "ipykernel", "aiohttp", "distributed")
 # What a lab does not need: documentation, translations, caches of packages, sources of JavaScript.
 NOT_NEEDED = (
     "usr/share/doc",

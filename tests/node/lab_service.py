@@ -78,6 +78,10 @@ class LabService:
         """Ask something about a kernel of the user's lab."""
         return self._ask(method, user, f"/kernels/{kernel}{path}", **options)
 
+    def ask_pool(self, method: str, user: str, pool: str, path: str = "", **options) -> requests.Response:
+        """Ask something about a Dask pool of the user's lab."""
+        return self._ask(method, user, f"/dask-pool/{pool}{path}", **options)
+
     def prepulls(self) -> dict:
         """What nodes pull before somebody asks for it."""
         url = f"http://{self.config['http']['listen']}/spawner/v1/prepulls"
