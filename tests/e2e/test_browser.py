@@ -132,14 +132,14 @@ def test_from_login_to_a_running_cell(world, browser, screenshots):
 
 
 def test_a_cell_runs_in_a_kernel_with_a_pod_of_its_own(world, browser, screenshots):
-    log_in(browser, world, "emmy")
+    log_in(browser, world, "sofia")
     start(browser)
     wait(browser, 90, lambda page: "/lab" in page.current_url)
     run_cell(browser, "pod of its own", "import os; os.environ['POD_IP'] + ' answers'", " answers")
     shown = next(out.text for out in outputs(browser) if " answers" in out.text)
-    [kernel] = world.kernels("emmy")
+    [kernel] = world.kernels("sofia")
     assert kernel["connection"]["ip"] in shown
-    assert kernel["connection"]["ip"] not in world.lab("emmy")["url"], "it has another address than its lab"
+    assert kernel["connection"]["ip"] not in world.lab("sofia")["url"], "it has another address than its lab"
     browser.save_screenshot(str(screenshots / "own-pod.png"))
 
 
@@ -172,14 +172,14 @@ def test_the_page_of_a_failed_lab_says_why(world, browser, screenshots):
 
 
 def test_the_dashboard_of_a_dask_pool_draws_its_plots(world, browser, screenshots):
-    log_in(browser, world, "katherine")
+    log_in(browser, world, "mary.jackson")
     start(browser)
     wait(browser, 90, lambda page: "/lab" in page.current_url)
-    jupyter = JupyterLab(world, "katherine")
+    jupyter = JupyterLab(world, "mary.jackson")
     kernel = jupyter.start_kernel("python3")
     begun = "from wasmspawner.dask import WasmSpawnerCluster\npool = WasmSpawnerCluster(n_workers=1, quiet=True)\n"
     link = jupyter.run(kernel, f"{begun}print(pool.dashboard_link)").strip()
-    assert link.startswith("/user/katherine/proxy/"), link
+    assert link.startswith("/user/mary.jackson/proxy/"), link
     browser.get(f"{world.url}{link}")
     # The documents come through a web socket, by way of the Hub's proxy and the lab.
     drawn = "return Boolean(window.Bokeh && window.Bokeh.documents.some(each => each.is_idle))"
