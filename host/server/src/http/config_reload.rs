@@ -117,6 +117,10 @@ impl ConfigReload {
     /// Reloads when the file has changed, until `shutdown`. A file that cannot be used leaves everything as it is.
     pub async fn follow(&self, shutdown: CancellationToken) {
         let mut known = self.source.contents().await;
+        // It may have changed while the service started.
+        if Box::pin(self.has_changed()).await {
+            Box::pin(self.reload_and_log()).await;
+        }
         let mut again = tokio::time::interval(REREAD);
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let contents = self.source.contents().await;
@@ -127,6 +131,12 @@ impl ConfigReload {
             known = contents;
             Box::pin(self.reload_and_log()).await;
         }
+    }
+
+    /// True if the file has another configuration than the one in use.
+    async fn has_changed(&self) -> bool {
+        let running = self.running.lock().await;
+        self.read(&running).await.is_ok_and(|(_, _, changes)| !changes.is_empty())
     }
 
     /// Reloads where nobody waits for the answer.
