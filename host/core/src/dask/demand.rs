@@ -45,8 +45,8 @@ pub fn share<'a>(pools: impl IntoIterator<Item = &'a mut Demand>, allowed: u32) 
     for pool in pools {
         // Up to the workers that are there already, a larger target takes nothing.
         let free = pool.taken().min(pool.desired());
-        let more = pool.desired().saturating_sub(free.max(pool.target)).min(left);
-        pool.target = free.max(pool.target) + more;
+        let more = (pool.desired() - free).min(left);
+        pool.target = free + more;
         left -= more;
     }
 }

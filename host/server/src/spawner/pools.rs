@@ -139,16 +139,20 @@ impl Labs {
 
     /// A pool was accepted, or found after a restart with `present` workers.
     pub(super) fn add_pool(&self, key: &SpawnKey, workers: WorkerRange, present: u32) {
-        // Pools that are found one after the other do not grow before all are known.
-        let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
+        let allowed = self.workers_allowed_now();
         self.wake_pools(&self.pool_links().add(key, workers, present, allowed));
     }
 
     /// Notes how many pods of workers a pool has.
     pub(super) fn note_workers(&self, key: &SpawnKey, present: usize) {
         let present = u32::try_from(present).unwrap_or(u32::MAX);
-        let allowed = if self.is_ready() { self.workers_allowed() } else { 0 };
+        let allowed = self.workers_allowed_now();
         self.wake_pools(&self.pool_links().note_present(key, present, allowed));
+    }
+
+    /// How many workers a user may have now: pools that are found one after the other do not grow before all are known.
+    fn workers_allowed_now(&self) -> u32 {
+        if self.is_ready() { self.workers_allowed() } else { 0 }
     }
 
     /// Shares the workers of each user anew: all pools are known now, or another number is allowed.
