@@ -34,6 +34,8 @@ SOMETIMES = [
     r"Back-off pulling image .*",
 ]
 BRIEF_STAGES = {("Scheduling", "Scheduling"), ("Starting", "PodInitializing")}
+# On one machine labs reach the service without being configured for that, and have the variables of it.
+ENV_TO_REACH_THE_SERVICE = r"WASMSPAWNER_.*|JUPYTERHUB_(USER|SERVER_NAME)"
 # Names, times and addresses; and of a failed lab how much was done before, which a brief stage may change, and how much
 # of it is deleted.
 NOT_COMPARED = {"job_id", "started_at", "url"}
@@ -79,8 +81,7 @@ def record(site, user):
         # Soon after a kubelet's start, it may take a pod's first readiness back for a second.
         eventually(lambda: site.lab(user)["stage"] == "Running", "it is ready to stay")
     lab = site.lab(user)
-    # On one machine labs reach the service without being configured for that.
-    lab["env"] = {name: value for name, value in lab["env"].items() if not name.startswith("WASMSPAWNER_")}
+    lab["env"] = {name: value for name, value in lab["env"].items() if not re.fullmatch(ENV_TO_REACH_THE_SERVICE, name)}
     stages = [(event.stage["stage"], event.stage["reason"]) for event in events if event.kind == "stage"]
     lasting = [stage for stage in stages if stage not in BRIEF_STAGES]
     told = {(event.kind, anonymous(event.data)) for event in events if event.kind not in ("stage", "progress")}
