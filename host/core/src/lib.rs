@@ -5,9 +5,11 @@
 
 pub mod access;
 pub mod claims;
+pub mod condition;
 pub mod config;
 pub mod dask;
 pub mod digest;
+pub mod environment;
 pub mod field_error;
 pub mod forgotten;
 pub mod form;
@@ -33,5 +35,6 @@ pub mod secret;
 pub mod spawn;
 pub mod spawn_key;
 pub mod stage;
+mod structural_schema;
 pub mod token;
 pub mod volumes;

@@ -37,6 +37,8 @@ pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
 use crate::config::NamespaceReclaim;
 use crate::policy::ValidatedSpawn;
 
+pub(crate) use pod_security::ENFORCE_LABEL;
+
 /// Builds the objects of a lab.
 pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
     let pod = pod::build(spawn);

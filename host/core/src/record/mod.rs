@@ -21,4 +21,4 @@ pub use description::{
 pub use place::Place;
 pub use recover::{Recovered, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};
-pub use status::{Condition, SpawnStatus};
+pub use status::SpawnStatus;

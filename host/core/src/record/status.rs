@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::condition::Condition;
 use crate::lifecycle::{Failure, Lab, LabStatus, Phase};
 use crate::stage::Stage;
 
@@ -45,24 +46,6 @@ pub struct SpawnStatus {
     /// The condition `Ready`, for `kubectl wait`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-}
-
-/// A condition in Kubernetes' form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Condition {
-    /// Always `Ready`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// `True` or `False`.
-    pub status: String,
-    /// The reason in `CamelCase`.
-    pub reason: String,
-    /// The reason in words.
-    pub message: String,
-    /// When the status last changed, RFC 3339.
-    #[schemars(with = "String")]
-    pub last_transition_time: Timestamp,
 }
 
 impl SpawnStatus {

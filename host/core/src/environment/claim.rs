@@ -1,0 +1,73 @@
+//! `DeploymentTargetClaim`: somebody wants a target.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BIND_COMPLETE, DT_PROVISIONER, Kind, Object};
+use crate::condition::Condition;
+use crate::names::ObjectName;
+
+/// Somebody wants a target of a class, or a particular one.
+pub type Claim = Object<ClaimSpec, ClaimStatus>;
+
+/// What a claim asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimSpec {
+    /// The class of the target. Without a class, the claim waits until a target without a class is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment_target_class_name: Option<ObjectName>,
+    /// The target, if its owner wants a particular one; otherwise the binder writes here what it has chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_name: Option<ObjectName>,
+}
+
+/// The state of a claim.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimStatus {
+    /// Where in its life the claim is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<ClaimPhase>,
+    /// The condition `ErrorOccurred`, if something is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+/// Where in its life a claim is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ClaimPhase {
+    /// There is no target for it yet.
+    Pending,
+    /// It has a target, which nobody else has.
+    Bound,
+    /// Its target is gone. It is bound again if the target comes back.
+    Lost,
+}
+
+impl Kind for Claim {
+    const KIND: &'static str = "DeploymentTargetClaim";
+    const PLURAL: &'static str = "deploymenttargetclaims";
+}
+
+impl Claim {
+    /// True if the claim was bound once.
+    pub fn was_bound(&self) -> bool {
+        self.annotation(BIND_COMPLETE).is_some()
+    }
+
+    /// True if the claim has a target.
+    pub fn is_bound(&self) -> bool {
+        self.status.phase == Some(ClaimPhase::Bound)
+    }
+
+    /// True if a provisioner is to make a target for the claim.
+    pub fn is_dynamic(&self) -> bool {
+        self.annotation(DT_PROVISIONER).is_some()
+    }
+
+    /// The problem in the condition `ErrorOccurred`.
+    pub fn problem(&self) -> Option<&Condition> {
+        super::reconcile::problem(&self.status.conditions)
+    }
+}

@@ -1,0 +1,55 @@
+//! Environments: where labs run. A claim asks for a target of a class; a target is a namespace with credentials, in
+//! this cluster or in another.
+//!
+//! The four kinds are custom resources of the group `wasmspawner.io`. Claims, targets and environments are in the
+//! service's own namespace, where only the service and the site's administrators may write. [`reconcile`] decides what
+//! is to be done about all of them at once: the binder joins claims and targets, and the provisioner makes and removes
+//! namespaces.
+
+mod claim;
+mod class;
+mod definition;
+mod named;
+mod object;
+mod provision;
+mod reconcile;
+mod target;
+
+pub use claim::{Claim, ClaimPhase, ClaimSpec, ClaimStatus};
+pub use class::{Class, ClassSpec, Parameters, ReclaimPolicy};
+pub use definition::definitions;
+pub use named::{
+    ClaimReference, Configuration, Environment, EnvironmentPhase, EnvironmentSpec, EnvironmentStatus,
+    EnvironmentTarget,
+};
+pub use object::{Kind, Object};
+pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
+pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
+pub use target::{ClaimRef, KubernetesCredentials, Target, TargetPhase, TargetSpec, TargetStatus};
+
+/// The name of the provisioner that makes namespaces, which is built into the service.
+pub const NAMESPACE_PROVISIONER: &str = "wasmspawner.io/namespace";
+
+/// Annotation of a claim: it was bound once, so a missing target is lost.
+pub const BIND_COMPLETE: &str = "wasmspawner.io/bind-complete";
+/// Annotation of a claim: the binder has chosen the target, not the claim's owner.
+pub const BOUND_BY_CONTROLLER: &str = "wasmspawner.io/bound-by-controller";
+/// Annotation of a claim: the provisioner that is to make a target for it.
+pub const DT_PROVISIONER: &str = "wasmspawner.io/dt-provisioner";
+/// Annotation of a target: the provisioner that has made it.
+pub const PROVISIONED_BY: &str = "wasmspawner.io/provisioned-by";
+/// Annotation of a claim, and of a target that is or was bound to it: whose it is, as `USER` or `USER/SERVER`. A
+/// released target goes to the same owner again.
+pub const OWNER: &str = "wasmspawner.io/owner";
+/// Annotation of a claim, and of the target made for it: the name that the namespace is to have.
+pub const NAMESPACE: &str = "wasmspawner.io/namespace";
+/// Annotation of a target: the Secret with a kubeconfig of the other cluster in which the built-in provisioner has made it.
+pub const CLUSTER: &str = "wasmspawner.io/cluster";
+/// Label of a target that was released and not given to anybody else. Without it, the target is free for all.
+pub const RELEASED: &str = "wasmspawner.io/released";
+/// Annotation of a target that was made for the pool of its class and that no claim has ever had.
+pub const IN_POOL: &str = "wasmspawner.io/in-pool";
+/// Label of a namespace, and of what the provisioner makes in it: the uid of its target.
+pub const TARGET_LABEL: &str = "wasmspawner.io/target";
+/// The finalizer of claims and targets.
+pub const FINALIZER: &str = "wasmspawner.io/environment";

@@ -1,0 +1,79 @@
+//! `Environment`: the thing that people name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Object};
+use crate::names::ObjectName;
+
+/// A named place for labs: the target of a claim.
+pub type Environment = Object<EnvironmentSpec, EnvironmentStatus>;
+
+/// What an environment is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentSpec {
+    /// The name that people read.
+    pub display_name: String,
+    /// The environment before this one, for those who order them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_environment: Option<ObjectName>,
+    /// Free words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Where it is.
+    pub configuration: Configuration,
+}
+
+/// Where an environment is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Configuration {
+    /// The target.
+    pub target: EnvironmentTarget,
+}
+
+/// The target of an environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentTarget {
+    /// The claim whose target it is.
+    pub deployment_target_claim: ClaimReference,
+}
+
+/// Names a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimReference {
+    /// The claim's name.
+    pub claim_name: ObjectName,
+}
+
+/// The state of an environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EnvironmentStatus {
+    /// Whether its claim has a target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<EnvironmentPhase>,
+}
+
+/// Whether an environment has a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentPhase {
+    /// Its claim does not exist, or has no target.
+    Unbound,
+    /// Labs can run in it.
+    Bound,
+}
+
+impl Kind for Environment {
+    const KIND: &'static str = "Environment";
+    const PLURAL: &'static str = "environments";
+}
+
+impl Environment {
+    /// The name of the environment's claim.
+    pub fn claim_name(&self) -> &ObjectName {
+        &self.spec.configuration.target.deployment_target_claim.claim_name
+    }
+}

@@ -1,0 +1,206 @@
+//! What belongs to a target of the built-in provisioner: a namespace, and an account that may do there what labs need.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ResourceQuotaSpec, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::json;
+
+use super::{KubernetesCredentials, NAMESPACE, OWNER, Parameters, TARGET_LABEL, Target};
+use crate::labels::{INSTANCE_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE};
+use crate::manifest::ENFORCE_LABEL;
+use crate::names::{LabelValue, NamespaceName, ObjectName};
+
+/// The name of the account, its role, and of the Secret with its token.
+const ACCOUNT: &str = "environment";
+
+/// The key of a credentials Secret with a kubeconfig.
+pub const CREDENTIALS_KEY: &str = "kubeconfig";
+
+/// What belongs to a target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProvisionedObjects {
+    /// The namespace, which is made first.
+    pub namespace: Namespace,
+    /// The limits of the namespace.
+    pub quota: Option<ResourceQuota>,
+    /// The account with permissions in the namespace; absent if the class does not want one.
+    pub account: Option<Account>,
+}
+
+/// An account with permissions in one namespace and nowhere else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// The account.
+    pub service_account: ServiceAccount,
+    /// What it may do.
+    pub role: Role,
+    /// Gives it the role.
+    pub binding: RoleBinding,
+    /// The Secret that Kubernetes fills with its token.
+    pub token: Secret,
+}
+
+/// How a target of the built-in provisioner is reached with its own account.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The URL of the API server.
+    pub api_url: String,
+    /// The account's token.
+    pub token: String,
+    /// The certificate of the API server's authority, in PEM.
+    pub authority: Vec<u8>,
+}
+
+/// What belongs to a target of a class with these parameters. `None` if the target does not name a valid namespace, which
+/// only an administrator's change can cause.
+pub fn provisioned_objects(
+    target: &Target,
+    parameters: &Parameters,
+    instance: &LabelValue,
+) -> Option<ProvisionedObjects> {
+    let name = NamespaceName::parse(target.annotation(NAMESPACE)?).ok()?;
+    let labels = labels(target, instance);
+    let mut namespace = Namespace {
+        metadata: ObjectMeta {
+            name: Some(name.to_string()),
+            labels: Some(labels.clone()),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    let of_namespace = namespace.metadata.labels.get_or_insert_default();
+    of_namespace.insert(ENFORCE_LABEL.to_owned(), parameters.pod_security.clone());
+    if let Some(owner) = target.annotation(OWNER) {
+        namespace.metadata.annotations = Some(BTreeMap::from([(OWNER.to_owned(), owner.to_owned())]));
+    }
+    let inside = || ObjectMeta {
+        name: Some(ACCOUNT.to_owned()),
+        namespace: Some(name.to_string()),
+        labels: Some(labels.clone()),
+        ..ObjectMeta::default()
+    };
+    let hard = parameters.quota.iter().map(|(resource, amount)| (resource.clone(), Quantity(amount.clone())));
+    let quota = (!parameters.quota.is_empty()).then(|| ResourceQuota {
+        metadata: inside(),
+        spec: Some(ResourceQuotaSpec { hard: Some(hard.collect()), ..ResourceQuotaSpec::default() }),
+        ..ResourceQuota::default()
+    });
+    let account = parameters.credentials.then(|| account(&inside, &name));
+    Some(ProvisionedObjects { namespace, quota, account })
+}
+
+fn labels(target: &Target, instance: &LabelValue) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
+        (INSTANCE_LABEL.to_owned(), instance.to_string()),
+        (TARGET_LABEL.to_owned(), target.uid().to_owned()),
+    ])
+}
+
+fn account(inside: &impl Fn() -> ObjectMeta, namespace: &NamespaceName) -> Account {
+    let mut token = Secret {
+        metadata: inside(),
+        type_: Some("kubernetes.io/service-account-token".to_owned()),
+        ..Secret::default()
+    };
+    token.metadata.annotations =
+        Some(BTreeMap::from([("kubernetes.io/service-account.name".to_owned(), ACCOUNT.to_owned())]));
+    Account {
+        service_account: ServiceAccount { metadata: inside(), ..ServiceAccount::default() },
+        role: Role { metadata: inside(), rules: Some(rules()) },
+        binding: RoleBinding {
+            metadata: inside(),
+            role_ref: RoleRef {
+                api_group: Some("rbac.authorization.k8s.io".to_owned()),
+                kind: "Role".to_owned(),
+                name: ACCOUNT.to_owned(),
+            },
+            subjects: Some(vec![Subject {
+                kind: "ServiceAccount".to_owned(),
+                name: ACCOUNT.to_owned(),
+                namespace: Some(namespace.to_string()),
+                ..Subject::default()
+            }]),
+        },
+        token,
+    }
+}
+
+/// What labs need in a namespace: the permissions of `deploy/permissions/one-namespace.yaml`. The service can give no
+/// more than it has itself.
+fn rules() -> Vec<PolicyRule> {
+    let rule = |group: &str, resources: &[&str], verbs: &[&str]| PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(resources.iter().map(|&name| name.to_owned()).collect()),
+        verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
+        ..PolicyRule::default()
+    };
+    let networking = "networking.k8s.io";
+    vec![
+        rule("", &["pods"], &["get", "list", "watch", "create", "delete"]),
+        rule("", &["configmaps"], &["list", "create", "patch", "deletecollection"]),
+        rule("", &["secrets", "serviceaccounts"], &["create", "patch", "deletecollection"]),
+        rule(networking, &["networkpolicies"], &["create", "patch", "deletecollection"]),
+        rule("", &["persistentvolumeclaims"], &["get", "create", "delete"]),
+        rule("", &["events"], &["list", "watch"]),
+    ]
+}
+
+impl Target {
+    /// The name of the Secret with the credentials of a provisioned target, in the service's own namespace.
+    pub fn credentials_secret_name(&self) -> Option<ObjectName> {
+        ObjectName::parse(format!("{}-credentials", self.name())).ok()
+    }
+
+    /// The Secret with which others reach the target with its own account. It is in the service's own namespace, like the
+    /// target, and goes with it.
+    pub fn credentials_secret(&self, credentials: &Credentials, instance: &LabelValue) -> Option<Secret> {
+        let namespace = self.annotation(NAMESPACE)?;
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "cluster", "cluster": {
+                "server": credentials.api_url,
+                "certificate-authority-data": json!(ByteString(credentials.authority.clone())),
+            }}],
+            "users": [{"name": ACCOUNT, "user": {"token": credentials.token}}],
+            "contexts": [{"name": "environment", "context": {
+                "cluster": "cluster", "user": ACCOUNT, "namespace": namespace,
+            }}],
+            "current-context": "environment",
+        });
+        let data = [
+            (CREDENTIALS_KEY, kubeconfig.to_string().into_bytes()),
+            ("token", credentials.token.clone().into_bytes()),
+            ("ca.crt", credentials.authority.clone()),
+            ("namespace", namespace.as_bytes().to_vec()),
+        ];
+        Some(Secret {
+            metadata: ObjectMeta {
+                name: self.credentials_secret_name().map(Into::into),
+                labels: Some(labels(self, instance)),
+                ..ObjectMeta::default()
+            },
+            data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value))).collect()),
+            ..Secret::default()
+        })
+    }
+
+    /// The target, once what belongs to it was made.
+    #[must_use]
+    pub fn provisioned(&self, api_url: Option<String>, secret: Option<ObjectName>) -> Option<Self> {
+        let default_namespace = NamespaceName::parse(self.annotation(NAMESPACE)?).ok()?;
+        let mut next = self.clone();
+        next.spec.kubernetes_credentials = Some(KubernetesCredentials {
+            default_namespace,
+            api_url,
+            cluster_credentials_secret: secret,
+            allow_insecure_skip_tls_verify: false,
+        });
+        Some(next)
+    }
+}

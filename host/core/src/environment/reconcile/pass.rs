@@ -1,0 +1,154 @@
+//! One pass over everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::conditions::{Problem, set_problem};
+use super::{Action, Reconciled, World};
+use crate::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, ReclaimPolicy, Target};
+
+/// One pass over everything: what it reads, and what is to be done so far.
+pub(super) struct Pass<'a> {
+    pub(super) world: &'a World,
+    pub(super) now: Timestamp,
+    /// The targets that say they are for a claim of this name.
+    holders: BTreeMap<&'a str, Vec<&'a Target>>,
+    /// Targets that nobody has, by class: those of nobody, and those that are kept for their owner.
+    free: BTreeMap<Option<&'a str>, Free<'a>>,
+    /// Targets that are to be written.
+    changed: BTreeMap<&'a str, Target>,
+    pub(super) done: Reconciled,
+}
+
+/// The free targets of one class, by age.
+#[derive(Default)]
+pub(super) struct Free<'a> {
+    of_nobody: BTreeSet<(Option<Timestamp>, &'a str)>,
+    of_owners: BTreeMap<&'a str, BTreeSet<(Option<Timestamp>, &'a str)>>,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(world: &'a World, now: Timestamp) -> Self {
+        let mut pass = Self {
+            world,
+            now,
+            holders: BTreeMap::new(),
+            free: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            done: Reconciled::default(),
+        };
+        for target in world.targets.values() {
+            match &target.spec.claim_ref {
+                Some(claim) => pass.holders.entry(claim.name.as_str()).or_default().push(target),
+                None if is_usable(target) => pass.add_free(target),
+                None => {}
+            }
+        }
+        pass
+    }
+
+    fn add_free(&mut self, target: &'a Target) {
+        let class = target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
+        let free = self.free.entry(class).or_default();
+        let entry = (created(target), target.name());
+        match (target.is_released(), target.annotation(OWNER)) {
+            (false, _) => {
+                free.of_nobody.insert(entry);
+            }
+            (true, Some(owner)) => {
+                free.of_owners.entry(owner).or_default().insert(entry);
+            }
+            // Whose it was is not known, so nobody gets it.
+            (true, None) => {}
+        }
+    }
+
+    /// The targets that say they are for this claim.
+    pub(super) fn holders(&self, claim: &Claim) -> Vec<&'a Target> {
+        let named = self.holders.get(claim.name()).into_iter().flatten();
+        named.filter(|target| target.is_for(claim)).copied().collect()
+    }
+
+    /// Takes the best free target for a claim: one that its owner had before, or else the oldest. Nobody else gets it in
+    /// this pass.
+    pub(super) fn take_free(&mut self, claim: &'a Claim) -> Option<&'a Target> {
+        let class = claim.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
+        let free = self.free.get_mut(&class)?;
+        let of_owner = claim.annotation(OWNER).and_then(|owner| free.of_owners.get_mut(owner)?.pop_first());
+        let (_, name) = of_owner.or_else(|| free.of_nobody.pop_first())?;
+        self.world.targets.get(name)
+    }
+
+    /// The state in which a target is to be, so far.
+    pub(super) fn target(&mut self, target: &'a Target) -> &mut Target {
+        self.changed.entry(target.name()).or_insert_with(|| target.clone())
+    }
+
+    /// Whether this pass wants to change the claim of a target.
+    pub(super) fn is_given_away(&self, target: &Target) -> bool {
+        self.changed.get(target.name()).is_some_and(|next| next.spec.claim_ref != target.spec.claim_ref)
+    }
+
+    pub(super) fn write_claim(
+        &mut self,
+        claim: &Claim,
+        mut next: Claim,
+        phase: ClaimPhase,
+        found: Option<Problem>,
+    ) {
+        next.status.phase = Some(phase);
+        set_problem(&mut next.status.conditions, found, self.now);
+        if next != *claim {
+            self.done.actions.push(Action::WriteClaim(Box::new(next)));
+        }
+    }
+
+    /// What becomes of the target when its claim is deleted. Where nobody says it, nothing is lost.
+    pub(super) fn reclaim_policy(&self, target: &Target) -> ReclaimPolicy {
+        let class = || {
+            let class = target.spec.deployment_target_class_name.as_ref()?;
+            Some(self.world.classes.get(class.as_str())?.spec.reclaim_policy)
+        };
+        target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
+    }
+
+    /// Looks again at `at`, even if nothing happens before.
+    pub(super) fn look_again(&mut self, at: Timestamp) {
+        self.done.again_at = Some(self.done.again_at.map_or(at, |known| known.min(at)));
+    }
+
+    pub(super) fn show_environments(&mut self) {
+        for environment in self.world.environments.values() {
+            let claim = self.world.claims.get(environment.claim_name().as_str());
+            let phase = if claim.is_some_and(Claim::is_bound) {
+                EnvironmentPhase::Bound
+            } else {
+                EnvironmentPhase::Unbound
+            };
+            if environment.status.phase != Some(phase) {
+                let mut next = Environment::clone(environment);
+                next.status.phase = Some(phase);
+                self.done.actions.push(Action::WriteEnvironment(Box::new(next)));
+            }
+        }
+    }
+
+    pub(super) fn end(mut self) -> Reconciled {
+        for (name, next) in self.changed {
+            if self.world.targets.get(name) != Some(&next) {
+                self.done.actions.push(Action::WriteTarget(Box::new(next)));
+            }
+        }
+        self.done
+    }
+}
+
+/// True if a claim could have the target: how it is reached is known, and it is not being deleted.
+pub(super) fn is_usable(target: &Target) -> bool {
+    !target.is_deleting() && target.spec.kubernetes_credentials.is_some()
+}
+
+fn created(target: &Target) -> Option<Timestamp> {
+    target.metadata.creation_timestamp.as_ref().map(|time| time.0)
+}

@@ -1,0 +1,117 @@
+//! `DeploymentTarget`: a namespace with credentials.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CLUSTER, Kind, NAMESPACE_PROVISIONER, Object, PROVISIONED_BY, RELEASED, ReclaimPolicy};
+use crate::condition::Condition;
+use crate::names::{NamespaceName, ObjectName};
+
+/// A namespace with credentials, in this cluster or in another.
+pub type Target = Object<TargetSpec, TargetStatus>;
+
+/// What a target is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetSpec {
+    /// The class of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment_target_class_name: Option<ObjectName>,
+    /// The namespace and how it is reached; absent while a provisioner works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubernetes_credentials: Option<KubernetesCredentials>,
+    /// The claim that has the target, or is to have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_ref: Option<ClaimRef>,
+    /// What becomes of the target when its claim is deleted. Default: what its class says. A provisioner writes here what
+    /// the class said when the target was made; without this field and without a class it is `Retain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_policy: Option<ReclaimPolicy>,
+}
+
+/// A namespace, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KubernetesCredentials {
+    /// The namespace.
+    pub default_namespace: NamespaceName,
+    /// The URL of the cluster's API server. Default: what the Secret's kubeconfig says, or this cluster.
+    #[serde(default, rename = "apiURL", skip_serializing_if = "Option::is_none")]
+    pub api_url: Option<String>,
+    /// A Secret in the service's own namespace with a `kubeconfig`, or with a `token` and, if needed, a `ca.crt`. Without
+    /// one the namespace is in this cluster, and the service uses its own account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_credentials_secret: Option<ObjectName>,
+    /// True if the API server's certificate is not to be verified. Anybody in between can then read and change requests.
+    #[serde(default, rename = "allowInsecureSkipTLSVerify")]
+    pub allow_insecure_skip_tls_verify: bool,
+}
+
+/// The claim of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimRef {
+    /// The claim's name.
+    pub name: ObjectName,
+    /// The claim's uid, which the binder adds: a later claim of the same name is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// The state of a target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetStatus {
+    /// Where in its life the target is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<TargetPhase>,
+    /// The condition `ErrorOccurred`, if something is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+/// Where in its life a target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TargetPhase {
+    /// It is being made.
+    Pending,
+    /// A claim may have it.
+    Available,
+    /// A claim has it.
+    Bound,
+    /// Its claim was deleted, and it was kept.
+    Released,
+    /// It could not be removed in time. Its removal goes on.
+    Failed,
+}
+
+impl Kind for Target {
+    const KIND: &'static str = "DeploymentTarget";
+    const PLURAL: &'static str = "deploymenttargets";
+}
+
+impl Target {
+    /// True if the built-in provisioner has made the target, and has to remove what belongs to it.
+    pub fn is_ours(&self) -> bool {
+        self.annotation(PROVISIONED_BY) == Some(NAMESPACE_PROVISIONER)
+    }
+
+    /// The Secret with which the service reaches the target's cluster; `None` for the service's own cluster.
+    pub fn cluster(&self) -> Option<ObjectName> {
+        if self.is_ours() {
+            return ObjectName::parse(self.annotation(CLUSTER)?).ok();
+        }
+        self.spec.kubernetes_credentials.as_ref()?.cluster_credentials_secret.clone()
+    }
+
+    /// True if the claim of the target was deleted, and the target is kept for its owner.
+    pub fn is_released(&self) -> bool {
+        self.has_label(RELEASED)
+    }
+
+    /// True if the target says that this claim has it, or is to have it.
+    pub fn is_for(&self, claim: &super::Claim) -> bool {
+        self.spec.claim_ref.as_ref().is_some_and(|reference| {
+            reference.name == claim.name() && reference.uid.as_deref().is_none_or(|uid| uid == claim.uid())
+        })
+    }
+}
