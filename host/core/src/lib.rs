@@ -4,6 +4,7 @@
 //! actions are returned as values. The crate depends on no library for IO or async tasks.
 
 pub mod access;
+pub mod api_group;
 pub mod claims;
 pub mod condition;
 pub mod config;

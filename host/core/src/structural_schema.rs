@@ -71,7 +71,9 @@ fn choose(fields: &mut Map<String, Value>, variants: Vec<Value>) {
             .collect();
         fields.insert("type".to_owned(), json!("string"));
         fields.insert("enum".to_owned(), Value::Array(values));
-    } else if let Some(Value::Object(only)) = variants.into_iter().next() {
+    } else if let Some(mut only) = variants.into_iter().next() {
+        make_structural(&mut only);
+        let Value::Object(only) = only else { return };
         for (name, value) in only {
             fields.entry(name).or_insert(value);
         }

@@ -38,6 +38,8 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         place: Place {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
+            cluster: None,
+            claim: None,
         },
         remains: Vec::new(),
         time_limits: LIMITS.into(),

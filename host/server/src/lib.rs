@@ -1,7 +1,9 @@
 //! The service: all IO around the decisions of `wasmspawner-core`.
 
 pub mod cli;
+pub mod clusters;
 mod config_part;
+pub mod environments;
 pub mod history;
 pub mod http;
 pub mod hub;

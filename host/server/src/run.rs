@@ -13,21 +13,23 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmspawner_core::config::auth::AuthMethod;
-use wasmspawner_core::config::{Config, ConfigFile};
+use wasmspawner_core::config::{Config, ConfigFile, KubernetesConfig};
+use wasmspawner_core::manifest::service_selector;
 
+use crate::clusters::{Cluster, ClusterSettings, Clusters};
+use crate::environments::{self, Environments};
 use crate::history::{History, Retention};
 pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
-use crate::k8s::{Claims, ConfigMapRecords, Connection, Creator, Deleter, PullPods, SiteSecrets};
+use crate::k8s::{Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets};
 use crate::one_machine::OneMachine;
 use crate::prepull::{LivePrepulls, Prepuller};
 use crate::records::{self, SpawnRecords};
 use crate::registry::Artifacts;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
-use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
 
@@ -71,12 +73,18 @@ pub async fn run(
         records::install(connection.requests.clone())
             .await
             .context("the one-machine cluster refuses the kind Spawn")?;
+        environments::install(connection.requests.clone())
+            .await
+            .context("the one-machine cluster refuses the kinds of environments")?;
     }
     let hub =
         config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
     let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
     let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
     labs.context().records.check_installed().await?;
+    if let Some(environments) = &labs.context().environments {
+        environments.check_installed().await?;
+    }
     let used = labs.context().config.current();
     let http = used.http.clone();
     let prefix = Prefix::of(&http);
@@ -214,10 +222,26 @@ fn context(
     let records = |name| ConfigMapRecords::new(client.clone(), namespace, name, request_timeout);
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
+    let own = Cluster::new(connection, config.kubernetes.namespaces, request_timeout);
+    let clusters = Clusters::new(
+        own,
+        ClusterSettings {
+            secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
+            silence: SILENCE,
+            requests_per_second: config.kubernetes.requests_per_second,
+            request_timeout,
+            selector: service_selector(&config.kubernetes.instance),
+            metrics: metrics.clone(),
+        },
+    );
+    let environments = config.environments.is_some().then(|| {
+        let KubernetesConfig { namespace, instance, .. } = config.kubernetes.clone();
+        Environments::new(connection, clusters.clone(), namespace, instance, request_timeout)
+    });
     Ok(Context {
         policies,
-        creator: Creator::new(client.clone(), request_timeout),
-        deleter: Deleter::new(client.clone(), config.kubernetes.namespaces, request_timeout),
+        clusters,
+        environments,
         history,
         history_of_children: History::in_memory(of_children),
         records: SpawnRecords::new(
@@ -226,16 +250,13 @@ fn context(
             config.kubernetes.instance.clone(),
             request_timeout,
         ),
-        store: Store::default(),
         clock: Clock::start(),
-        health: connection.health.clone(),
         secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
         hub,
         volumes: (!config.kubernetes.namespaces.is_deleted()).then(volumes),
         metrics,
         spawn_slots: Arc::new(Semaphore::new(config.limits.concurrent_spawns)),
-        client,
         config: LiveConfig::new(config),
     })
 }

@@ -12,6 +12,7 @@ mod config_reload;
 mod dask_pool_rules;
 mod dask_pools;
 mod debug_bundle;
+mod environments;
 mod events;
 mod fair_use;
 mod faults;

@@ -25,6 +25,7 @@ impl ConfigFile {
             hub: old.hub,
             kubernetes: old.kubernetes,
             embedded: old.embedded,
+            environments: old.environments,
             telemetry: old.telemetry,
             registries: old.registries,
             state_dir: old.state_dir,

@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
+use super::environments;
 use super::lab::{LabConfig, LabSection};
 use super::{
-    DaskConfig, EmbeddedConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting, KubernetesConfig,
-    LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, RuntimeKind, TelemetryConfig,
+    DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting,
+    KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, RuntimeKind,
+    TelemetryConfig,
 };
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
@@ -53,6 +55,9 @@ pub struct ConfigFile {
     /// What the site wants of Dask pools.
     #[serde(default)]
     pub dask: DaskConfig,
+    /// Labs in namespaces of chosen classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environments: Option<EnvironmentsConfig>,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -92,6 +97,8 @@ pub struct Config {
     pub images: ImagesConfig,
     /// What the site wants of Dask pools.
     pub dask: DaskConfig,
+    /// Labs in namespaces of chosen classes.
+    pub environments: Option<EnvironmentsConfig>,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -108,6 +115,7 @@ impl ConfigFile {
         problems.extend(self.kubernetes.check().err());
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.dask.check().err());
+        problems.extend(environments::check(self.environments.as_ref(), &self.kubernetes));
         problems.extend(self.limits.check().err());
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
@@ -165,6 +173,7 @@ impl ConfigFile {
             registries: self.registries,
             images: self.images,
             dask: self.dask,
+            environments: self.environments,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,

@@ -66,6 +66,13 @@ impl Claim {
         self.annotation(DT_PROVISIONER).is_some()
     }
 
+    /// The name of the target that the built-in provisioner makes for the claim. It is the same at each attempt, so that a
+    /// repeated one makes no second target.
+    pub(super) fn name_of_made_target(&self) -> String {
+        let part: String = self.uid().chars().filter(|letter| *letter != '-').take(8).collect();
+        format!("{}-{part}", self.name())
+    }
+
     /// The problem in the condition `ErrorOccurred`.
     pub fn problem(&self) -> Option<&Condition> {
         super::reconcile::problem(&self.status.conditions)

@@ -7,7 +7,7 @@ use super::{
     Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, EnvironmentSpec, EnvironmentStatus, Kind,
     Target, TargetSpec, TargetStatus,
 };
-use crate::record::{GROUP, VERSION};
+use crate::api_group::{GROUP, VERSION};
 use crate::structural_schema::structural_schema;
 
 /// The definitions that are installed in a cluster.

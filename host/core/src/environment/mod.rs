@@ -6,6 +6,7 @@
 //! is to be done about all of them at once: the binder joins claims and targets, and the provisioner makes and removes
 //! namespaces.
 
+mod binding;
 mod claim;
 mod class;
 mod definition;
@@ -15,6 +16,7 @@ mod provision;
 mod reconcile;
 mod target;
 
+pub use binding::{Binding, ClaimState, NamespaceFate};
 pub use claim::{Claim, ClaimPhase, ClaimSpec, ClaimStatus};
 pub use class::{Class, ClassSpec, Parameters, ReclaimPolicy};
 pub use definition::definitions;
@@ -25,7 +27,9 @@ pub use named::{
 pub use object::{Kind, Object};
 pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
 pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
-pub use target::{ClaimRef, KubernetesCredentials, Target, TargetPhase, TargetSpec, TargetStatus};
+pub use target::{
+    ClaimRef, ClusterRef, KubernetesCredentials, Target, TargetPhase, TargetSpec, TargetStatus,
+};
 
 /// The name of the provisioner that makes namespaces, which is built into the service.
 pub const NAMESPACE_PROVISIONER: &str = "wasmspawner.io/namespace";

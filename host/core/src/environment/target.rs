@@ -47,6 +47,20 @@ pub struct KubernetesCredentials {
     pub allow_insecure_skip_tls_verify: bool,
 }
 
+/// How another cluster is reached.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRef {
+    /// The Secret with the credentials, in the service's own namespace.
+    pub secret: ObjectName,
+    /// The URL of the API server, if the Secret does not say it.
+    #[serde(default, rename = "apiURL", skip_serializing_if = "Option::is_none")]
+    pub api_url: Option<String>,
+    /// True if the API server's certificate is not to be verified.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
 /// The claim of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimRef {
@@ -95,12 +109,18 @@ impl Target {
         self.annotation(PROVISIONED_BY) == Some(NAMESPACE_PROVISIONER)
     }
 
-    /// The Secret with which the service reaches the target's cluster; `None` for the service's own cluster.
-    pub fn cluster(&self) -> Option<ObjectName> {
+    /// How the service reaches the target's cluster; `None` for the service's own cluster.
+    pub fn cluster(&self) -> Option<ClusterRef> {
         if self.is_ours() {
-            return ObjectName::parse(self.annotation(CLUSTER)?).ok();
+            let secret = ObjectName::parse(self.annotation(CLUSTER)?).ok()?;
+            return Some(ClusterRef { secret, api_url: None, insecure: false });
         }
-        self.spec.kubernetes_credentials.as_ref()?.cluster_credentials_secret.clone()
+        let credentials = self.spec.kubernetes_credentials.as_ref()?;
+        Some(ClusterRef {
+            secret: credentials.cluster_credentials_secret.clone()?,
+            api_url: credentials.api_url.clone(),
+            insecure: credentials.allow_insecure_skip_tls_verify,
+        })
     }
 
     /// True if the claim of the target was deleted, and the target is kept for its owner.

@@ -30,7 +30,7 @@ impl Lab {
 
     /// Advances the deletion under way, according to what is left in the cluster.
     pub(super) fn advance_deletion(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        let gone = self.observed.is_nothing() && !self.in_flight.awaits(super::Request::Create);
+        let gone = self.observed.is_nothing() && !self.in_flight.creates();
         match &self.phase {
             Phase::Stopping(_) => self.advance_stop(gone, now, effects),
             Phase::CleaningUp(_) if gone => self.phase = Phase::Absent,
@@ -45,7 +45,7 @@ impl Lab {
 
     /// A stop is complete for its user once the pod is gone and the API server has accepted the deletion of the rest.
     fn advance_stop(&mut self, gone: bool, now: Timestamp, effects: &mut Vec<Effect>) {
-        if self.in_flight.awaits(super::Request::Create) || !self.observed.pod.is_missing() {
+        if self.in_flight.creates() || !self.observed.pod.is_missing() {
             return;
         }
         if self.observed.rest == Presence::Present {

@@ -16,6 +16,10 @@ pub enum Event {
     CleanupBegun(Operation, Ending),
     /// The policies answered.
     Decided(Result<LabTimeLimits, Failure>),
+    /// The policies answered, and the lab has to wait for an environment: what it waits for, in words.
+    EnvironmentNeeded(LabTimeLimits, String),
+    /// The lab has an environment, or will not have one.
+    Bound(Result<(), Failure>),
     /// The objects were created, or could not be.
     Created(Result<(), Failure>),
     /// The observed state of the cluster changed.

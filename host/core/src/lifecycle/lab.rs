@@ -66,6 +66,9 @@ pub enum SpawnStep {
     Cleaning,
     /// Waits for the policies.
     Deciding,
+    /// Waits until the lab's claim has a target. The policies are then asked again, because their answers may depend on the
+    /// namespace.
+    Binding,
     /// Creates the lab's objects.
     Creating,
     /// Waits for the pod to become ready.

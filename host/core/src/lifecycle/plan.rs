@@ -12,6 +12,8 @@ pub enum RecordState {
     Missing,
     /// The record has to be written.
     Stale,
+    /// The record names another place than the one where objects are about to be created, and has to be written first.
+    Elsewhere,
     /// The record is up to date.
     Current,
 }
@@ -46,6 +48,8 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
         Phase::Starting(starting) => match starting.step {
             SpawnStep::Cleaning => deletion(lab),
             SpawnStep::Deciding => vec![Request::Decide],
+            SpawnStep::Binding | SpawnStep::Creating if record == RecordState::Elsewhere => Vec::new(),
+            SpawnStep::Binding => vec![Request::Bind],
             SpawnStep::Creating => vec![Request::Create],
             SpawnStep::Waiting => Vec::new(),
         },
@@ -57,8 +61,9 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
         needed.push(Request::Read);
     }
     match (record, &lab.phase) {
-        (RecordState::Stale | RecordState::Current, Phase::Absent) => needed.push(Request::DeleteRecord),
-        (RecordState::Stale, _) => needed.push(Request::SaveRecord),
+        (RecordState::Missing, Phase::Absent) => {}
+        (_, Phase::Absent) => needed.push(Request::DeleteRecord),
+        (RecordState::Stale | RecordState::Elsewhere, _) => needed.push(Request::SaveRecord),
         (RecordState::Missing | RecordState::Current, _) => {}
     }
     needed
@@ -68,7 +73,7 @@ fn needed(lab: &Lab, record: RecordState) -> Vec<Request> {
 /// it could create objects after their deletion. Once the time limit has passed, children that do not end delay nothing
 /// any more.
 fn deletion(lab: &Lab) -> Vec<Request> {
-    if lab.in_flight.awaits(Request::Create) || lab.in_flight.awaits(Request::SizePool) {
+    if lab.in_flight.creates() {
         return Vec::new();
     }
     let has_children = !lab.observed.children.is_missing();
@@ -92,11 +97,13 @@ fn is_wanted(request: Request, lab: &Lab) -> bool {
     };
     match request {
         Request::Decide => step == Some(SpawnStep::Deciding),
+        Request::Bind => step == Some(SpawnStep::Binding),
         Request::Create => step == Some(SpawnStep::Creating),
         // A deletion request that is still under way could delete the next lab's objects.
-        Request::StopChildren | Request::DeletePod | Request::DeleteRest => {
-            !matches!(step, Some(SpawnStep::Deciding | SpawnStep::Creating | SpawnStep::Waiting))
-        }
+        Request::StopChildren | Request::DeletePod | Request::DeleteRest => !matches!(
+            step,
+            Some(SpawnStep::Deciding | SpawnStep::Binding | SpawnStep::Creating | SpawnStep::Waiting)
+        ),
         Request::SizePool => matches!(lab.phase, Phase::Running(_)),
         Request::Read => lab.is_overdue(),
         Request::SaveRecord | Request::DeleteRecord => true,

@@ -11,6 +11,8 @@ use super::operation::after;
 pub enum Request {
     /// Call the policies to decide what the lab is to be.
     Decide,
+    /// Make the lab's claim, and wait until it has a target.
+    Bind,
     /// Create the lab's objects, the pod last.
     Create,
     /// Stop the lab's children: its kernels and pools.
@@ -51,6 +53,11 @@ impl InFlight {
     /// True while the request is under way.
     pub fn awaits(&self, request: Request) -> bool {
         matches!(self.requests.get(&request), Some(State::Awaited { .. }))
+    }
+
+    /// True while a request is under way that may create objects.
+    pub fn creates(&self) -> bool {
+        [Request::Bind, Request::Create, Request::SizePool].into_iter().any(|request| self.awaits(request))
     }
 
     /// The requests that are under way.

@@ -30,6 +30,7 @@ impl Lab {
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
             | Stage::Starting
+            | Stage::Binding
             | Stage::Scheduling
             | Stage::Pulling
             | Stage::Initializing

@@ -21,7 +21,7 @@ impl Lab {
         }
         self.limits = self.usual_limits;
         self.begin(operation, effects);
-        if self.observed.is_nothing() && !self.in_flight.awaits(Request::Create) {
+        if self.observed.is_nothing() && !self.in_flight.creates() {
             self.decide(effects);
         } else {
             let what = if matches!(self.phase, Phase::CleaningUp(_)) {
@@ -73,6 +73,46 @@ impl Lab {
         }
     }
 
+    /// The policies have chosen an environment. Waiting for it is a stage of its own.
+    pub(super) fn wait_for_environment(
+        &mut self,
+        terms: LabTimeLimits,
+        what: String,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.is_at(SpawnStep::Deciding) {
+            return;
+        }
+        self.set_time_limits(terms);
+        let progress = percent(Stage::Binding);
+        let report =
+            StageReport { stage: Stage::Binding, reason: "Binding".into(), message: what, progress, at: now };
+        self.stage = Some((report.stage, report.reason.clone(), report.message.clone()));
+        effects.push(Effect::Publish(Entry::Progress(progress)));
+        effects.push(Effect::Publish(Entry::Info(report.message.clone())));
+        effects.push(Effect::Publish(Entry::Stage(report)));
+        self.enter(SpawnStep::Binding);
+    }
+
+    pub(super) fn on_bound(
+        &mut self,
+        result: Result<(), Failure>,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.is_at(SpawnStep::Binding) {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                self.in_flight.forget(Request::Decide);
+                self.enter(SpawnStep::Deciding);
+            }
+            Err(failure) => self.fail(failure, now, effects),
+        }
+    }
+
     /// A creation has ended, and may have created objects even if it failed: until the cluster is observed they count
     /// as present.
     pub(super) fn on_created(
@@ -115,7 +155,7 @@ impl Lab {
                     effects.push(Effect::Publish(Entry::Info(analysis.message.clone())));
                 }
             }
-            Stage::Unknown => {}
+            Stage::Binding | Stage::Unknown => {}
         }
     }
 

@@ -19,6 +19,10 @@ impl Lab {
                 self.begin_cleanup(operation, ending, now, &mut effects);
             }
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
+            Event::EnvironmentNeeded(terms, what) => {
+                self.wait_for_environment(terms, what, now, &mut effects)
+            }
+            Event::Bound(result) => self.on_bound(result, now, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),
             Event::Observed(observed) => self.on_observed(*observed, policy, now, &mut effects),
             Event::Read(observed) => {
@@ -57,7 +61,9 @@ impl Lab {
             self.in_flight.on_effect_observed(Request::DeleteRest);
         }
         let analysis = self.observed.analysis.clone();
-        self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
+        if !self.is_at(SpawnStep::Binding) {
+            self.stage = Some((analysis.stage, analysis.reason.clone(), analysis.message.clone()));
+        }
         self.note_progress(before, now);
         match &self.phase {
             Phase::Starting(starting) if starting.step == SpawnStep::Waiting => {
@@ -108,6 +114,7 @@ impl Lab {
         let failure = Failure::service("InternalError", message);
         match request {
             Request::Decide => self.step(Event::Decided(Err(failure)), policy, now),
+            Request::Bind => self.step(Event::Bound(Err(failure)), policy, now),
             Request::Create => self.step(Event::Created(Err(failure)), policy, now),
             _ => Vec::new(),
         }

@@ -7,6 +7,7 @@ use crate::stage::Stage;
 pub fn percent(stage: Stage) -> u8 {
     match stage {
         Stage::Unknown => 0,
+        Stage::Binding => 8,
         Stage::Scheduling => 25,
         Stage::Pulling => 35,
         Stage::Initializing => 55,

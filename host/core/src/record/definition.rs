@@ -3,14 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{SpawnSpec, SpawnStatus};
+use crate::api_group::{GROUP, VERSION};
 use crate::structural_schema::structural_schema;
 
-/// The API group of records.
-pub const GROUP: &str = "wasmspawner.io";
-/// The only version of records so far.
-pub const VERSION: &str = "v1alpha1";
-/// Group and version, as an object states them.
-pub const API_VERSION: &str = "wasmspawner.io/v1alpha1";
 /// The kind of records.
 pub const KIND: &str = "Spawn";
 /// The kind's name in URLs.

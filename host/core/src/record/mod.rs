@@ -14,11 +14,13 @@ mod status;
 
 /// The label with the installation of the service that wrote a record, the same as on every other object.
 pub use crate::labels::INSTANCE_LABEL;
-pub use definition::{API_VERSION, FINALIZER, GROUP, KIND, PLURAL, VERSION, definition};
+pub use definition::{FINALIZER, KIND, PLURAL, definition};
+
+pub use crate::api_group::{API_VERSION, GROUP, VERSION};
 pub use description::{
     KernelDescription, LabDescription, PolicyRef, PoolDescription, Quotas, ResourceAmount,
 };
-pub use place::Place;
+pub use place::{Place, PlaceClaim};
 pub use recover::{Recovered, recover};
 pub use spec::{Desired, OperationSpec, SpawnSpec, TimeLimitsSpec};
 pub use status::SpawnStatus;

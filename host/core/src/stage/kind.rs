@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The stage of a lab's pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Stage {
+    /// Waiting for an environment: there is no pod yet.
+    Binding,
     /// Waiting for a node.
     Scheduling,
     /// An image is being downloaded, and not just for a moment.
@@ -30,6 +32,7 @@ impl Stage {
     /// The stage's name, as it is written in the API and in records.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Binding => "Binding",
             Self::Scheduling => "Scheduling",
             Self::Pulling => "Pulling",
             Self::Initializing => "Initializing",

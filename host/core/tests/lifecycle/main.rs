@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod act;
 mod simulation;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,7 +11,8 @@ use wasmspawner_core::lifecycle::{Event, LabStatus, LabTimeLimits, OperationKind
 use wasmspawner_core::progress::Entry;
 use wasmspawner_core::stage::Stage;
 
-use simulation::{Act, LIMITS, RESTARTS, Simulation, act};
+use act::{Act, act};
+use simulation::{LIMITS, RESTARTS, Simulation};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
@@ -41,9 +43,12 @@ proptest! {
 
 #[test]
 fn a_task_that_fails_without_an_answer_fails_the_spawn() {
-    for (acts, request) in
-        [(vec![Act::Spawn], Request::Decide), (vec![Act::Spawn, Act::Decide(true)], Request::Create)]
-    {
+    for (acts, request) in [
+        (vec![Act::Spawn], Request::Decide),
+        (vec![Act::Spawn, Act::NeedEnvironment], Request::Bind),
+        (vec![Act::Spawn, Act::NeedEnvironment, Act::FinishBind(true)], Request::Decide),
+        (vec![Act::Spawn, Act::Decide(true)], Request::Create),
+    ] {
         let mut simulation = Simulation::new();
         for act in &acts {
             simulation.act(act);

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use proptest::prelude::*;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Admission, Effect, Event, Failure, Lab, LabStatus, LabTimeLimits, Observed, Operation, OperationKind,
@@ -11,6 +10,8 @@ use wasmspawner_core::lifecycle::{
 };
 use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::stage::{Analysis, Stage};
+
+use crate::act::Act;
 
 pub(crate) const LIMITS: TimeLimits =
     TimeLimits { spawn: SignedDuration::from_secs(600), delete: SignedDuration::from_secs(60) };
@@ -36,25 +37,6 @@ pub(crate) struct Simulation {
     pub(crate) open_record: bool,
     stopped: bool,
     was_ready: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Act {
-    Spawn,
-    Stop,
-    Decide(bool),
-    FinishCreate(bool),
-    Show(Stage),
-    PodGoes,
-    RestGoes,
-    Evict,
-    Restart,
-    StartChild,
-    ChildrenGo,
-    Wait(u16),
-    BreakCluster(bool),
-    BreakWatch(bool),
-    ChainAnswer,
 }
 
 impl Simulation {
@@ -102,6 +84,19 @@ impl Simulation {
                 self.lab.in_flight.answered(Request::Decide, self.now);
                 let decision = if *allowed { Ok(LabTimeLimits::default()) } else { Err(failure("Denied")) };
                 self.on_event(Event::Decided(decision));
+            }
+            Act::NeedEnvironment if self.lab.in_flight.awaits(Request::Decide) => {
+                self.lab.in_flight.answered(Request::Decide, self.now);
+                let needed = Event::EnvironmentNeeded(LabTimeLimits::default(), "Waiting.".to_owned());
+                self.on_event(needed);
+            }
+            Act::FinishBind(worked) if self.lab.in_flight.awaits(Request::Bind) => {
+                self.lab.in_flight.answered(Request::Bind, self.now);
+                // The claim may have been made even if it was not bound.
+                self.rest = Presence::Present;
+                self.on_event(Event::Bound(if *worked { Ok(()) } else { Err(failure("Forbidden")) }));
+                let observed = self.observed();
+                self.on_event(Event::Observed(Box::new(observed)));
             }
             Act::FinishCreate(worked) if self.lab.in_flight.awaits(Request::Create) => {
                 self.lab.in_flight.answered(Request::Create, self.now);
@@ -156,6 +151,8 @@ impl Simulation {
                 self.observe();
             }
             Act::Decide(_)
+            | Act::NeedEnvironment
+            | Act::FinishBind(_)
             | Act::FinishCreate(_)
             | Act::PodGoes
             | Act::RestGoes
@@ -170,7 +167,11 @@ impl Simulation {
     fn answer(&mut self) {
         for request in self.lab.in_flight.awaited().collect::<Vec<_>>() {
             match request {
-                Request::Decide | Request::Create | Request::SaveRecord | Request::DeleteRecord => continue,
+                Request::Decide
+                | Request::Bind
+                | Request::Create
+                | Request::SaveRecord
+                | Request::DeleteRecord => continue,
                 Request::StopChildren
                 | Request::SizePool
                 | Request::DeletePod
@@ -246,7 +247,9 @@ impl Simulation {
 
     fn ask_for_next(&mut self) {
         let plan = plan(&self.lab, RecordState::Current, self.now);
-        for request in plan.cancel.iter().filter(|request| **request != Request::Create) {
+        for request in
+            plan.cancel.iter().filter(|request| !matches!(request, Request::Bind | Request::Create))
+        {
             self.lab.in_flight.forget(*request);
         }
         let started: BTreeSet<Request> = plan.start.iter().copied().collect();
@@ -257,7 +260,7 @@ impl Simulation {
                 assert!(self.pod.is_missing(), "at most one pod per lab");
             }
             if matches!(request, Request::DeletePod | Request::DeleteRest) {
-                assert!(!self.lab.in_flight.awaits(Request::Create), "nothing is deleted while it is made");
+                assert!(!self.lab.in_flight.creates(), "nothing is deleted while it is made");
                 assert!(!matches!(self.lab.phase, Phase::Running(_)), "what runs is not deleted");
                 let in_time = matches!(&self.lab.phase, Phase::Stopping(deletion) if !deletion.overdue);
                 assert!(!in_time || self.children.is_missing(), "the children are deleted before the lab");
@@ -323,6 +326,7 @@ impl Simulation {
         for _ in 0..40 {
             self.now += SignedDuration::from_secs(61);
             for act in [
+                Act::FinishBind(true),
                 Act::Decide(true),
                 Act::FinishCreate(true),
                 Act::ChainAnswer,
@@ -347,36 +351,6 @@ pub(crate) fn job(number: u128) -> JobId {
 
 pub(crate) fn failure(reason: &str) -> Failure {
     Failure::cluster(reason, format!("the cluster answered {reason}"))
-}
-
-pub(crate) fn act() -> impl Strategy<Value = Act> {
-    let stage = prop::sample::select(vec![
-        Stage::Scheduling,
-        Stage::Pulling,
-        Stage::Initializing,
-        Stage::Starting,
-        Stage::Running,
-        Stage::Stopped,
-        Stage::Failed,
-        Stage::Unknown,
-    ]);
-    prop_oneof![
-        4 => Just(Act::Spawn),
-        2 => Just(Act::Stop),
-        4 => prop::bool::weighted(0.8).prop_map(Act::Decide),
-        4 => prop::bool::weighted(0.8).prop_map(Act::FinishCreate),
-        6 => Just(Act::ChainAnswer),
-        6 => stage.prop_map(Act::Show),
-        3 => Just(Act::PodGoes),
-        3 => Just(Act::RestGoes),
-        1 => Just(Act::Evict),
-        1 => (0_u16..700).prop_map(Act::Wait),
-        1 => Just(Act::Restart),
-        2 => Just(Act::StartChild),
-        2 => Just(Act::ChildrenGo),
-        1 => any::<bool>().prop_map(Act::BreakCluster),
-        1 => any::<bool>().prop_map(Act::BreakWatch),
-    ]
 }
 
 impl Simulation {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use wasmspawner_core::record;
+use wasmspawner_core::{environment, record};
 
 const EXAMPLES: &str = "\
 Example:
@@ -17,8 +17,14 @@ pub(super) struct CrdsArgs {}
 impl CrdsArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<()> {
         let Self {} = self;
-        writeln!(out, "# Printed by `wasmspawner crds`: change the types in host/core/src/record instead.")?;
+        writeln!(
+            out,
+            "# Printed by `wasmspawner crds`: change the types in host/core/src/record and environment instead."
+        )?;
         write!(out, "{}", serde_saphyr::to_string(&record::definition())?)?;
+        for definition in environment::definitions() {
+            write!(out, "---\n{}", serde_saphyr::to_string(&definition)?)?;
+        }
         Ok(())
     }
 }
@@ -35,7 +41,8 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds.yaml");
         let written = std::fs::read_to_string(file).unwrap_or_default();
         assert_eq!(written, printed, "write it anew: cargo run --bin wasmspawner -- crds > deploy/crds.yaml");
-        let read: serde_json::Value = serde_saphyr::from_str(&printed).unwrap();
-        assert_eq!(read, record::definition());
+        let read: Vec<serde_json::Value> = serde_saphyr::from_multiple(&printed).unwrap();
+        assert_eq!(read[0], record::definition());
+        assert_eq!(read[1..], environment::definitions());
     }
 }

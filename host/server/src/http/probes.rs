@@ -49,10 +49,10 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     let (wanted, ready) = labs.count_workers();
     metrics.set_workers(wanted, ready);
     metrics.set_history(context.history.len());
-    for (kind, silence) in context.store.silence() {
+    for (kind, silence) in context.clusters.own().store.silence() {
         metrics.set_watch_silence(kind, silence);
     }
-    metrics.set_state(labs.is_ready(), context.health.is_away());
+    metrics.set_state(labs.is_ready(), context.clusters.own().health().is_away());
     let most = context.config.current().limits.concurrent_spawns;
     metrics.set_spawns_in_progress(most.saturating_sub(context.spawn_slots.available_permits()), most);
     metrics.set_load(Handle::current().metrics().num_alive_tasks(), event_loop_delay().await);

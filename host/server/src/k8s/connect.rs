@@ -2,11 +2,13 @@
 
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use super::changing_client::ChangingClient;
 use super::counted::counted;
 use super::health::Health;
 use super::rate_limiter::rate_limited;
@@ -23,6 +25,24 @@ pub struct Connection {
     pub watches: Client,
     /// Whether the API answers, by the requests of both clients.
     pub health: Health,
+    /// The URL of the API server. The one-machine cluster has none, and no accounts either.
+    pub(crate) api_url: ApiUrl,
+}
+
+/// The URL of an API server, as far as it is known. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct ApiUrl(Arc<RwLock<Option<String>>>);
+
+impl ApiUrl {
+    /// The URL.
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the URL.
+    pub(crate) fn set(&self, url: String) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(url);
+    }
 }
 
 /// Why there is no connection to a cluster.
@@ -50,16 +70,31 @@ pub enum ConnectError {
 impl Connection {
     /// A connection to a cluster in this process, with one client for both.
     pub fn in_process(client: Client) -> Self {
-        Self { requests: client.clone(), watches: client, health: Health::default() }
+        Self {
+            requests: client.clone(),
+            watches: client,
+            health: Health::default(),
+            api_url: ApiUrl::default(),
+        }
+    }
+
+    /// A connection whose clients can be replaced. Its URL is not known.
+    pub(crate) fn changing(requests: &ChangingClient, watches: &ChangingClient) -> Self {
+        Self {
+            requests: requests.client(),
+            watches: watches.client(),
+            health: Health::default(),
+            api_url: ApiUrl::default(),
+        }
     }
 
     /// The same connection, whose requests are counted in the metrics.
     #[must_use]
     pub fn counted(self, metrics: &Metrics) -> Self {
         Self {
-            requests: counted(self.requests, metrics.clone(), self.health.clone()),
-            watches: counted(self.watches, metrics.clone(), self.health.clone()),
-            health: self.health,
+            requests: counted(self.requests.clone(), metrics.clone(), self.health.clone()),
+            watches: counted(self.watches.clone(), metrics.clone(), self.health.clone()),
+            ..self
         }
     }
 
@@ -76,15 +111,28 @@ impl Connection {
         request_timeout: Duration,
         metrics: &Metrics,
     ) -> Result<Self, ConnectError> {
-        let mut config = match kubeconfig {
+        let config = match kubeconfig {
             Some(path) => from_file(path, context).await?,
             None => kube::Config::infer().await.map_err(ConnectError::Infer)?,
         };
+        Self::with(config, silence, per_second, request_timeout, metrics)
+    }
+
+    /// Connects to the cluster of this configuration; see [`Self::open`].
+    pub(crate) fn with(
+        mut config: kube::Config,
+        silence: Duration,
+        per_second: Option<NonZeroU32>,
+        request_timeout: Duration,
+        metrics: &Metrics,
+    ) -> Result<Self, ConnectError> {
         if config.accept_invalid_certs {
             tracing::warn!(
                 "the Kubernetes API's certificate is not verified (insecure-skip-tls-verify): anyone in between can read and change requests"
             );
         }
+        let api_url = ApiUrl::default();
+        api_url.set(config.cluster_url.to_string());
         config.read_timeout = Some(silence);
         // Retries are made only in `retry`, which knows the operation's deadline.
         config.default_retry = false;
@@ -94,7 +142,7 @@ impl Connection {
             requests = rate_limited(requests, per_second, metrics.clone());
         }
         let watches = Client::try_from(config).map_err(ConnectError::Client)?;
-        Ok(Self { requests, watches, health: Health::default() })
+        Ok(Self { requests, watches, health: Health::default(), api_url })
     }
 }
 

@@ -95,16 +95,16 @@ impl Deleter {
     }
 
     /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects. Volume
-    /// claims and the pod are not deleted here, nor are limits of the one namespace of all labs, which are its
+    /// claims and the pod are not deleted here, nor are limits of a namespace that is `shared` by labs, which are its
     /// operator's.
     pub async fn delete_lab_objects(
         &self,
         namespace: &str,
         selector: &str,
+        shared: bool,
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        let single = self.namespaces == NamespaceReclaim::Single;
-        let kinds = KINDS_DELETED_BY_LABEL.iter().filter(|kind| !(single && kind.limits_namespace()));
+        let kinds = KINDS_DELETED_BY_LABEL.iter().filter(|kind| !(shared && kind.limits_namespace()));
         try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await?;
         Ok(DeletionAnswer::Gone)
     }

@@ -44,6 +44,14 @@ pub enum KubernetesError {
         /// The user in its annotation.
         owner: String,
     },
+    /// Kubernetes has not filled the Secret of an account.
+    #[error(
+        "Kubernetes has not put a token into the Secret {name}; does its controller manager run with the key of the service accounts?"
+    )]
+    NotFilled {
+        /// Namespace and name of the Secret.
+        name: String,
+    },
     /// The operation was cancelled, or its time was over.
     #[error("cancelled")]
     Cancelled,
@@ -81,6 +89,7 @@ impl KubernetesError {
             Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
             Self::ClaimOfAnother { .. } => "VolumeOfAnotherUser",
+            Self::NotFilled { .. } => "NoToken",
             Self::Cancelled => "Cancelled",
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }

@@ -21,7 +21,7 @@ tokio::task_local! {
 }
 
 /// Runs `work`, whose requests go after all others. Requests of tasks that `work` spawns are not included.
-pub(super) async fn in_background<W: Future>(work: W) -> W::Output {
+pub(crate) async fn in_background<W: Future>(work: W) -> W::Output {
     IN_BACKGROUND.scope((), work).await
 }
 

@@ -2,10 +2,12 @@
 //! waits for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use wasmspawner_core::config::Config;
 use wasmspawner_core::dask::{Pool, PoolLaunch};
 use wasmspawner_core::digest::Digest;
+use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::IMAGE;
 use wasmspawner_core::kernel::Launch;
@@ -17,10 +19,12 @@ use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectChild, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmspawner_core::record::{KernelDescription, LabDescription, PoolDescription};
+use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PoolDescription};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
+use wasmspawner_core::spawn_key::SpawnKey;
 
+use super::context::Context;
 use super::errors::SpawnError;
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
@@ -29,6 +33,7 @@ use super::{image_menu, programs};
 use crate::wasm::PolicyAnswer;
 
 /// A request that the policies have approved. Its options are parsed and its names are known.
+#[derive(Clone)]
 pub(super) struct Approved {
     pub(super) request: SpawnRequest,
     pub(super) names: LabNames,
@@ -38,7 +43,9 @@ pub(super) struct Approved {
     pub(super) quotas: Vec<(Source, Quota)>,
     /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
     pub(super) image: Option<(Source, Image)>,
-    pub(super) child: Option<Box<ApprovedChild>>,
+    pub(super) child: Option<Arc<ApprovedChild>>,
+    /// What becomes of the namespace, if that comes from a claim; that of the lab for a child.
+    pub(super) fate: Option<NamespaceFate>,
 }
 
 /// What makes an approved spawn that of a child.
@@ -47,6 +54,8 @@ pub(super) struct ApprovedChild {
     pub(super) lab: ParentPod,
     /// True if the child has the image of its lab, whatever policies say about that image today.
     pub(super) keeps_image: bool,
+    /// The cluster in which the lab runs.
+    pub(super) cluster: Option<ClusterRef>,
 }
 
 /// What the pods of a child run.
@@ -85,7 +94,7 @@ pub(super) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
-    Ok(Approved { request, names, user, subject, quotas, image, child: None })
+    Ok(Approved { request, names, user, subject, quotas, image, child: None, fate: None })
 }
 
 /// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
@@ -110,7 +119,7 @@ pub(super) async fn approve_child(
         Child::DaskPool(pool) => {
             let limits = rules.config.limits.per_user;
             allow_another((present.dask_pools, limits.dask_pools.get()), "Dask pools", "close one")?;
-            follow_rules_of_site(pool, &rules.config)?;
+            follow_rules_of_site(pool, &rules.config, &lab.place)?;
             allow_workers(pool.workers.minimum, (workers_of_others, limits.dask_workers.get()))?;
             Action::DaskPool
         }
@@ -157,11 +166,13 @@ pub(super) async fn approve_child(
         subject: question.subject,
         quotas,
         image,
-        child: Some(Box::new(ApprovedChild {
+        child: Some(Arc::new(ApprovedChild {
             launch: link.launch(request.child),
             lab: lab.pod,
             keeps_image,
+            cluster: lab.place.cluster,
         })),
+        fate: lab.place.claim.map(|claim| claim.fate),
     })
 }
 
@@ -194,7 +205,7 @@ fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(), SpawnErr
 }
 
 /// Changes a pool as the site wants it, or says why that cannot be done.
-fn follow_rules_of_site(pool: &mut Pool, config: &Config) -> Result<(), SpawnError> {
+fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place) -> Result<(), SpawnError> {
     pool.workers = config.dask.workers(pool.workers);
     pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);
     if !pool.outlives_lab {
@@ -204,7 +215,11 @@ fn follow_rules_of_site(pool: &mut Pool, config: &Config) -> Result<(), SpawnErr
         let message = "a pool that goes on without its lab has to end by itself; give it an idle time-out";
         return Err(SpawnError::InvalidPool { field: "idle_timeout", message });
     }
-    if config.kubernetes.namespaces.is_deleted() {
+    let is_deleted = match &lab.claim {
+        Some(claim) => claim.fate == NamespaceFate::Deleted,
+        None => config.kubernetes.namespaces.is_deleted(),
+    };
+    if is_deleted {
         let message =
             "on this site a lab's namespace is deleted with the lab, so that no pool can go on without it";
         return Err(SpawnError::InvalidPool { field: "outlive_lab", message });
@@ -283,6 +298,20 @@ impl Approved {
             env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
             started_at: Some(operation.started_at),
         }
+    }
+
+    /// The place that the record of the spawn names first.
+    pub(super) fn place(&self, context: &Context, key: &SpawnKey) -> Place {
+        match &self.child {
+            Some(child) => Place { cluster: child.cluster.clone(), ..Place::of(&self.names) },
+            None => context.first_place(key, &self.names),
+        }
+    }
+
+    /// The same request, in the namespace that the lab's claim has brought.
+    pub(super) fn bound(&self, place: &Place) -> Self {
+        let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
+        Self { names, fate: place.claim.as_ref().map(|claim| claim.fate), ..self.clone() }
     }
 
     /// The lab of a child that ends with it.

@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
+use wasmspawner_core::record::{Place, PlaceClaim};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::StagePolicy;
 
@@ -19,10 +21,12 @@ use super::live_config::LiveConfig;
 use super::provisioned::Provisioned;
 use super::rules::SiteRules;
 use super::volumes::Volumes;
+use crate::clusters::{Cluster, Clusters};
+use crate::environments::Environments;
 use crate::history::History;
-use crate::k8s::{Creator, Deleter, Health, SiteSecrets};
+use crate::k8s::SiteSecrets;
 use crate::records::SpawnRecords;
-use crate::store::{Reach, Store};
+use crate::store::Reach;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
 
@@ -32,18 +36,12 @@ pub struct Context {
     pub config: LiveConfig,
     /// The loaded chain of policies.
     pub policies: Policies,
-    /// The client for requests to the cluster.
-    pub client: kube::Client,
-    /// Creates the objects of labs.
-    pub creator: Creator,
-    /// Deletes the objects of labs.
-    pub deleter: Deleter,
+    /// The clusters with labs.
+    pub clusters: Clusters,
+    /// Claims, targets and classes; only where the site has them.
+    pub environments: Option<Environments>,
     /// The records of labs, stored in the cluster.
     pub records: SpawnRecords,
-    /// The objects of labs, as the watches show them.
-    pub store: Store,
-    /// Whether the Kubernetes API answers.
-    pub health: Health,
     /// The site's own Secrets, which are copied into labs.
     pub secrets: SiteSecrets,
     /// The records of operations on labs.
@@ -63,6 +61,14 @@ pub struct Context {
     pub spawn_slots: Arc<Semaphore>,
     /// The clock for deadlines.
     pub clock: Clock,
+}
+
+/// What is done about the namespace of a claim, in terms of namespaces without one.
+pub(super) fn reclaim_of(fate: NamespaceFate) -> NamespaceReclaim {
+    match fate {
+        NamespaceFate::Deleted | NamespaceFate::Retained => NamespaceReclaim::Retain,
+        NamespaceFate::Shared => NamespaceReclaim::Single,
+    }
 }
 
 impl Context {
@@ -89,9 +95,40 @@ impl Context {
         if key.is_lab() { &self.history } else { &self.history_of_children }
     }
 
-    /// What becomes of the namespace: a child never has one of its own.
-    pub(super) fn reclaim(&self, key: &SpawnKey) -> NamespaceReclaim {
-        if key.is_lab() { self.config.current().kubernetes.namespaces } else { NamespaceReclaim::Single }
+    /// What becomes of the namespace when the lab is stopped: a child never has one of its own, and that of a claim goes with
+    /// its target.
+    pub(super) fn reclaim(&self, key: &SpawnKey, place: &Place) -> NamespaceReclaim {
+        match &place.claim {
+            _ if !key.is_lab() => NamespaceReclaim::Single,
+            Some(claim) => reclaim_of(claim.fate),
+            None => self.config.current().kubernetes.namespaces,
+        }
+    }
+
+    /// True if the namespace of a place has limits that are not of one lab.
+    pub(super) fn is_shared(&self, place: &Place) -> bool {
+        match &place.claim {
+            Some(claim) => claim.fate == NamespaceFate::Shared,
+            None => self.config.current().kubernetes.namespaces == NamespaceReclaim::Single,
+        }
+    }
+
+    /// The service's own cluster.
+    pub(super) fn own_cluster(&self) -> &Cluster {
+        self.clusters.own()
+    }
+
+    /// The cluster of a place.
+    pub(super) fn cluster(&self, place: &Place) -> Cluster {
+        self.clusters.get(place.cluster.as_ref())
+    }
+
+    /// The place of a lab that is being accepted. If it may get a claim, its record names that before it is made.
+    pub(super) fn first_place(&self, key: &SpawnKey, names: &LabNames) -> Place {
+        let claims = key.is_lab() && self.environments.is_some();
+        let claim =
+            claims.then(|| PlaceClaim { name: key.object_name(), own: true, fate: NamespaceFate::Deleted });
+        Place { claim, ..Place::of(names) }
     }
 
     /// What the operator grants to the policy of this name.

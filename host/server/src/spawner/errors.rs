@@ -154,6 +154,7 @@ pub(super) fn failure(error: &KubernetesError) -> Failure {
         KubernetesError::ClaimOfAnother { name, .. } => {
             format!("The volume {name} belongs to another user; please tell the site's administrators")
         }
+        KubernetesError::NotFilled { .. } => error.to_string(),
         KubernetesError::Cancelled => "The creation of the lab was cancelled".to_owned(),
         KubernetesError::Unexpected(_) | KubernetesError::Malformed(_) => {
             "The cluster answered with something unexpected".to_owned()

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use jiff::SignedDuration;
-use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
+use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
+use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
 use wasmspawner_core::manifest::{self, LabObjects, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
@@ -22,7 +23,7 @@ use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
-use super::context::Context;
+use super::context::{Context, reclaim_of};
 use super::errors::{SpawnError, failure};
 use super::pod_note::PodNote;
 use super::rules::SiteRules;
@@ -39,6 +40,8 @@ pub(super) struct Decided {
     /// The record of the volume claims that the lab uses.
     volumes: Option<VolumeRecord>,
     terms: LabTimeLimits,
+    /// The environment that the lab has to have and does not have yet. The rest is then decided again.
+    environment: Option<EnvironmentChoice>,
     /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
     quota: Option<Quota>,
 }
@@ -63,7 +66,9 @@ pub(super) async fn decide(
     let cluster = FromCluster { provisioned, site_secrets, own_claim };
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
     // What a lab uses is remembered. A child may use less.
-    if let (Some(volumes), Some(record), None) = (&context.volumes, decided.volumes.clone(), &approved.child)
+    let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared)) && decided.environment.is_none();
+    if let (Some(volumes), Some(record), None, true) =
+        (&context.volumes, decided.volumes.clone(), &approved.child, kept)
     {
         volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
@@ -72,6 +77,8 @@ pub(super) async fn decide(
 
 async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
     match &context.volumes {
+        // In the namespace of a claim there is nothing of before.
+        _ if approved.fate.is_some() => Ok(OwnClaim::Today),
         // The names of a child's claims are those of its lab, which has looked for older ones.
         Some(volumes) if approved.child.is_none() => {
             volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await
@@ -114,7 +121,41 @@ pub(super) async fn decide_with(
     for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
     }
-    Ok(build(rules, approved, spawn, volumes, operation))
+    let environment = environment(rules, approved, &spawn)?;
+    if let Some(fate) = approved.fate {
+        spawn.namespaces = reclaim_of(fate);
+    }
+    let mut decided = build(rules, approved, spawn, volumes, operation);
+    if approved.fate.is_some() {
+        // It is the target's.
+        decided.objects.namespace = None;
+    }
+    Ok(Decided { environment, ..decided })
+}
+
+/// The environment that a lab still has to get.
+fn environment(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+) -> Result<Option<EnvironmentChoice>, Failure> {
+    if approved.fate.is_some() || approved.child.is_some() {
+        return Ok(None);
+    }
+    // It was checked before the answers were merged.
+    let asked = spawn.environment_class.as_deref().and_then(|asked| EnvironmentChoice::parse(asked).ok());
+    match (&rules.config.environments, asked) {
+        (Some(site), asked) => Ok(asked.or_else(|| site.default_class.clone())),
+        (None, None) => Ok(None),
+        (None, Some(asked)) => {
+            let message = format!(
+                "A policy of this site chooses the environment class `{}`, and the site has no environments; its \
+                 administrators add the section `environments` to the configuration",
+                String::from(asked)
+            );
+            Err(Failure { reason: "NoEnvironments".to_owned(), message, blame: Blame::Policy })
+        }
+    }
 }
 
 /// The names of the lab, and what its templates may contain. If it has a claim that an older KubeSpawner made, that claim
@@ -187,7 +228,15 @@ fn build(
         delete: terms.delete_limit.unwrap_or(usual.delete),
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
-    Decided { about: Arc::new(about), objects, provenance: spawn.provenance, volumes, terms, quota }
+    Decided {
+        about: Arc::new(about),
+        objects,
+        provenance: spawn.provenance,
+        volumes,
+        terms,
+        environment: None,
+        quota,
+    }
 }
 
 async fn customize(
@@ -254,6 +303,11 @@ impl Decided {
     /// The quota that the service itself has to keep; `None` if the cluster does.
     pub(super) fn quota(&self) -> Option<&Quota> {
         self.quota.as_ref()
+    }
+
+    /// The environment that the lab has to have first.
+    pub(super) fn environment(&self) -> Option<&EnvironmentChoice> {
+        self.environment.as_ref()
     }
 
     /// The names of the volume claims that the pod mounts.

@@ -235,7 +235,7 @@ impl Labs {
         if self.is_draining() {
             return Err(Refusal::ShuttingDown.into());
         }
-        if self.context.health.is_away() {
+        if self.context.own_cluster().health().is_away() {
             return Err(SpawnError::ClusterAway);
         }
         match self.lab(key).and_then(|lab| refusal(lab.status)) {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod approve;
+mod bind;
 mod children;
 mod clock;
 mod context;

@@ -3,17 +3,25 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Observed, Presence};
 use wasmspawner_core::record::Place;
+use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{self, ObservedPod, StagePolicy};
 
+use super::context::Context;
+use crate::environments::ClaimFollower;
 use crate::store::{Claim, Follower, NamespaceState, Store};
 
 /// What is known of a lab's place, from the watches and from the answers to the service's own requests.
 pub(super) struct PlaceObserver {
     follower: Follower,
+    /// The objects in the place's cluster.
+    store: Store,
     reclaim: NamespaceReclaim,
+    /// The claim of the place, if it is the lab's own.
+    claim: Option<ClaimFollower>,
     /// The uid of the lab's record. Objects whose label does not have it do not belong to the lab.
     spawn: String,
     /// Places where an earlier lab left objects.
@@ -28,9 +36,14 @@ pub(super) struct PlaceObserver {
 
 impl PlaceObserver {
     /// A place of which nothing is known but what the watches show.
-    pub(super) fn new(store: &Store, place: Place, spawn: String, reclaim: NamespaceReclaim) -> Self {
+    pub(super) fn new(context: &Context, key: &SpawnKey, place: Place, spawn: String) -> Self {
+        let (reclaim, store) = (context.reclaim(key, &place), context.cluster(&place).store);
+        let own = place.claim.as_ref().filter(|claim| claim.own);
+        let claim = own.zip(context.environments.as_ref());
         Self {
+            claim: claim.map(|(claim, environments)| environments.follow_claim(&claim.name)),
             follower: store.follow(place),
+            store,
             reclaim,
             spawn,
             remains: Vec::new(),
@@ -57,7 +70,13 @@ impl PlaceObserver {
 
     /// Waits until something at the place has changed.
     pub(super) async fn changed(&self) {
-        self.follower.changed().await;
+        match &self.claim {
+            Some(claim) => tokio::select! {
+                () = self.follower.changed() => {}
+                () = claim.changed() => {}
+            },
+            None => self.follower.changed().await,
+        }
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -66,6 +85,11 @@ impl PlaceObserver {
 
     pub(super) fn spawn(&self) -> &str {
         &self.spawn
+    }
+
+    /// True if the lab's objects go with the namespace of its claim.
+    fn goes_with_claim(&self) -> bool {
+        self.place().claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted)
     }
 
     /// From now on, the workers of the pool are followed too.
@@ -169,15 +193,22 @@ impl PlaceObserver {
             None if unknown => Presence::Present,
             None => Presence::Missing,
         };
-        let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), self.rest_unknown);
+        let rest_unknown = self.rest_unknown && !self.goes_with_claim();
+        let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), rest_unknown);
+        let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
+        let claim = claim.map(Presence::of).unwrap_or_default();
         let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
             (true, _) => Presence::Missing,
             (false, asked) => Presence::of(asked),
         };
         Observed {
-            pod: presence(pod.as_ref().map(|pod| pod.is_deleting()), self.pod_unknown),
+            // What a cluster that has not answered yet has is not known.
+            pod: presence(
+                pod.as_ref().map(|pod| pod.is_deleting()),
+                self.pod_unknown || !self.store.is_synced(),
+            ),
             pod_uid: pod.as_ref().and_then(|pod| pod.uid.clone()),
-            rest: rest.max(elsewhere),
+            rest: rest.max(elsewhere).max(claim),
             // The workers of a pool. The driver knows the children of a lab.
             children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
             workers: workers.len(),

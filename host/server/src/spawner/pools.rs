@@ -61,8 +61,9 @@ impl Labs {
         let state = self.pool_links().get(key);
         let state = state.unwrap_or_else(|| PoolState::new(description.workers, 0));
         let workers = view.place.as_ref().zip(view.record.as_ref());
-        let workers =
-            workers.map(|(place, record)| self.context().store.workers(place.namespace.as_str(), record));
+        let workers = workers.map(|(place, record)| {
+            self.context().cluster(place).store.workers(place.namespace.as_str(), record)
+        });
         let workers = workers.unwrap_or_default();
         let policy = StagePolicy { kind: SpawnKind::DaskPool, ..self.context().stage_policy() };
         let waits = |pod: &Arc<stage::ObservedPod>| {

@@ -108,7 +108,7 @@ enum AdoptError {
 /// Adopts all such labs. If the cluster fails it returns an error, and can be called again.
 pub(super) async fn adopt_all(context: &Context) -> Result<(), KubernetesError> {
     let service = manifest::service_selector(&context.config.current().kubernetes.instance);
-    let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
+    let maps: Api<ConfigMap> = context.reach().all(context.own_cluster().connection.requests.clone());
     let selector = format!("{service},!{SPAWN_LABEL}");
     let found = list(&maps, &selector, "list the labs of an earlier version").await?;
     let annotated = found.into_iter().filter(|map| annotation(map).is_some());
@@ -138,7 +138,7 @@ async fn adopt_one(context: &Context, map: ConfigMap) -> Result<LabKey, AdoptErr
         Err(RecordError::Kubernetes(error)) => return Err(error.into()),
         Err(_) => return Err(SkipReason::OtherRecord.into()),
     };
-    let (pod, namespace) = context.deleter.read(&candidate.place(), TRY_FOR).await?;
+    let (pod, namespace) = context.own_cluster().deleter.read(&candidate.place(), TRY_FOR).await?;
     let own_namespace = context.config.current().kubernetes.namespaces.is_deleted();
     let spawn = known.as_ref().map(|known| known.uid.clone());
     let ours = |meta: &ObjectMeta| {
@@ -273,11 +273,12 @@ impl Candidate {
         namespace: Option<Namespace>,
     ) -> Result<(), AdoptError> {
         let place = &self.names.namespace;
-        let pods: Api<Pod> = Api::namespaced(context.client.clone(), place.as_str());
+        let pods: Api<Pod> =
+            Api::namespaced(context.own_cluster().connection.requests.clone(), place.as_str());
         let spawn = [(SPAWN_LABEL, stored.uid.as_str())];
         if let Some(pod) = pod.filter(|pod| label(&pod.metadata, SPAWN_LABEL).is_none()) {
             match label_seen(&pods, "Pod", &pod.metadata, &spawn).await {
-                Ok(pod) => context.store.put_pod(&pod),
+                Ok(pod) => context.own_cluster().store.put_pod(&pod),
                 // Without the label on its pod, the service would conclude that the lab's pod is gone.
                 Err(KubernetesError::Refused { reason: StatusReason::Forbidden, message, .. }) => {
                     context.records.delete(stored).await?;
@@ -287,16 +288,17 @@ impl Candidate {
             }
         }
         if let Some(namespace) = namespace {
-            let namespaces: Api<Namespace> = Api::all(context.client.clone());
+            let namespaces: Api<Namespace> = Api::all(context.own_cluster().connection.requests.clone());
             let labelled = label_seen(&namespaces, "Namespace", &namespace.metadata, &spawn).await?;
-            context.store.put_namespace(&labelled);
+            context.own_cluster().store.put_namespace(&labelled);
         }
         // The lab's own namespace is deleted with everything in it, so only objects in a retained namespace need
         // labels.
         if !context.config.current().kubernetes.namespaces.is_deleted() {
             self.label_unread(context, &stored.uid).await?;
         }
-        let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), place.as_str());
+        let maps: Api<ConfigMap> =
+            Api::namespaced(context.own_cluster().connection.requests.clone(), place.as_str());
         let labels = [(SPAWN_LABEL, stored.uid.as_str()), (COMPONENT_LABEL, ENVIRONMENT)];
         label_seen(&maps, "ConfigMap", &self.env.metadata, &labels).await?;
         Ok(())
@@ -328,8 +330,11 @@ impl Candidate {
         let patch = Patch::<Value>::Json(patch);
         for (group, kind, name) in rest {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(context.client.clone(), names.namespace.as_str(), &resource);
+            let api: Api<DynamicObject> = Api::namespaced_with(
+                context.own_cluster().connection.requests.clone(),
+                names.namespace.as_str(),
+                &resource,
+            );
             let (action, params) = (format!("label {kind} {name}"), PatchParams::default());
             let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
             match retrying(&retry_policy, &action, || api.patch(name.as_str(), &params, &patch)).await {

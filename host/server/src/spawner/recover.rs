@@ -36,7 +36,7 @@ pub(super) type Environments = BTreeMap<(String, String), Environment>;
 /// The environments of all labs. The API shows them, and records do not hold them.
 pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
     let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
-    let maps: Api<ConfigMap> = context.reach().all(context.client.clone());
+    let maps: Api<ConfigMap> = context.reach().all(context.own_cluster().connection.requests.clone());
     let by_spawn = |map: ConfigMap| {
         let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
         Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))
@@ -54,13 +54,18 @@ pub(super) async fn complete(
     if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
         return Ok(stored);
     }
-    let (pod, _) = context.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
+    let cluster = context.cluster(&stored.spec.place);
+    if stored.spec.place.cluster.is_some() && !cluster.store.is_synced() {
+        // What another cluster has is not known yet, and nobody waits for it.
+        return Ok(stored);
+    }
+    let (pod, _) = cluster.deleter.read(&stored.spec.place, requests::TRY_FOR).await?;
     let pod = pod.filter(|pod| belongs_to(&pod.metadata, &stored.uid));
     if let Some(note) = pod.as_ref().and_then(|pod| PodNote::read(&pod.metadata)) {
         note.complete(&mut stored.spec);
     }
     if let Some(pod) = pod {
-        context.store.put_pod(&pod);
+        cluster.store.put_pod(&pod);
     }
     Ok(stored)
 }
@@ -88,9 +93,8 @@ pub(super) async fn read_again(context: &Context, key: &SpawnKey) -> Option<(Sto
 /// Puts a new driver into the state that the record describes.
 pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
     let context = std::sync::Arc::clone(&driver.context);
-    let reclaim = context.reclaim(&driver.key);
-    let mut observer =
-        PlaceObserver::new(&context.store, stored.spec.place.clone(), stored.uid.clone(), reclaim);
+    let place = stored.spec.place.clone();
+    let mut observer = PlaceObserver::new(&context, &driver.key, place, stored.uid.clone());
     observer.set_remains(stored.spec.remains.clone());
     if driver.key.kind() == SpawnKind::DaskPool {
         observer.follow_workers();

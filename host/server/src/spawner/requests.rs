@@ -7,15 +7,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{Failure, Operation};
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::LabelValue;
-use wasmspawner_core::record::{Place, SpawnSpec, SpawnStatus};
+use wasmspawner_core::record::{Place, PlaceClaim, SpawnSpec, SpawnStatus};
 use wasmspawner_core::volumes::Release;
 
 use super::approve::Approved;
-use super::context::Context;
+use super::context::{Context, reclaim_of};
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
@@ -36,6 +37,8 @@ pub(super) enum TaskResult {
     /// True if the pod is gone already.
     PodDeletion(Result<bool, Failure>),
     RestDeletion(Result<Remaining, Failure>),
+    /// The lab has an environment at this place.
+    Bound(Result<Box<Place>, Failure>),
     Read(Result<(), Failure>),
     RecordSaved(Result<Box<StoredSpawn>, RecordError>),
     RecordDeleted(Result<(), KubernetesError>),
@@ -51,8 +54,10 @@ pub(super) struct PoolSized {
 
 /// What is left after a deletion was requested.
 pub(super) struct Remaining {
-    /// True if nothing is left at the lab's own place.
+    /// True if nothing is left at the lab's own place, nor the lab's claim.
     pub(super) gone: bool,
+    /// True if no object of the lab is left there; its claim may be.
+    pub(super) objects_gone: bool,
     /// Other places where objects are left.
     pub(super) remains: Vec<Place>,
 }
@@ -85,11 +90,17 @@ pub(super) async fn evaluate(
 pub(super) async fn create(
     context: Arc<Context>,
     decided: Arc<Decided>,
+    cluster: Option<ClusterRef>,
     spawn: String,
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
-    let created = context.creator.create_lab(&decided.objects, &spawn, within, cancel).await;
+    let created = context
+        .clusters
+        .get(cluster.as_ref())
+        .creator
+        .create_lab(&decided.objects, &spawn, within, cancel)
+        .await;
     TaskResult::Created(created.map(Box::new).map_err(|error| failure(&error)))
 }
 
@@ -102,7 +113,7 @@ pub(super) async fn delete_pod(
     within: Duration,
 ) -> TaskResult {
     let grace = if force { 0 } else { context.config.current().lab.section.termination_grace_period_seconds };
-    let deleted = context.deleter.delete_pod(&place, own, grace, within).await;
+    let deleted = context.cluster(&place).deleter.delete_pod(&place, own, grace, within).await;
     TaskResult::PodDeletion(
         deleted.map(|answer| answer == DeletionAnswer::Gone).map_err(|error| failure(&error)),
     )
@@ -114,14 +125,17 @@ pub(super) async fn delete_rest(context: Arc<Context>, rest: RestToDelete, withi
     let RestToDelete { place, own, remains, reclaim } = rest;
     let answer = async {
         let spawn = own.spawn.clone();
-        let gone = delete_objects(&context, &place, own, reclaim, within).await? == DeletionAnswer::Gone;
+        let objects_gone =
+            delete_objects(&context, &place, own, reclaim, within).await? == DeletionAnswer::Gone;
+        let claim_gone = delete_claim(&context, &place, &spawn).await?;
         let mut left = Vec::new();
         for elsewhere in remains {
+            let reclaim = elsewhere.claim.as_ref().map_or(reclaim, |claim| reclaim_of(claim.fate));
             if !delete_place(&context, &elsewhere, &spawn, reclaim, within).await? {
                 left.push(elsewhere);
             }
         }
-        Ok(Remaining { gone, remains: left })
+        Ok(Remaining { gone: objects_gone && claim_gone, objects_gone, remains: left })
     };
     TaskResult::RestDeletion(Box::pin(answer).await.map_err(|error: KubernetesError| failure(&error)))
 }
@@ -136,9 +150,20 @@ async fn delete_place(
 ) -> Result<bool, KubernetesError> {
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.current().lab.section.termination_grace_period_seconds;
-    let pod = context.deleter.delete_pod(place, own.clone(), grace, within).await?;
+    let pod = context.cluster(place).deleter.delete_pod(place, own.clone(), grace, within).await?;
     let rest = delete_objects(context, place, own, reclaim, within).await?;
-    Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone)
+    let claim_gone = delete_claim(context, place, spawn).await?;
+    Ok(pod == DeletionAnswer::Gone && rest == DeletionAnswer::Gone && claim_gone)
+}
+
+/// Deletes the claim of a place, if it is the lab's own; true if there is none.
+async fn delete_claim(context: &Context, place: &Place, spawn: &str) -> Result<bool, KubernetesError> {
+    match (&place.claim, &context.environments) {
+        (Some(PlaceClaim { name, own: true, .. }), Some(environments)) => {
+            environments.delete_claim(name, spawn).await
+        }
+        _ => Ok(true),
+    }
 }
 
 async fn delete_objects(
@@ -148,13 +173,18 @@ async fn delete_objects(
     reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
-    let namespace = place.namespace.as_str();
+    if place.claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted) {
+        // They go with the namespace of the claim.
+        return Ok(DeletionAnswer::Gone);
+    }
+    let (namespace, deleter) = (place.namespace.as_str(), context.cluster(place).deleter);
     match reclaim {
-        NamespaceReclaim::Delete => context.deleter.delete_namespace(namespace, own, within).await,
+        NamespaceReclaim::Delete => deleter.delete_namespace(namespace, own, within).await,
         NamespaceReclaim::Retain | NamespaceReclaim::Single => {
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
-            context.deleter.delete_lab_objects(namespace, &selector, within).await
+            let shared = context.is_shared(place);
+            deleter.delete_lab_objects(namespace, &selector, shared, within).await
         }
     }
 }
@@ -169,15 +199,16 @@ pub(super) async fn read(
     within: Duration,
 ) -> TaskResult {
     let (pod_uid, namespace_uid) = known;
-    let read = context.deleter.read(&place, within).await.map(|(pod, namespace)| {
+    let cluster = context.cluster(&place);
+    let read = cluster.deleter.read(&place, within).await.map(|(pod, namespace)| {
         match pod.filter(|pod| belongs_to(&pod.metadata, &spawn)) {
-            Some(pod) => context.store.put_pod(&pod),
-            None => context.store.remove_pod(&place, pod_uid.as_deref()),
+            Some(pod) => cluster.store.put_pod(&pod),
+            None => cluster.store.remove_pod(&place, pod_uid.as_deref()),
         }
         match namespace.filter(|namespace| belongs_to(&namespace.metadata, &spawn)) {
-            Some(namespace) => context.store.put_namespace(&namespace),
+            Some(namespace) => cluster.store.put_namespace(&namespace),
             None => {
-                context.store.remove_namespace(place.namespace.as_str(), namespace_uid.as_deref());
+                cluster.store.remove_namespace(place.namespace.as_str(), namespace_uid.as_deref());
             }
         }
     });

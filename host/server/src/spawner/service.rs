@@ -24,14 +24,18 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     let context = labs.context();
     let selector = manifest::service_selector(&context.config.current().kubernetes.instance);
     let reach = context.reach();
+    let store = &context.own_cluster().store;
     let known = async {
-        context.store.first_sync().await;
+        store.first_sync().await;
+        if let Some(environments) = &context.environments {
+            environments.first_sync().await;
+        }
         initial_recovery(&labs).await;
     };
     let later = async {
         if stop.run_until_cancelled(known).await.is_some() {
             tokio::join!(
-                context.store.run_events(watches.clone(), &reach, &stop),
+                store.run_events(watches.clone(), &reach, &stop),
                 follow_records(&labs, watches.clone(), &stop),
                 housekeeping(&labs, &stop),
                 follow_health(&labs, &stop),
@@ -39,7 +43,19 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
             );
         }
     };
-    tokio::join!(context.store.run(watches.clone(), &reach, &selector, &stop), later);
+    tokio::join!(
+        store.run(watches.clone(), &reach, &selector, &stop),
+        context.clusters.follow_others(&stop),
+        run_environments(&labs, &stop),
+        later
+    );
+}
+
+/// Does what is to be done about claims, targets and classes, where the site has them.
+async fn run_environments(labs: &Labs, stop: &CancellationToken) {
+    if let Some(environments) = &labs.context().environments {
+        environments.run(stop).await;
+    }
 }
 
 /// Why the labs are not known yet.
@@ -54,6 +70,12 @@ enum RecoverError {
          the service with the configuration of before, stop the lab, and try again"
     )]
     Elsewhere { record: ObjectName, namespace: NamespaceName },
+    /// A lab has its namespace through a claim, and the service knows no claims now.
+    #[error(
+        "the lab of the record {record} has a DeploymentTargetClaim, and `environments` is not configured; start the \
+         service with that section, stop the lab, and try again"
+    )]
+    Claimed { record: ObjectName },
 }
 
 /// Refuses records of labs that have objects outside of the reach. The service would take the labs for gone, and leave
@@ -68,6 +90,15 @@ fn refuse_elsewhere(reach: &Reach, records: &[StoredSpawn]) -> Result<(), Recove
         }
     }
     Ok(())
+}
+
+/// Refuses records of labs that have claims if the service knows none.
+fn refuse_claimed(knows_claims: bool, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    let claimed = |stored: &&StoredSpawn| stored.spec.place.claim.is_some() && !knows_claims;
+    match records.iter().find(claimed) {
+        Some(stored) => Err(RecoverError::Claimed { record: stored.name.clone() }),
+        None => Ok(()),
+    }
 }
 
 async fn initial_recovery(labs: &Labs) {
@@ -97,6 +128,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     let (records, mut environments) =
         tokio::try_join!(context.records.list(), recover::environments(context))?;
     refuse_elsewhere(&context.reach(), &records)?;
+    refuse_claimed(context.environments.is_some(), &records)?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(context, stored));
     let mut completed = try_join_all(completed).await?;
@@ -127,7 +159,7 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
 }
 
 async fn follow_health(labs: &Labs, stop: &CancellationToken) {
-    let mut health = labs.context().health.follow();
+    let mut health = labs.context().own_cluster().health().follow();
     while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
         let away = *health.borrow_and_update();
         if away {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::core::PartialObjectMeta;
+use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::manifest::{self};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
@@ -80,7 +81,7 @@ pub(super) async fn sweep(labs: &Labs) {
 
 /// The objects that belong to no record, sorted.
 async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
-    let store = &labs.context().store;
+    let store = &labs.context().own_cluster().store;
     // The objects are listed before the records are read: otherwise a lab that is accepted in between would look like
     // an orphan.
     let (pods, namespaces) = (store.pods(), store.namespaces());
@@ -116,7 +117,8 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     if context.config.current().kubernetes.namespaces.is_deleted() {
         return Ok(Vec::new());
     }
-    let maps: Api<PartialObjectMeta<ConfigMap>> = context.reach().all(context.client.clone());
+    let maps: Api<PartialObjectMeta<ConfigMap>> =
+        context.reach().all(context.own_cluster().connection.requests.clone());
     let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
@@ -155,21 +157,30 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
     match orphan.kind {
         OrphanKind::Namespace => {
-            context.deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?;
+            context.own_cluster().deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?;
         }
         OrphanKind::Pod => {
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            context.deleter.delete_pod(&Place { namespace, pod }, own, grace, TRY_FOR).await?;
+            context
+                .own_cluster()
+                .deleter
+                .delete_pod(&Place { namespace, pod, cluster: None, claim: None }, own, grace, TRY_FOR)
+                .await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
                 return Ok(false);
             };
+            let shared = context.config.current().kubernetes.namespaces == NamespaceReclaim::Single;
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
-            context.deleter.delete_lab_objects(namespace.as_str(), &selector, TRY_FOR).await?;
+            context
+                .own_cluster()
+                .deleter
+                .delete_lab_objects(namespace.as_str(), &selector, shared, TRY_FOR)
+                .await?;
         }
     }
     Ok(true)

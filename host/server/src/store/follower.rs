@@ -128,6 +128,8 @@ mod tests {
         Place {
             namespace: NamespaceName::parse(namespace).unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
+            cluster: None,
+            claim: None,
         }
     }
 

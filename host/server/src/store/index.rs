@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use wasmspawner_core::environment::TARGET_LABEL;
 use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::stage::ObservedPod;
 
@@ -33,6 +34,8 @@ pub struct NamespaceState {
     pub uid: String,
     /// The uid of the record that it was created for; `None` if this service did not create it for a lab.
     pub spawn: Option<String>,
+    /// The uid of the target that it was made for; `None` if it was not made for one.
+    pub target: Option<String>,
     /// True while it is being deleted.
     pub deleting: bool,
     /// Why its deletion does not finish, in the words of Kubernetes: what is left, and which finalizers remain.
@@ -47,6 +50,7 @@ impl NamespaceState {
         Self {
             uid: meta.uid.clone().unwrap_or_default(),
             spawn: meta.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL)).cloned(),
+            target: meta.labels.as_ref().and_then(|labels| labels.get(TARGET_LABEL)).cloned(),
             deleting: meta.deletion_timestamp.is_some(),
             stuck: stuck(namespace),
             version: version(meta),

@@ -32,6 +32,8 @@ use index::Index;
 pub struct Store {
     index: Arc<RwLock<Index>>,
     synced: watch::Sender<Synced>,
+    /// Tells that a namespace is new, has changed or is gone.
+    namespaces_changed: watch::Sender<()>,
     last_activity: Arc<RwLock<HashMap<&'static str, Instant>>>,
 }
 
@@ -47,6 +49,7 @@ impl Default for Store {
         Self {
             index: Arc::default(),
             synced: watch::Sender::new(Synced::default()),
+            namespaces_changed: watch::Sender::new(()),
             last_activity: Arc::default(),
         }
     }
@@ -58,6 +61,17 @@ impl Store {
     pub async fn first_sync(&self) {
         // The sender is a part of this store, so waiting cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| synced.pods && synced.namespaces).await;
+    }
+
+    /// True once [`Self::first_sync`] has ended.
+    pub fn is_synced(&self) -> bool {
+        let synced = self.synced.borrow();
+        synced.pods && synced.namespaces
+    }
+
+    /// A receiver of every change of namespaces.
+    pub fn follow_namespaces(&self) -> watch::Receiver<()> {
+        self.namespaces_changed.subscribe()
     }
 
     /// Follows a place in the cluster.
@@ -98,6 +112,7 @@ impl Store {
     /// Stores a namespace that the API server returned.
     pub fn put_namespace(&self, namespace: &Namespace) {
         self.write().put_namespace(namespace);
+        self.namespaces_changed.send_replace(());
     }
 
     /// The API server has answered that there is no such pod. `uid` is that of the pod known before the request: a new
@@ -113,6 +128,7 @@ impl Store {
     pub fn remove_namespace(&self, name: &str, uid: Option<&str>) {
         if uid.is_some() {
             self.write().remove_namespace(name, uid);
+            self.namespaces_changed.send_replace(());
         }
     }
 

@@ -34,6 +34,7 @@ impl Store {
                 watch::<Namespace>(Api::all(client.clone()), config, stop, |change| {
                     self.note_activity("namespaces");
                     self.on_namespace(change, &mut namespaces);
+                    self.namespaces_changed.send_replace(());
                 })
                 .await;
             },

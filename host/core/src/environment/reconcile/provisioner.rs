@@ -31,7 +31,8 @@ impl<'a> Pass<'a> {
             }
         }
         for target in self.world.targets.values() {
-            let failed = target.status.phase == Some(TargetPhase::Failed);
+            let failed = target.status.phase == Some(TargetPhase::Failed)
+                || self.world.failures.get(target.uid()).is_some_and(|failure| failure.is_final);
             let unfinished = target.is_ours() && target.spec.kubernetes_credentials.is_none();
             if unfinished && !target.is_deleting() && !failed {
                 self.done.actions.push(Action::Provision(Box::new(target.clone())));
@@ -43,9 +44,7 @@ impl<'a> Pass<'a> {
         let class = claim.spec.deployment_target_class_name.as_ref();
         let Some(class) = class.and_then(|class| self.world.classes.get(class.as_str())) else { return };
         let Ok(parameters) = Parameters::parse(&class.spec.parameters) else { return };
-        // The name is the same at each attempt, so that a repeated one makes no second target.
-        let part: String = claim.uid().chars().filter(|letter| *letter != '-').take(8).collect();
-        let name = format!("{}-{part}", claim.name());
+        let name = claim.name_of_made_target();
         let wanted = claim.annotation(NAMESPACE).map(str::to_owned);
         let namespace = wanted.unwrap_or_else(|| namespace_name(&parameters, claim.name(), &fresh()));
         let Some(mut target) = new_target(&name, class, &parameters, &namespace) else { return };

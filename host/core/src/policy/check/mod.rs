@@ -14,8 +14,8 @@ pub use lab_server::check_lab_server;
 use findings::Findings;
 
 use super::{Customization, FieldError, Image, pod_patch};
+use crate::config::EnvironmentChoice;
 use crate::digest::Digest;
-use crate::names::DnsLabel;
 
 /// Returns all errors in an answer, field by field. Rules about several answers together, such as that a mount's volume
 /// exists, are checked when the answers are merged.
@@ -44,7 +44,7 @@ pub fn check_customization(asked: &Customization) -> Vec<FieldError> {
         }
     }
     if let Some(class) = &asked.environment_class {
-        found.parsed("environment_class", DnsLabel::parse(class.as_str()));
+        found.parsed("environment_class", EnvironmentChoice::parse(class));
     }
     if let Some(Err(problem)) = asked.pod_patch.as_deref().map(pod_patch::parse) {
         found.add("pod_patch", problem);

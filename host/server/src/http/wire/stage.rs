@@ -7,6 +7,7 @@ use wasmspawner_core::{progress, stage};
 /// The stage of a lab's pod.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(in crate::http) enum Stage {
+    Binding,
     Scheduling,
     Pulling,
     Initializing,
@@ -38,6 +39,7 @@ pub(in crate::http) struct StageReport {
 impl From<stage::Stage> for Stage {
     fn from(stage: stage::Stage) -> Self {
         match stage {
+            stage::Stage::Binding => Self::Binding,
             stage::Stage::Scheduling => Self::Scheduling,
             stage::Stage::Pulling => Self::Pulling,
             stage::Stage::Initializing => Self::Initializing,

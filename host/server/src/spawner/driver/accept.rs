@@ -36,7 +36,7 @@ impl Driver {
         let record_deleted = self.record.as_ref().is_some_and(|record| record.deleting);
         admit_spawn(&self.lab, record_deleted, slot.is_some())?;
         let operation = self.context.operation(OperationKind::Spawn, self.context.time_limits());
-        let place = Place::of(&approved.names);
+        let place = approved.place(&self.context, &self.key);
         let remains = self.remains_beside(&place);
         let about = Arc::new(approved.about(&operation));
 
@@ -254,11 +254,10 @@ impl Driver {
     }
 
     /// Observes a place, unless it is observed already.
-    fn follow(&mut self, place: Place, spawn: String) {
+    pub(super) fn follow(&mut self, place: Place, spawn: String) {
         let same = |observer: &PlaceObserver| *observer.place() == place && observer.spawn() == spawn;
         if !self.observer.as_ref().is_some_and(same) {
-            let reclaim = self.context.reclaim(&self.key);
-            let mut observer = PlaceObserver::new(&self.context.store, place, spawn, reclaim);
+            let mut observer = PlaceObserver::new(&self.context, &self.key, place, spawn);
             if self.key.kind() == SpawnKind::DaskPool {
                 observer.follow_workers();
             }

@@ -18,6 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
+use wasmspawner_core::config::EnvironmentChoice;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, Observed, OperationKind, Phase, Request, SpawnStep, admit_release,
@@ -90,6 +91,8 @@ pub(super) enum Preparation {
     Nothing,
     /// The policies have approved the request.
     Approved(Arc<Approved>),
+    /// The lab has to get this environment, and is then decided again.
+    Binding(Arc<Approved>, EnvironmentChoice),
     /// The objects are decided and not created yet.
     Decided(Arc<Decided>),
 }
@@ -329,6 +332,7 @@ impl Driver {
 
     pub(super) fn is_creating(&self) -> bool {
         self.accepting
+            || self.lab.in_flight.awaits(Request::Bind)
             || self.lab.in_flight.awaits(Request::Create)
             || matches!(&self.lab.phase, Phase::Starting(starting) if starting.step != SpawnStep::Waiting)
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::dask::{WorkerPlan, WorkerPod, WorkerRange, plan_workers};
+use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::lifecycle::{Observed, Phase, Refusal};
 use wasmspawner_core::manifest::{self, ParentPod};
 use wasmspawner_core::names::{LabelValue, ObjectName};
@@ -31,6 +32,7 @@ pub(super) struct WorkersToSize {
     create: Vec<Pod>,
     delete: Vec<WorkerToDelete>,
     spawn: String,
+    cluster: Option<ClusterRef>,
 }
 
 /// A worker's pod, and how many seconds it has to end.
@@ -46,7 +48,7 @@ fn worker_at(
     uid: Option<String>,
     grace: u32,
 ) -> Option<WorkerToDelete> {
-    let place = Place { namespace: observer.place().namespace.clone(), pod: ObjectName::parse(name).ok()? };
+    let place = Place { pod: ObjectName::parse(name).ok()?, ..observer.place().clone() };
     Some(WorkerToDelete { place, own: OwnedObject { spawn: observer.spawn().to_owned(), uid }, grace })
 }
 
@@ -100,6 +102,7 @@ impl Driver {
             create: (0..plan.create.min(MOST_AT_ONCE)).map(worker).collect(),
             delete: delete.collect(),
             spawn: observer.spawn().to_owned(),
+            cluster: observer.place().cluster.clone(),
         })
     }
 
@@ -115,7 +118,8 @@ impl Driver {
         });
         let delete = delete.collect();
         let spawn = observer.map(|observer| observer.spawn().to_owned()).unwrap_or_default();
-        WorkersToSize { create: Vec::new(), delete, spawn }
+        let cluster = observer.and_then(|observer| observer.place().cluster.clone());
+        WorkersToSize { create: Vec::new(), delete, spawn, cluster }
     }
 
     fn grace(&self) -> u32 {
@@ -166,18 +170,19 @@ pub(super) async fn size(
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
-    let WorkersToSize { create, delete, spawn } = workers;
+    let WorkersToSize { create, delete, spawn, cluster } = workers;
+    let cluster = context.clusters.get(cluster.as_ref());
     let deleted = join_all(delete.into_iter().map(async |WorkerToDelete { place, own, grace }| {
         let uid = own.uid.clone();
-        let answer = context.deleter.delete_pod(&place, own, grace, within).await?;
+        let answer = cluster.deleter.delete_pod(&place, own, grace, within).await?;
         if answer == DeletionAnswer::Gone {
-            context.store.remove_pod(&place, uid.as_deref());
+            cluster.store.remove_pod(&place, uid.as_deref());
         }
         Ok::<(), KubernetesError>(())
     }));
     let created = join_all(create.into_iter().map(async |pod| {
-        let created = context.creator.create_pod(pod, &spawn, within, cancel.clone()).await?;
-        context.store.put_pod(&created);
+        let created = cluster.creator.create_pod(pod, &spawn, within, cancel.clone()).await?;
+        cluster.store.put_pod(&created);
         Ok::<(), KubernetesError>(())
     }));
     let (deleted, created) = futures::future::join(deleted, created).await;

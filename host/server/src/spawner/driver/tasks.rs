@@ -7,13 +7,15 @@ use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use wasmspawner_core::lifecycle::{Blame, Event, Failure, RecordState, Request, plan};
-use wasmspawner_core::record::SpawnStatus;
+use wasmspawner_core::config::EnvironmentChoice;
+use wasmspawner_core::lifecycle::{Blame, Event, Failure, LabTimeLimits, RecordState, Request, plan};
+use wasmspawner_core::record::{Place, SpawnStatus};
 
 use super::accept::desired;
 use super::{Driver, Preparation, pool};
 use crate::k8s::on_behalf_of;
 use crate::records::{RecordError, StoredSpawn};
+use crate::spawner::bind::{ToBind, bind, waiting_for};
 use crate::spawner::quota_claims::share_of;
 use crate::spawner::requests::{self, PoolSized, RestToDelete, TaskResult};
 
@@ -35,12 +37,16 @@ impl Driver {
     fn record_state(&self) -> RecordState {
         let Some(record) = &self.record else { return RecordState::Missing };
         let operation = &record.spec.operation;
+        let elsewhere = self.observer.as_ref().is_some_and(|observer| *observer.place() != record.spec.place);
         let same_operation = self.lab.operation.is_none_or(|now| now.job_id == operation.id);
         if same_operation
             && record.spec.desired == desired(&self.lab)
             && record.status.as_ref() == Some(&SpawnStatus::of(&self.lab))
+            && !elsewhere
         {
             RecordState::Current
+        } else if elsewhere {
+            RecordState::Elsewhere
         } else {
             RecordState::Stale
         }
@@ -58,15 +64,32 @@ impl Driver {
                     self.spawn_task(request, requests::evaluate(context, approved, operation, spawn));
                 }
             }
+            Request::Bind => {
+                let (Preparation::Binding(approved, choice), Some(observer)) =
+                    (&self.preparation, &self.observer)
+                else {
+                    return;
+                };
+                let to_bind = ToBind {
+                    lab: self.key.lab.clone(),
+                    place: Place { namespace: approved.names.namespace.clone(), ..observer.place().clone() },
+                    record: self.key.object_name(),
+                    spawn: observer.spawn().to_owned(),
+                    choice: choice.clone(),
+                };
+                self.cancel_create = CancellationToken::new();
+                let (cancel, within) = (self.cancel_create.clone(), self.time_left());
+                self.spawn_task(request, bind(context, to_bind, within, cancel));
+            }
             Request::Create => {
                 let Preparation::Decided(decided) = &self.preparation else { return };
                 let decided = Arc::clone(decided);
                 let Some(observer) = &mut self.observer else { return };
                 observer.creation_begins();
-                let spawn = observer.spawn().to_owned();
+                let (spawn, cluster) = (observer.spawn().to_owned(), observer.place().cluster.clone());
                 self.cancel_create = CancellationToken::new();
                 let (cancel, within) = (self.cancel_create.clone(), self.time_left());
-                self.spawn_task(request, requests::create(context, decided, spawn, within, cancel));
+                self.spawn_task(request, requests::create(context, decided, cluster, spawn, within, cancel));
             }
             Request::StopChildren if self.key.is_lab() => {
                 let (labs, lab) = (self.labs.clone(), self.key.lab.clone());
@@ -97,7 +120,7 @@ impl Driver {
                     place: observer.place().clone(),
                     own: requests::own(observer, observer.namespace().map(|namespace| namespace.uid)),
                     remains: observer.remains().to_vec(),
-                    reclaim: self.context.reclaim(&self.key),
+                    reclaim: self.context.reclaim(&self.key, observer.place()),
                 };
                 self.spawn_task(request, requests::delete_rest(context, rest, within));
             }
@@ -134,7 +157,7 @@ impl Driver {
     }
 
     fn cancel(&mut self, request: Request) {
-        if matches!(request, Request::Create | Request::SizePool) {
+        if matches!(request, Request::Bind | Request::Create | Request::SizePool) {
             // A creation ends by itself when it is cancelled, and then reports what it has created.
             return self.cancel_create.cancel();
         }
@@ -184,6 +207,11 @@ impl Driver {
                     return self.start_planned_requests();
                 }
                 self.about = about;
+                if let Some(choice) = decided.environment() {
+                    let choice = choice.clone();
+                    return self.wait_for_environment(terms, choice);
+                }
+                self.leave_claim();
                 if let Some(observer) = &mut self.observer {
                     observer.set_claims(&decided.claims());
                 }
@@ -191,13 +219,23 @@ impl Driver {
                 self.on_event(Event::Decided(Ok(terms)));
             }
             TaskResult::Decided(Err(failure)) => self.on_event(Event::Decided(Err(failure))),
+            TaskResult::Bound(Ok(place)) => {
+                self.move_to(*place);
+                self.on_event(Event::Bound(Ok(())));
+                self.observe();
+            }
+            TaskResult::Bound(Err(failure)) => {
+                self.on_event(Event::Bound(Err(failure)));
+                self.observe();
+            }
             TaskResult::Created(result) => {
                 if let Some(observer) = &mut self.observer {
+                    let cluster = self.context.cluster(observer.place());
                     if let Ok(created) = &result {
                         if let Some(namespace) = &created.namespace {
-                            self.context.store.put_namespace(namespace);
+                            cluster.store.put_namespace(namespace);
                         }
-                        self.context.store.put_pod(&created.pod);
+                        cluster.store.put_pod(&created.pod);
                         observer.created();
                     } else {
                         // A read that was made meanwhile does not count, because objects may have been created after
@@ -223,10 +261,11 @@ impl Driver {
             TaskResult::ChildrenStopping => self.observe(),
             TaskResult::PodDeletion(Ok(gone)) => {
                 if let (true, Some(observer)) = (gone, &mut self.observer) {
+                    let cluster = self.context.cluster(observer.place());
                     observer.pod_is_gone();
                     if observer.pod().is_some() {
                         let uid = observer.pod().and_then(|pod| pod.uid.clone());
-                        self.context.store.remove_pod(observer.place(), uid.as_deref());
+                        cluster.store.remove_pod(observer.place(), uid.as_deref());
                     }
                 }
                 self.observe();
@@ -234,12 +273,13 @@ impl Driver {
             TaskResult::RestDeletion(Ok(left)) => {
                 if let Some(observer) = &mut self.observer {
                     observer.remains_asked_to_go(left.remains);
-                    if left.gone {
+                    if left.objects_gone {
                         observer.rest_is_gone();
+                        let cluster = self.context.cluster(observer.place());
                         if observer.namespace().is_some() {
                             let uid = observer.namespace().map(|namespace| namespace.uid);
                             let name = observer.place().namespace.as_str();
-                            self.context.store.remove_namespace(name, uid.as_deref());
+                            cluster.store.remove_namespace(name, uid.as_deref());
                         }
                     }
                 }
@@ -272,6 +312,40 @@ impl Driver {
             TaskResult::RecordDeleted(Err(_)) => {}
         }
         self.start_planned_requests();
+    }
+
+    /// The lab has to get an environment. Its record names the claim before that is made.
+    fn wait_for_environment(&mut self, terms: LabTimeLimits, choice: EnvironmentChoice) {
+        let Preparation::Approved(approved) = &self.preparation else { return };
+        let (approved, what) = (Arc::clone(approved), waiting_for(&choice));
+        self.preparation = Preparation::Binding(approved, choice);
+        self.on_event(Event::EnvironmentNeeded(terms, what));
+        self.start_planned_requests();
+    }
+
+    /// The lab has its environment: it is decided again for that namespace, and its record follows.
+    fn move_to(&mut self, place: Place) {
+        let Preparation::Binding(approved, _) = &self.preparation else { return };
+        self.preparation = Preparation::Approved(Arc::new(approved.bound(&place)));
+        self.change_place(place);
+    }
+
+    /// A lab for which no environment was chosen has no claim.
+    fn leave_claim(&mut self) {
+        let Preparation::Approved(approved) = &self.preparation else { return };
+        let Some(observer) = &self.observer else { return };
+        if approved.fate.is_none() && observer.place().claim.is_some() {
+            let place = Place { claim: None, ..observer.place().clone() };
+            self.change_place(place);
+        }
+    }
+
+    fn change_place(&mut self, place: Place) {
+        let Some(spawn) = self.observer.as_ref().map(|observer| observer.spawn().to_owned()) else { return };
+        self.follow(place, spawn);
+        if let Some(observer) = &mut self.observer {
+            observer.keep_events(Vec::new());
+        }
     }
 
     fn on_record_saved(&mut self, result: Result<Box<StoredSpawn>, RecordError>) {

@@ -1,0 +1,74 @@
+//! `environments`: labs in namespaces that claims, targets and classes describe.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{InvalidSetting, KubernetesConfig, NamespaceReclaim};
+use crate::names::ObjectName;
+
+/// Labs in namespaces that `DeploymentTargetClaim`s, `DeploymentTarget`s and `DeploymentTargetClass`es describe. If this
+/// section is there, even an empty one, policies may choose a class for a lab. It needs the definitions that `wasmspawner
+/// crds` prints and the permissions of `deploy/permissions/environments.yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnvironmentsConfig {
+    /// The class of labs for which no policy chooses one, or `environment/NAME` for a named environment. Default: such
+    /// labs have namespaces as `kubernetes.namespaces` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_class: Option<EnvironmentChoice>,
+}
+
+/// Where a lab is to run: a class, of which it gets a target of its own, or an environment, which it shares with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum EnvironmentChoice {
+    /// A `DeploymentTargetClass`.
+    Class(ObjectName),
+    /// An `Environment`.
+    Named(ObjectName),
+}
+
+const NAMED: &str = "environment/";
+
+impl EnvironmentChoice {
+    /// Parses the name of a class, or `environment/` and the name of an environment.
+    pub fn parse(text: &str) -> Result<Self, crate::names::InvalidName> {
+        match text.strip_prefix(NAMED) {
+            Some(name) => ObjectName::parse(name).map(Self::Named),
+            None => ObjectName::parse(text).map(Self::Class),
+        }
+    }
+}
+
+impl TryFrom<String> for EnvironmentChoice {
+    type Error = crate::names::InvalidName;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<EnvironmentChoice> for String {
+    fn from(choice: EnvironmentChoice) -> Self {
+        match choice {
+            EnvironmentChoice::Class(name) => name.into(),
+            EnvironmentChoice::Named(name) => format!("{NAMED}{name}"),
+        }
+    }
+}
+
+/// With all labs in one namespace the service sees nothing of others.
+pub(super) fn check(
+    environments: Option<&EnvironmentsConfig>,
+    kubernetes: &KubernetesConfig,
+) -> Option<InvalidSetting> {
+    let single = kubernetes.namespaces == NamespaceReclaim::Single;
+    (environments.is_some() && single).then(|| {
+        InvalidSetting::new(
+            "environments",
+            "labs of environments have namespaces of their own, and kubernetes.namespaces is `single`; set that to \
+             `delete` or `retain`, or remove this section",
+        )
+    })
+}

@@ -1,0 +1,83 @@
+//! What a lab has to know of its claim.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Claim, ClaimPhase, ClusterRef, ReclaimPolicy, Target, TargetPhase, World};
+use crate::names::NamespaceName;
+
+/// How far a claim is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimState {
+    /// There is no such claim.
+    Absent,
+    /// It has no target yet. If something is in the way that may pass, what it is.
+    Waiting(Option<String>),
+    /// It has a target.
+    Bound(Binding),
+    /// It will have no target unless somebody does something about it: the reason in `CamelCase`, and in words.
+    Failed(String, String),
+}
+
+/// The target of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The target's namespace.
+    pub namespace: NamespaceName,
+    /// How its cluster is reached; `None` for the service's own cluster.
+    pub cluster: Option<ClusterRef>,
+    /// What becomes of the namespace when the claim is deleted.
+    pub fate: NamespaceFate,
+}
+
+/// What becomes of the namespace of a claim when a lab in it is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum NamespaceFate {
+    /// The namespace is deleted with the claim.
+    Deleted,
+    /// The lab's objects are deleted. The namespace stays, for the same owner.
+    Retained,
+    /// The lab's objects are deleted. The namespace is not the lab's: others may use it, too.
+    Shared,
+}
+
+impl World {
+    /// How far the claim of this name is.
+    pub fn claim_state(&self, name: &str) -> ClaimState {
+        let Some(claim) = self.claims.get(name) else { return ClaimState::Absent };
+        let target = claim.spec.target_name.as_ref().and_then(|target| self.targets.get(target.as_str()));
+        if let (Some(ClaimPhase::Bound), Some(target)) = (claim.status.phase, target)
+            && let Some(binding) = self.binding(target)
+        {
+            return ClaimState::Bound(binding);
+        }
+        if let Some((reason, message)) = self.failure_of(claim) {
+            return ClaimState::Failed(reason, message);
+        }
+        ClaimState::Waiting(claim.problem().map(|problem| problem.message.clone()))
+    }
+
+    fn binding(&self, target: &Target) -> Option<Binding> {
+        let namespace = target.spec.kubernetes_credentials.as_ref()?.default_namespace.clone();
+        let class = target.spec.deployment_target_class_name.as_ref();
+        let of_class = class.and_then(|class| Some(self.classes.get(class.as_str())?.spec.reclaim_policy));
+        let policy = target.spec.reclaim_policy.or(of_class).unwrap_or_default();
+        let fate = match policy {
+            _ if !target.is_ours() => NamespaceFate::Shared,
+            ReclaimPolicy::Delete => NamespaceFate::Deleted,
+            ReclaimPolicy::Retain => NamespaceFate::Retained,
+        };
+        Some(Binding { namespace, cluster: target.cluster(), fate })
+    }
+
+    /// Why waiting is of no use.
+    fn failure_of(&self, claim: &Claim) -> Option<(String, String)> {
+        let being_made = self.targets.get(&claim.name_of_made_target());
+        let failed = being_made.filter(|target| target.status.phase == Some(TargetPhase::Failed));
+        let of_target = failed.and_then(|target| super::reconcile::problem(&target.status.conditions));
+        // The binder's own findings are about what people have written.
+        let wrong = ["ClassNotFound", "InvalidClass", "TargetTaken", "TargetReleased", "SeveralTargets"];
+        let of_claim = claim.problem().filter(|problem| wrong.contains(&problem.reason.as_str()));
+        of_target.or(of_claim).map(|problem| (problem.reason.clone(), problem.message.clone()))
+    }
+}

@@ -1,0 +1,58 @@
+//! What can happen in the simulation.
+
+use proptest::prelude::*;
+use wasmspawner_core::stage::Stage;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Spawn,
+    Stop,
+    Decide(bool),
+    /// The policies choose an environment.
+    NeedEnvironment,
+    FinishBind(bool),
+    FinishCreate(bool),
+    Show(Stage),
+    PodGoes,
+    RestGoes,
+    Evict,
+    Restart,
+    StartChild,
+    ChildrenGo,
+    Wait(u16),
+    BreakCluster(bool),
+    BreakWatch(bool),
+    ChainAnswer,
+}
+
+pub(crate) fn act() -> impl Strategy<Value = Act> {
+    let stage = prop::sample::select(vec![
+        Stage::Scheduling,
+        Stage::Pulling,
+        Stage::Initializing,
+        Stage::Starting,
+        Stage::Running,
+        Stage::Stopped,
+        Stage::Failed,
+        Stage::Unknown,
+    ]);
+    prop_oneof![
+        4 => Just(Act::Spawn),
+        2 => Just(Act::Stop),
+        4 => prop::bool::weighted(0.8).prop_map(Act::Decide),
+        1 => Just(Act::NeedEnvironment),
+        2 => prop::bool::weighted(0.8).prop_map(Act::FinishBind),
+        4 => prop::bool::weighted(0.8).prop_map(Act::FinishCreate),
+        6 => Just(Act::ChainAnswer),
+        6 => stage.prop_map(Act::Show),
+        3 => Just(Act::PodGoes),
+        3 => Just(Act::RestGoes),
+        1 => Just(Act::Evict),
+        1 => (0_u16..700).prop_map(Act::Wait),
+        1 => Just(Act::Restart),
+        2 => Just(Act::StartChild),
+        2 => Just(Act::ChildrenGo),
+        1 => any::<bool>().prop_map(Act::BreakCluster),
+        1 => any::<bool>().prop_map(Act::BreakWatch),
+    ]
+}

@@ -1,0 +1,227 @@
+//! The clusters with labs: the service's own, and those of targets elsewhere. Each has its own connection, watches and
+//! pace, so that one that is slow or away delays nobody else's labs.
+
+mod cluster;
+mod credentials;
+
+pub use cluster::Cluster;
+
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ListParams};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::names::NamespaceName;
+
+use crate::k8s::{Causes, ChangingClient, Connection, SiteSecrets};
+use crate::store::Reach;
+use crate::telemetry::Metrics;
+use credentials::kube_config;
+
+/// How often the credentials of other clusters are read again, so that they can be replaced while the service runs.
+const READ_EVERY: Duration = Duration::from_secs(15);
+/// How often that is tried until the cluster has answered once.
+const TRY_EVERY: Duration = Duration::from_secs(2);
+
+/// The clusters with labs. Clones share them.
+#[derive(Clone)]
+pub struct Clusters {
+    own: Cluster,
+    others: Arc<Mutex<HashMap<ClusterRef, Other>>>,
+    /// How many others there are; a change begins to follow the new ones.
+    known: watch::Sender<usize>,
+    settings: Arc<ClusterSettings>,
+}
+
+/// What the connections to other clusters need.
+pub struct ClusterSettings {
+    /// The Secrets with the credentials.
+    pub secrets: SiteSecrets,
+    /// A connection without data for this long counts as dead.
+    pub silence: Duration,
+    /// Most requests per second, for each cluster.
+    pub requests_per_second: Option<NonZeroU32>,
+    /// Time limit of one request.
+    pub request_timeout: Duration,
+    /// Selects the objects of this installation.
+    pub selector: String,
+    /// Counts the requests.
+    pub metrics: Metrics,
+}
+
+/// Another cluster, and its connection, which changes with its credentials.
+#[derive(Clone)]
+struct Other {
+    cluster: Cluster,
+    requests: ChangingClient,
+    watches: ChangingClient,
+}
+
+impl Clusters {
+    /// The service's own cluster; others are added when they are needed.
+    pub fn new(own: Cluster, settings: ClusterSettings) -> Self {
+        Self { own, others: Arc::default(), known: watch::Sender::new(0), settings: Arc::new(settings) }
+    }
+
+    /// The service's own cluster.
+    pub fn own(&self) -> &Cluster {
+        &self.own
+    }
+
+    /// The cluster that is reached like this; the service's own for `None`. From the first call on, it is followed.
+    pub fn get(&self, reference: Option<&ClusterRef>) -> Cluster {
+        let Some(reference) = reference else { return self.own.clone() };
+        let mut others = self.others();
+        if let Some(known) = others.get(reference) {
+            return known.cluster.clone();
+        }
+        let other = Other::new(&self.settings);
+        let cluster = other.cluster.clone();
+        others.insert(reference.clone(), other);
+        self.known.send_replace(others.len());
+        cluster
+    }
+
+    /// All clusters but the service's own.
+    pub fn others_known(&self) -> Vec<(ClusterRef, Cluster)> {
+        self.others().iter().map(|(reference, other)| (reference.clone(), other.cluster.clone())).collect()
+    }
+
+    /// Follows all clusters but the service's own, until `stop`.
+    pub async fn follow_others(&self, stop: &CancellationToken) {
+        let (mut followed, mut tasks, mut known) = (Vec::new(), JoinSet::new(), self.known.subscribe());
+        loop {
+            known.borrow_and_update();
+            let new: Vec<_> = self
+                .others()
+                .iter()
+                .filter(|(reference, _)| !followed.contains(*reference))
+                .map(|(reference, other)| (reference.clone(), other.clone()))
+                .collect();
+            for (reference, other) in new {
+                followed.push(reference.clone());
+                let (settings, stop) = (Arc::clone(&self.settings), stop.clone());
+                tasks.spawn(async move { other.follow(&reference, &settings, &stop).await });
+            }
+            if stop.run_until_cancelled(known.changed()).await.is_none_or(|changed| changed.is_err()) {
+                break;
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    fn others(&self) -> MutexGuard<'_, HashMap<ClusterRef, Other>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Other {
+    fn new(settings: &ClusterSettings) -> Self {
+        let (requests, watches) = (ChangingClient::default(), ChangingClient::default());
+        let connection = Connection::changing(&requests, &watches).counted(&settings.metrics);
+        // A namespace elsewhere is that of a target, and never made for a lab.
+        let cluster = Cluster::new(&connection, NamespaceReclaim::Retain, settings.request_timeout);
+        Self { cluster, requests, watches }
+    }
+
+    /// Keeps the connection up to date with its credentials, and follows the objects in the cluster, until `stop`.
+    async fn follow(self, reference: &ClusterRef, settings: &ClusterSettings, stop: &CancellationToken) {
+        let found = watch::Sender::new(None);
+        let watching = async {
+            let mut reach = found.subscribe();
+            let known = async { reach.wait_for(Option::is_some).await.ok().and_then(|reach| reach.clone()) };
+            let Some(Some(reach)) = stop.run_until_cancelled(known).await else { return };
+            let (store, client) = (&self.cluster.store, self.cluster.connection.watches.clone());
+            tokio::join!(
+                store.run(client.clone(), &reach, &settings.selector, stop),
+                store.run_events(client.clone(), &reach, stop),
+            );
+        };
+        tokio::join!(self.follow_credentials(reference, settings, &found, stop), watching);
+    }
+
+    async fn follow_credentials(
+        &self,
+        reference: &ClusterRef,
+        settings: &ClusterSettings,
+        found: &watch::Sender<Option<Reach>>,
+        stop: &CancellationToken,
+    ) {
+        let (mut used, mut told) = (None, String::new());
+        loop {
+            match self.connect(reference, settings, &mut used).await {
+                Ok(()) => told.clear(),
+                Err(problem) => {
+                    if problem != told {
+                        tracing::error!(secret = %reference.secret, %problem, "the credentials of a cluster cannot be used; labs there wait until they can");
+                    }
+                    told = problem;
+                }
+            }
+            let is_found = found.borrow().is_some();
+            if let (false, Some(used)) = (is_found, &used) {
+                found.send_replace(self.reach(settings, &used.namespace).await);
+            }
+            let pause = if found.borrow().is_some() { READ_EVERY } else { TRY_EVERY };
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Reads the credentials, and connects anew if they have changed.
+    async fn connect(
+        &self,
+        reference: &ClusterRef,
+        settings: &ClusterSettings,
+        used: &mut Option<Used>,
+    ) -> Result<(), String> {
+        let data = settings.secrets.read(reference.secret.as_str()).await;
+        let data = data.map_err(|error| Causes(&error).to_string())?;
+        if used.as_ref().is_some_and(|used| used.data == data) {
+            return Ok(());
+        }
+        let config = kube_config(reference, &data).await.map_err(|error| Causes(&error).to_string())?;
+        let namespace = config.default_namespace.clone();
+        let ClusterSettings { silence, requests_per_second, request_timeout, metrics, .. } = settings;
+        let connection = Connection::with(config, *silence, *requests_per_second, *request_timeout, metrics)
+            .map_err(|error| Causes(&error).to_string())?;
+        if let Some(url) = connection.api_url.get() {
+            self.cluster.connection.api_url.set(url);
+        }
+        self.requests.replace(connection.requests);
+        self.watches.replace(connection.watches);
+        tracing::info!(secret = %reference.secret, "the credentials of a cluster are in use");
+        *used = Some(Used { data, namespace });
+        Ok(())
+    }
+
+    /// The part of the cluster that the credentials show: all of it, or the one namespace that they name. `None` while the
+    /// cluster does not answer.
+    async fn reach(&self, settings: &ClusterSettings, namespace: &str) -> Option<Reach> {
+        let pods: Api<Pod> = Api::all(self.cluster.connection.requests.clone());
+        let one = ListParams::default().labels(&settings.selector).limit(1);
+        match pods.list(&one).await {
+            Ok(_) => Some(Reach::Cluster),
+            Err(kube::Error::Api(status)) if status.code == 403 => {
+                NamespaceName::parse(namespace).ok().map(Reach::Namespace)
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// The credentials in use.
+struct Used {
+    data: BTreeMap<String, ByteString>,
+    /// The namespace that they name.
+    namespace: String,
+}

@@ -1,0 +1,270 @@
+//! Follows claims, targets and classes, and does what the core decides about them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::environment::{Action, NamespaceState, Reconciled, Target, reconcile};
+
+use super::Environments;
+use super::done::Done;
+use super::provisioning::Provisioning;
+use crate::k8s::{Causes, CustomChange, KubernetesError, in_background};
+use crate::random_token::random_suffix;
+
+/// The pause after a failed action doubles from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long the watches may take to show what the API server knows, before the same action is tried again.
+const FOR_WATCHES: Duration = Duration::from_millis(500);
+/// Everything is looked at this often even if nothing happens.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// An object that an action is about: its kind and name.
+type About = (&'static str, String);
+
+/// An action that has failed: what kind of action, and on which object. Other actions on the object are not delayed.
+type Attempt = (std::mem::Discriminant<Action>, About);
+
+/// What is under way, and what has failed.
+#[derive(Default)]
+struct Work {
+    tasks: JoinSet<(Attempt, Done)>,
+    busy: HashMap<About, Option<tokio::task::Id>>,
+    /// When an action that failed is tried again, and how often it has failed.
+    failed: HashMap<Attempt, (Instant, u32)>,
+    /// Namespaces that are known to be gone, by the uid of their targets.
+    gone: BTreeMap<String, NamespaceState>,
+}
+
+impl Environments {
+    /// Follows everything and does what is to be done, until `stop`.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let targets = follow(self.targets.follow(), stop, |change| self.seen.on_target(change));
+        // Targets are listed before claims: a claim that a listed target names then exists or is really gone.
+        let others = async {
+            let classes = follow(self.classes.follow(), stop, |change| self.seen.on_class(change));
+            let claims = follow(self.claims.follow(), stop, |change| self.seen.on_claim(change));
+            let environments =
+                follow(self.environments.follow(), stop, |change| self.seen.on_environment(change));
+            tokio::join!(classes, claims, environments);
+        };
+        tokio::join!(targets, others, self.work(stop));
+    }
+
+    async fn work(&self, stop: &CancellationToken) {
+        let synced = async {
+            self.first_sync().await;
+            self.clusters.own().store.first_sync().await;
+        };
+        if stop.run_until_cancelled(synced).await.is_none() {
+            return;
+        }
+        let (mut changes, mut work) = (self.follow(), Work::default());
+        let mut namespaces = self.clusters.own().store.follow_namespaces();
+        loop {
+            changes.borrow_and_update();
+            namespaces.borrow_and_update();
+            let begun = Instant::now();
+            let again = self.start_what_is_due(&mut work);
+            // However many changes there are, half of the time is left for others.
+            tokio::time::sleep(begun.elapsed()).await;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = changes.changed() => {}
+                _ = namespaces.changed() => {}
+                Some(done) = work.tasks.join_next_with_id() => self.finish(&mut work, done),
+                () = tokio::time::sleep(again) => {}
+            }
+        }
+    }
+
+    /// Starts the actions that are to be done and not under way, and returns when to look again.
+    fn start_what_is_due(&self, work: &mut Work) -> Duration {
+        let namespaces = self.namespaces(&mut work.gone);
+        let now = Timestamp::now();
+        let Reconciled { actions, again_at } = self.seen.decide(|world| {
+            world.namespaces = namespaces;
+            let alive: HashSet<&str> = world.targets.values().map(Target::uid).collect();
+            work.gone.retain(|uid, _| alive.contains(uid.as_str()));
+            let known: Vec<String> =
+                world.failures.keys().filter(|uid| !alive.contains(uid.as_str())).cloned().collect();
+            known.iter().for_each(|uid| drop(world.failures.remove(uid)));
+            reconcile(world, now, &mut random_suffix)
+        });
+        let until = again_at.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
+        let mut again = until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+        for action in actions {
+            let (kind, name) = action.about();
+            let about = (kind, name.to_owned());
+            if work.busy.contains_key(&about) {
+                continue;
+            }
+            let attempt = (std::mem::discriminant(&action), about.clone());
+            if let Some((at, _)) = work.failed.get(&attempt)
+                && let Some(pause) = at.checked_duration_since(Instant::now())
+            {
+                again = again.min(pause);
+                continue;
+            }
+            let task = self.clone().act(action, attempt);
+            let handle = work.tasks.spawn(task);
+            work.busy.insert(about, Some(handle.id()));
+        }
+        again + Duration::from_millis(1)
+    }
+
+    /// The namespaces of targets, as far as they are known.
+    fn namespaces(&self, gone: &mut BTreeMap<String, NamespaceState>) -> BTreeMap<String, NamespaceState> {
+        let mut states = gone.clone();
+        let others = self.clusters.others_known().into_iter().map(|(_, cluster)| cluster);
+        for cluster in others.chain([self.clusters.own().clone()]) {
+            for (_, namespace) in cluster.store.namespaces() {
+                let Some(target) = namespace.target else { continue };
+                let state = if namespace.deleting {
+                    NamespaceState::Terminating(namespace.stuck)
+                } else {
+                    NamespaceState::Present
+                };
+                states.insert(target, state);
+            }
+        }
+        states
+    }
+
+    fn finish(
+        &self,
+        work: &mut Work,
+        done: Result<(tokio::task::Id, (Attempt, Done)), tokio::task::JoinError>,
+    ) {
+        let (attempt, done) = match done {
+            Ok((_, done)) => done,
+            Err(error) => {
+                tracing::error!(%error, "a task of the environments' controller panicked");
+                work.busy.retain(|_, id| *id != Some(error.id()));
+                return;
+            }
+        };
+        let (_, about) = &attempt;
+        work.busy.remove(about);
+        match done {
+            Done::Yes => drop(work.failed.remove(&attempt)),
+            Done::NotYet => drop(work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0))),
+            Done::Gone(uid) => {
+                work.failed.remove(&attempt);
+                work.gone.insert(uid, NamespaceState::Gone);
+            }
+            Done::TargetFailed(uid, failure) => {
+                tracing::warn!(target = about.1, reason = failure.reason, "{}", failure.message);
+                note_failure(work, attempt);
+                self.seen.change(|world| world.failures.insert(uid, failure));
+            }
+            Done::Failed(error) => {
+                tracing::warn!(kind = about.0, name = about.1, error = %Causes(&error), "a change of an environment failed and is tried again");
+                note_failure(work, attempt);
+            }
+        }
+    }
+
+    fn act(self, action: Action, attempt: Attempt) -> impl Future<Output = (Attempt, Done)> + Send {
+        async move {
+            let done = match &action {
+                Action::CreateTarget(target) if target.spec.claim_ref.is_none() => {
+                    in_background(self.carry_out(&action)).await
+                }
+                Action::Provision(target) if target.spec.claim_ref.is_none() => {
+                    // Nobody waits for a target of a pool.
+                    in_background(self.provision(target)).await
+                }
+                Action::Provision(target) => self.provision(target).await,
+                Action::Deprovision(target) => self.deprovision(target).await,
+                _ => self.carry_out(&action).await,
+            };
+            (attempt, done)
+        }
+    }
+
+    async fn carry_out(&self, action: &Action) -> Done {
+        match Box::pin(self.write(action)).await {
+            Ok(true) => Done::Yes,
+            Ok(false) => Done::NotYet,
+            Err(error) => Done::Failed(error),
+        }
+    }
+
+    /// False if somebody else has changed or removed the object, or has made it first.
+    async fn write(&self, action: &Action) -> Result<bool, KubernetesError> {
+        match action {
+            Action::CreateTarget(target) => {
+                let created = self.targets.create(target).await?;
+                Ok(created.map(|created| self.seen.put_target(created)).is_some())
+            }
+            Action::WriteClaim(next) => {
+                let before = self.seen.with(|world| world.claims.get(next.name()).cloned());
+                let Some(before) = before.filter(|before| before.uid() == next.uid()) else {
+                    return Ok(false);
+                };
+                let written = self.claims.replace(&before, next).await?;
+                Ok(written.map(|written| self.seen.put_claim(written)).is_some())
+            }
+            Action::WriteTarget(next) => {
+                let before = self.seen.with(|world| world.targets.get(next.name()).cloned());
+                let Some(before) = before.filter(|before| before.uid() == next.uid()) else {
+                    return Ok(false);
+                };
+                let written = self.targets.replace(&before, next).await?;
+                Ok(written.map(|written| self.seen.put_target(written)).is_some())
+            }
+            Action::WriteEnvironment(next) => {
+                let before = self.seen.with(|world| world.environments.get(next.name()).cloned());
+                let Some(before) = before else { return Ok(false) };
+                let written = self.environments.replace(&before, next).await?;
+                Ok(written.map(|written| self.seen.put_environment(written)).is_some())
+            }
+            Action::DeleteTarget { name, uid } => {
+                self.targets.delete(name, uid).await?;
+                Ok(false)
+            }
+            Action::IfClaimIsGone { claim, uid, then } => {
+                let found = self.claims.get(claim.as_str()).await?;
+                if found.is_some_and(|found| found.uid() == uid) {
+                    return Ok(false);
+                }
+                Box::pin(self.write(then)).await
+            }
+            // These are not only written.
+            Action::Provision(_) | Action::Deprovision(_) => Ok(true),
+        }
+    }
+
+    async fn provision(&self, target: &Target) -> Done {
+        Provisioning::of(self).provision(target).await
+    }
+
+    async fn deprovision(&self, target: &Target) -> Done {
+        Provisioning::of(self).deprovision(target).await
+    }
+}
+
+fn note_failure(work: &mut Work, attempt: Attempt) {
+    let tries = work.failed.get(&attempt).map_or(0, |(_, tries)| *tries);
+    let pause = FIRST_PAUSE.saturating_mul(1 << tries.min(10)).min(LONGEST_PAUSE);
+    work.failed.insert(attempt, (Instant::now() + pause, tries + 1));
+}
+
+async fn follow<T>(
+    changes: impl Stream<Item = CustomChange<T>>,
+    stop: &CancellationToken,
+    on_change: impl Fn(CustomChange<T>),
+) {
+    let mut changes = pin!(changes);
+    while let Some(change) = stop.run_until_cancelled(changes.next()).await.flatten() {
+        on_change(change);
+    }
+}

@@ -1,0 +1,17 @@
+use wasmspawner_core::environment::TargetFailure;
+
+use crate::k8s::KubernetesError;
+
+/// What came of an action.
+pub(super) enum Done {
+    /// It was done.
+    Yes,
+    /// Something has changed that the watches have not shown yet, or will show soon.
+    NotYet,
+    /// The namespace of the target with this uid is gone.
+    Gone(String),
+    /// What belongs to the target with this uid could not be made or removed.
+    TargetFailed(String, TargetFailure),
+    /// Another action failed.
+    Failed(KubernetesError),
+}

@@ -1,0 +1,43 @@
+//! Follows one claim.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use wasmspawner_core::names::ObjectName;
+
+use super::is_of;
+use super::seen::Seen;
+
+/// Follows one claim and its target.
+pub(crate) struct ClaimFollower {
+    seen: Arc<Seen>,
+    name: String,
+    wake: Arc<Notify>,
+}
+
+impl ClaimFollower {
+    pub(super) fn new(seen: &Arc<Seen>, name: &ObjectName) -> Self {
+        let wake = Arc::new(Notify::new());
+        seen.add_follower(name.as_str(), &wake);
+        Self { seen: Arc::clone(seen), name: name.to_string(), wake }
+    }
+
+    /// Waits until something has changed since the last call.
+    pub(crate) async fn changed(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Whether the claim is being deleted; `None` if there is no claim of the spawn whose record has this uid.
+    pub(crate) fn is_deleting(&self, spawn: &str) -> Option<bool> {
+        self.seen.with(|world| {
+            let claim = world.claims.get(&self.name).filter(|claim| is_of(claim, spawn))?;
+            Some(claim.is_deleting())
+        })
+    }
+}
+
+impl Drop for ClaimFollower {
+    fn drop(&mut self) {
+        self.seen.drop_follower(&self.name, &self.wake);
+    }
+}

@@ -1,0 +1,191 @@
+//! Environments: the claims, targets and classes in the cluster, and the controller that does what the core decides about
+//! them.
+
+mod controller;
+mod done;
+mod follower;
+mod provisioning;
+mod seen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use tokio::sync::watch;
+use wasmspawner_core::environment::{
+    Claim, ClaimSpec, ClaimState, ClaimStatus, ClassSpec, EnvironmentSpec, EnvironmentStatus, FINALIZER,
+    NAMESPACE, OWNER, Object, TargetSpec, TargetStatus, definitions,
+};
+use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::labels::{INSTANCE_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE, SPAWN_LABEL};
+use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
+
+use crate::clusters::Clusters;
+use crate::k8s::{Connection, CustomResources, KubernetesError, RetryPolicy, retrying};
+pub(crate) use follower::ClaimFollower;
+use seen::Seen;
+
+/// The claims, targets and classes in the cluster. Clones share them.
+#[derive(Clone)]
+pub struct Environments {
+    seen: Arc<Seen>,
+    classes: CustomResources<ClassSpec, ()>,
+    claims: CustomResources<ClaimSpec, ClaimStatus>,
+    targets: CustomResources<TargetSpec, TargetStatus>,
+    environments: CustomResources<EnvironmentSpec, EnvironmentStatus>,
+    clusters: Clusters,
+    /// The service's own namespace, in which claims and targets are.
+    namespace: NamespaceName,
+    instance: LabelValue,
+}
+
+/// The custom resources of environments are not installed in the cluster.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`environments` is configured, and the cluster does not know the custom resource {0}.wasmspawner.io; install it with `wasmspawner crds | kubectl apply -f -`, or apply deploy/crds.yaml"
+)]
+pub struct NotInstalled(&'static str);
+
+/// What a lab's claim asks for.
+pub(crate) struct LabClaim<'a> {
+    /// The name of the lab's record, which is that of its claim.
+    pub(crate) name: &'a ObjectName,
+    pub(crate) class: &'a ObjectName,
+    pub(crate) owner: &'a LabKey,
+    /// The name that a new namespace is to have.
+    pub(crate) namespace: &'a NamespaceName,
+    /// The uid of the lab's record.
+    pub(crate) spawn: &'a str,
+}
+
+impl Environments {
+    /// The environments of one installation of the service (`instance`) in `namespace`.
+    pub fn new(
+        connection: &Connection,
+        clusters: Clusters,
+        namespace: NamespaceName,
+        instance: LabelValue,
+        request_timeout: Duration,
+    ) -> Self {
+        let own = namespace.as_str();
+        Self {
+            seen: Arc::default(),
+            classes: CustomResources::new(connection, own, request_timeout),
+            claims: CustomResources::new(connection, own, request_timeout),
+            targets: CustomResources::new(connection, own, request_timeout),
+            environments: CustomResources::new(connection, own, request_timeout),
+            clusters,
+            namespace,
+            instance,
+        }
+    }
+
+    /// Fails when one of the custom resources is not installed.
+    pub async fn check_installed(&self) -> Result<(), NotInstalled> {
+        use wasmspawner_core::environment::{Class, Environment, Kind, Target};
+        let (classes, claims, targets, environments) = tokio::join!(
+            self.classes.is_installed(),
+            self.claims.is_installed(),
+            self.targets.is_installed(),
+            self.environments.is_installed()
+        );
+        let missing = [
+            (classes, Class::PLURAL),
+            (claims, Claim::PLURAL),
+            (targets, Target::PLURAL),
+            (environments, Environment::PLURAL),
+        ];
+        missing
+            .into_iter()
+            .find(|(installed, _)| !installed)
+            .map_or(Ok(()), |(_, kind)| Err(NotInstalled(kind)))
+    }
+
+    /// Makes the claim of a lab. One that an earlier attempt has made for the same spawn stays. `false` if there is one of
+    /// somebody else, which may be that of the lab before, and is left alone.
+    pub(crate) async fn claim(&self, wanted: &LabClaim<'_>) -> Result<bool, KubernetesError> {
+        let mut claim: Claim = Object {
+            metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                name: Some(wanted.name.to_string()),
+                finalizers: Some(vec![FINALIZER.to_owned()]),
+                ..Default::default()
+            },
+            spec: ClaimSpec { deployment_target_class_name: Some(wanted.class.clone()), target_name: None },
+            status: ClaimStatus::default(),
+        };
+        claim.annotate(OWNER, &wanted.owner.to_string());
+        claim.annotate(NAMESPACE, wanted.namespace.as_str());
+        claim.metadata.labels.get_or_insert_default().extend([
+            (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
+            (INSTANCE_LABEL.to_owned(), self.instance.to_string()),
+            (SPAWN_LABEL.to_owned(), wanted.spawn.to_owned()),
+        ]);
+        if let Some(created) = self.claims.create(&claim).await? {
+            self.seen.put_claim(created);
+            return Ok(true);
+        }
+        let found = self.claims.get(wanted.name.as_str()).await?;
+        let Some(found) = found.filter(|found| is_of(found, wanted.spawn) && !found.is_deleting()) else {
+            return Ok(false);
+        };
+        self.seen.put_claim(found);
+        Ok(true)
+    }
+
+    /// Deletes the claim of a lab; true if it is gone. A claim of somebody else is left alone.
+    pub(crate) async fn delete_claim(&self, name: &ObjectName, spawn: &str) -> Result<bool, KubernetesError> {
+        let Some(found) = self.claims.get(name.as_str()).await?.filter(|found| is_of(found, spawn)) else {
+            self.seen.remove_claim_of(name.as_str(), spawn);
+            return Ok(true);
+        };
+        if !found.is_deleting() {
+            self.claims.delete(name.as_str(), found.uid()).await?;
+        }
+        Ok(false)
+    }
+
+    /// Follows a claim.
+    pub(crate) fn follow_claim(&self, name: &ObjectName) -> ClaimFollower {
+        ClaimFollower::new(&self.seen, name)
+    }
+
+    /// How far a claim is.
+    pub(crate) fn claim_state(&self, name: &ObjectName) -> ClaimState {
+        self.seen.with(|world| world.claim_state(name.as_str()))
+    }
+
+    /// The claim of the environment of this name.
+    pub(crate) fn claim_of_environment(&self, name: &ObjectName) -> Option<ObjectName> {
+        self.seen.with(|world| Some(world.environments.get(name.as_str())?.claim_name().clone()))
+    }
+
+    /// A receiver of every change.
+    fn follow(&self) -> watch::Receiver<u64> {
+        self.seen.follow()
+    }
+
+    /// Waits until all kinds were listed once.
+    pub(crate) async fn first_sync(&self) {
+        self.seen.first_sync().await;
+    }
+}
+
+fn is_of(claim: &Claim, spawn: &str) -> bool {
+    let label = claim.metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
+    !spawn.is_empty() && label.is_some_and(|label| label == spawn)
+}
+
+/// Installs the definitions, or updates them. Only the one-machine cluster needs this.
+pub async fn install(client: Client) -> Result<(), KubernetesError> {
+    const TRY_FOR: Duration = Duration::from_secs(10);
+    let api: Api<CustomResourceDefinition> = Api::all(client);
+    for definition in definitions() {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let (params, patch) = (PatchParams::apply("wasmspawner").force(), Patch::Apply(&definition));
+        let action = format!("install {name}");
+        retrying(&RetryPolicy::of(TRY_FOR, TRY_FOR), &action, || api.patch(&name, &params, &patch)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! What the watches have shown of claims, targets and classes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use wasmspawner_core::environment::{Claim, Class, Environment, Object, Target, World};
+use wasmspawner_core::labels::SPAWN_LABEL;
+
+use crate::k8s::CustomChange;
+
+/// What the watches have shown, and the answers to the service's own requests.
+pub(super) struct Seen {
+    world: Mutex<World>,
+    /// Counts the changes.
+    changes: watch::Sender<u64>,
+    /// Who follows which claim.
+    followers: Mutex<HashMap<String, Vec<Arc<Notify>>>>,
+    /// Which kinds were listed once: classes, claims, targets, environments.
+    listed: watch::Sender<[bool; 4]>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            world: Mutex::default(),
+            changes: watch::Sender::new(0),
+            followers: Mutex::default(),
+            listed: watch::Sender::new([false; 4]),
+        }
+    }
+}
+
+impl Seen {
+    /// Reads what is known.
+    pub(super) fn with<T>(&self, read: impl FnOnce(&World) -> T) -> T {
+        read(&self.world.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes what is known, and tells everybody.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let changed = change(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changes.send_modify(|count| *count += 1);
+        changed
+    }
+
+    /// Reads what is known together with the namespaces of targets, which are nobody else's business.
+    pub(super) fn decide<T>(&self, decide: impl FnOnce(&mut World) -> T) -> T {
+        decide(&mut self.world.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn follow(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) async fn first_sync(&self) {
+        // The sender is a part of this, so waiting cannot fail.
+        let _ = self.listed.subscribe().wait_for(|listed| listed.iter().all(|listed| *listed)).await;
+    }
+
+    pub(super) fn add_follower(&self, claim: &str, wake: &Arc<Notify>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.entry(claim.to_owned()).or_default().push(Arc::clone(wake));
+    }
+
+    pub(super) fn drop_follower(&self, claim: &str, wake: &Arc<Notify>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(here) = followers.get_mut(claim) {
+            here.retain(|other| !Arc::ptr_eq(other, wake));
+            if here.is_empty() {
+                followers.remove(claim);
+            }
+        }
+    }
+
+    /// Wakes the followers of a claim; all of them for `None`.
+    fn wake(&self, claim: Option<&str>) {
+        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        match claim {
+            Some(claim) => followers.get(claim).into_iter().flatten().for_each(|wake| wake.notify_one()),
+            None => followers.values().flatten().for_each(|wake| wake.notify_one()),
+        }
+    }
+
+    pub(super) fn on_class(&self, change: CustomChange<Class>) {
+        self.on(change, 0, |world| &mut world.classes);
+    }
+
+    pub(super) fn on_claim(&self, change: CustomChange<Claim>) {
+        let about = match &change {
+            CustomChange::All(_) => None,
+            CustomChange::Changed(claim) => Some(claim.name().to_owned()),
+            CustomChange::Gone(name, _) => Some(name.clone()),
+        };
+        self.on(change, 1, |world| &mut world.claims);
+        self.wake(about.as_deref());
+    }
+
+    pub(super) fn on_target(&self, change: CustomChange<Target>) {
+        let about = match &change {
+            CustomChange::Changed(target) => {
+                target.spec.claim_ref.as_ref().map(|claim| claim.name.to_string())
+            }
+            CustomChange::All(_) | CustomChange::Gone(..) => None,
+        };
+        let is_list = matches!(change, CustomChange::All(_));
+        self.on(change, 2, |world| &mut world.targets);
+        if is_list || about.is_some() {
+            self.wake(about.as_deref());
+        }
+    }
+
+    pub(super) fn on_environment(&self, change: CustomChange<Environment>) {
+        self.on(change, 3, |world| &mut world.environments);
+    }
+
+    /// Takes over a claim that the API server returned.
+    pub(super) fn put_claim(&self, claim: Claim) {
+        let name = claim.name().to_owned();
+        self.change(|world| put(&mut world.claims, claim));
+        self.wake(Some(&name));
+    }
+
+    /// Takes over a target that the API server returned.
+    pub(super) fn put_target(&self, target: Target) {
+        let claim = target.spec.claim_ref.as_ref().map(|claim| claim.name.to_string());
+        self.change(|world| put(&mut world.targets, target));
+        if claim.is_some() {
+            self.wake(claim.as_deref());
+        }
+    }
+
+    /// Takes over an environment that the API server returned.
+    pub(super) fn put_environment(&self, environment: Environment) {
+        self.change(|world| put(&mut world.environments, environment));
+    }
+
+    /// The API server has answered that the claim of a spawn does not exist any more.
+    pub(super) fn remove_claim_of(&self, name: &str, spawn: &str) {
+        self.change(|world| {
+            let label = |claim: &Claim| claim.metadata.labels.as_ref()?.get(SPAWN_LABEL).cloned();
+            if world.claims.get(name).and_then(label).as_deref() == Some(spawn) {
+                world.claims.remove(name);
+            }
+        });
+        self.wake(Some(name));
+    }
+
+    fn on<Spec, Status>(
+        &self,
+        change: CustomChange<Object<Spec, Status>>,
+        kind: usize,
+        of: impl FnOnce(&mut World) -> &mut BTreeMap<String, Object<Spec, Status>>,
+    ) {
+        let mut is_list = false;
+        self.change(|world| {
+            let known = of(world);
+            match change {
+                CustomChange::All(all) => {
+                    is_list = true;
+                    // Answers to requests that were made while the list was read may be newer than it.
+                    let mut before = std::mem::take(known);
+                    for object in all {
+                        if let Some(newer) = before.remove(object.name()) {
+                            put(known, newer);
+                        }
+                        put(known, object);
+                    }
+                }
+                CustomChange::Changed(object) => put(known, *object),
+                CustomChange::Gone(name, uid) => {
+                    if known.get(&name).is_some_and(|found| found.uid() == uid) {
+                        known.remove(&name);
+                    }
+                }
+            }
+        });
+        if is_list {
+            self.listed.send_modify(|listed| listed[kind] = true);
+        }
+    }
+}
+
+/// Adds the object, unless a newer version of it is known.
+fn put<Spec, Status>(known: &mut BTreeMap<String, Object<Spec, Status>>, object: Object<Spec, Status>) {
+    let version = |object: &Object<Spec, Status>| {
+        let version = object.metadata.resource_version.as_deref();
+        version.and_then(|version| version.parse::<u64>().ok()).unwrap_or(u64::MAX)
+    };
+    let is_gone = object.is_deleting() && object.metadata.finalizers.iter().flatten().next().is_none();
+    let name = object.name().to_owned();
+    if known.get(&name).is_some_and(|known| known.uid() == object.uid() && version(known) > version(&object))
+    {
+        return;
+    }
+    if is_gone {
+        known.remove(&name);
+    } else {
+        known.insert(name, object);
+    }
+}
