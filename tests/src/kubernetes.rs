@@ -11,7 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
-use wasmspawner_core::record;
+use wasmspawner_core::{environment, record};
 
 /// The message of a test without a cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
@@ -98,35 +98,51 @@ fn spawn_resource() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(record::GROUP, record::VERSION, record::KIND))
 }
 
-/// Removes the definition of `Spawn` and all records, and waits until both are gone. Finalizers are removed, because a
-/// record whose service has ended would otherwise never be deleted.
+/// Removes the definitions of the service and all their objects, and waits until they are gone. Finalizers are removed,
+/// because an object whose service has ended would otherwise never be deleted.
 pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
-    let spawns: Api<DynamicObject> = Api::all_with(client.clone(), &spawn_resource());
+    let all: Vec<serde_json::Value> =
+        [record::definition()].into_iter().chain(environment::definitions()).collect();
+    for definition in all {
+        let text =
+            |path: &str| definition.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, text("/spec/names/kind"));
+        let resource = ApiResource::from_gvk_with_plural(&kind, text("/spec/names/plural"));
+        remove_kind(&client, text("/metadata/name"), &resource).await?;
+    }
+    Ok(())
+}
+
+async fn remove_kind(client: &Client, name: &str, resource: &ApiResource) -> anyhow::Result<()> {
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let name = format!("{}.{}", record::PLURAL, record::GROUP);
-    if definitions.get_opt(&name).await?.is_none() {
+    if definitions.get_opt(name).await?.is_none() {
         return Ok(());
     }
-    definitions.delete(&name, &DeleteParams::default()).await?;
+    definitions.delete(name, &DeleteParams::default()).await?;
     let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     let mut again = tokio::time::interval(Duration::from_millis(100));
     let going = async {
-        while definitions.get_opt(&name).await?.is_some() {
+        while definitions.get_opt(name).await?.is_some() {
             again.tick().await;
-            // The definition is served as long as there are records.
-            let left = spawns.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
-            for record in left {
-                let namespace = record.namespace().unwrap_or_default();
-                let spawns = records(client.clone(), &namespace);
-                match spawns.patch(&record.name_any(), &PatchParams::default(), &release).await {
+            // The definition is served as long as there are objects.
+            let left = objects.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
+            for object in left {
+                let api = match object.namespace() {
+                    Some(namespace) => Api::namespaced_with(client.clone(), &namespace, resource),
+                    None => objects.clone(),
+                };
+                match api.patch(&object.name_any(), &PatchParams::default(), &release).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => {}
-                    answer => drop(answer?),
+                    answer => drop::<DynamicObject>(answer?),
                 }
             }
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(Duration::from_mins(1), going).await.context("the kind Spawn does not go")?
+    tokio::time::timeout(Duration::from_mins(1), going)
+        .await
+        .with_context(|| format!("{name} does not go"))?
 }
 
 /// The file in `TEST_KUBECONFIG`.

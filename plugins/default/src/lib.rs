@@ -7,6 +7,7 @@
 mod access;
 mod children;
 mod env;
+mod environment;
 mod extra;
 mod form;
 mod image;
@@ -28,6 +29,7 @@ use wasmspawner_sdk::{Info, Policy, Section, export};
 
 use access::Access;
 use env::Variable;
+use environment::Environments;
 use extra::Extra;
 use images::Images;
 use init::Init;
@@ -55,7 +57,7 @@ pub struct DefaultPolicy {
     command: Option<Vec<String>>,
     args: Option<Vec<String>>,
     working_dir: Option<String>,
-    environment_class: Option<String>,
+    environments: Environments,
     time_limits: Option<TimeLimits>,
     quotas: Quotas,
     access: Access,
@@ -107,7 +109,7 @@ impl Policy for DefaultPolicy {
             command: config.optional("command"),
             args: config.optional("args"),
             working_dir: config.template("working_dir"),
-            environment_class: config.optional("environment_class"),
+            environments: Environments::read(config),
             time_limits: config.section("time_limits", |limits| TimeLimits {
                 spawn_seconds: limits.optional("spawn_seconds"),
                 delete_seconds: limits.optional("delete_seconds"),

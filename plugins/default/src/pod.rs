@@ -35,7 +35,9 @@ impl hooks::BuildPod for DefaultPolicy {
             args,
             working_dir: self.working_dir.clone(),
             time_limits: self.time_limits,
-            environment_class: self.environment_class.clone(),
+            environment_class: self
+                .environments
+                .class(user, size.and_then(|size| size.environment_class.as_ref())),
             pod_patch: None,
         };
         template::fill_lab(&mut lab)?;

@@ -10,6 +10,7 @@ pub(crate) struct Size {
     pub(crate) resources: Resources,
     pub(crate) node_selector: Vec<(String, String)>,
     pub(crate) tolerations: Vec<Toleration>,
+    pub(crate) environment_class: Option<String>,
 }
 
 impl Size {
@@ -25,6 +26,7 @@ impl Size {
             resources,
             node_selector: placement::pairs(entry, "node_selector"),
             tolerations: entry.list("tolerations", placement::toleration),
+            environment_class: entry.optional("environment_class"),
         };
         (size, Some(description))
     }

@@ -56,6 +56,26 @@ fn a_submission_becomes_complete_options() {
 }
 
 #[test]
+fn the_class_of_a_size_comes_before_that_of_a_group_and_of_everybody() {
+    let size = |name: &str, class: Value| json!({"name": name, "cpu": 1, "memory": "1Gi", "environment_class": class});
+    let config = json!({
+        "environment_class": "site",
+        "environment_classes": [{"groups": ["science"], "class": "europe"}, {"groups": ["science"], "class": "late"}],
+        "sizes": [{"name": "small", "cpu": 1, "memory": "1Gi"}, size("gpu", json!("gpus"))],
+    });
+    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    let class =
+        |user: &User, size: &str| site.customize(user, &json!({"size": size})).unwrap().environment_class;
+    assert_eq!(class(&User::named("eve"), "small").as_deref(), Some("site"));
+    assert_eq!(class(&ada(), "small").as_deref(), Some("europe"));
+    assert_eq!(class(&ada(), "gpu").as_deref(), Some("gpus"));
+    assert_eq!(
+        problems(&json!({"environment_classes": [{"groups": ["science"]}]})),
+        ["/environment_classes/0/class"]
+    );
+}
+
+#[test]
 fn the_pod_has_the_chosen_options() {
     let pod = site().customize(&ada(), &json!({"size": "gpu", "image": "minimal", "debug": true})).unwrap();
     let resources = pod.resources.unwrap();

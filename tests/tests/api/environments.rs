@@ -11,10 +11,10 @@ use wasmspawner_tests::service::Service;
 use super::running::until_some;
 use crate::BINARY;
 
-const OWN: &str = "wasmspawner";
+pub(super) const OWN: &str = "wasmspawner";
 
 /// The custom resources of a kind.
-pub(super) fn kind(client: kube::Client, kind: &str, plural: &str) -> Api<DynamicObject> {
+fn kind(client: kube::Client, kind: &str, plural: &str) -> Api<DynamicObject> {
     let resource =
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", kind), plural);
     if kind == "DeploymentTargetClass" {
@@ -28,11 +28,11 @@ fn classes(client: &kube::Client) -> Api<DynamicObject> {
     kind(client.clone(), "DeploymentTargetClass", "deploymenttargetclasses")
 }
 
-fn claims(client: &kube::Client) -> Api<DynamicObject> {
+pub(super) fn claims(client: &kube::Client) -> Api<DynamicObject> {
     kind(client.clone(), "DeploymentTargetClaim", "deploymenttargetclaims")
 }
 
-fn targets(client: &kube::Client) -> Api<DynamicObject> {
+pub(super) fn targets(client: &kube::Client) -> Api<DynamicObject> {
     kind(client.clone(), "DeploymentTarget", "deploymenttargets")
 }
 
@@ -42,7 +42,7 @@ async fn create(api: &Api<DynamicObject>, object: Value) -> DynamicObject {
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap()
 }
 
-async fn add_class(client: &kube::Client, name: &str, spec: Value) {
+pub(super) async fn add_class(client: &kube::Client, name: &str, spec: Value) {
     let mut spec = spec;
     spec["provisioner"] = "wasmspawner.io/namespace".into();
     create(
@@ -68,13 +68,13 @@ async fn with_environments(change: impl FnOnce(&mut Value)) -> (Service, kube::C
     (service, client)
 }
 
-async fn namespaces(client: &kube::Client) -> Vec<String> {
+pub(super) async fn namespaces(client: &kube::Client) -> Vec<String> {
     let all = Api::<Namespace>::all(client.clone()).list(&ListParams::default()).await.unwrap();
     let names = all.items.into_iter().filter_map(|namespace| namespace.metadata.name);
     names.filter(|name| !name.starts_with("kube-") && name != "default" && name != OWN).collect()
 }
 
-async fn until_no_namespace(client: &kube::Client) {
+pub(super) async fn until_no_namespace(client: &kube::Client) {
     until_some(async || namespaces(client).await.is_empty().then_some(())).await;
 }
 

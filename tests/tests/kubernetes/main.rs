@@ -6,6 +6,7 @@
 
 mod attempts;
 mod dask_pools;
+mod environments;
 mod kernels;
 mod labs;
 mod network_policy;

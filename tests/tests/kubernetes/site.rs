@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, ServiceAccount};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionCondition,
+};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
@@ -17,6 +19,7 @@ use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 pub(crate) const CLUSTER_WIDE: &str = include_str!("../../../deploy/permissions/cluster-wide.yaml");
 pub(crate) const ONE_NAMESPACE: &str = include_str!("../../../deploy/permissions/one-namespace.yaml");
 pub(crate) const NODES: &str = include_str!("../../../deploy/permissions/nodes.yaml");
+pub(crate) const ENVIRONMENTS: &str = include_str!("../../../deploy/permissions/environments.yaml");
 pub(crate) const PREPULL: &str = include_str!("../../../deploy/permissions/prepull.yaml");
 const POLICY: &str = include_str!("../../../deploy/admission-policy.yaml");
 const DEFINITION: &str = include_str!("../../../deploy/crds.yaml");
@@ -85,15 +88,25 @@ impl Site {
 
     /// Installs `deploy/crds.yaml`.
     pub(crate) async fn install_definition(&self) {
-        let definition: CustomResourceDefinition = serde_saphyr::from_str(DEFINITION).unwrap();
-        let name = definition.metadata.name.clone().unwrap();
+        let all: Vec<CustomResourceDefinition> = serde_saphyr::from_multiple(DEFINITION).unwrap();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client.clone());
-        definitions.create(&PostParams::default(), &definition).await.unwrap();
+        for definition in &all {
+            definitions.create(&PostParams::default(), definition).await.unwrap();
+        }
+        for definition in all {
+            let name = definition.metadata.name.unwrap();
+            let conditions = async || {
+                let status = definitions.get(&name).await.unwrap().status;
+                status.and_then(|status| status.conditions).unwrap_or_default()
+            };
+            let is = |found: &CustomResourceDefinitionCondition, kind: &str| {
+                found.type_ == kind && found.status == "True"
+            };
+            until(async || conditions().await.iter().any(|found| is(found, "Established"))).await;
+            let found = conditions().await;
+            assert!(!found.iter().any(|found| is(found, "NonStructuralSchema")), "{name}: {found:?}");
+        }
         until(async || self.spawns().list(&ListParams::default()).await.is_ok()).await;
-        let definition = definitions.get(&name).await.unwrap();
-        let conditions = definition.status.unwrap().conditions.unwrap_or_default();
-        let non_structural = conditions.iter().find(|condition| condition.type_ == "NonStructuralSchema");
-        assert!(non_structural.is_none(), "{non_structural:?}");
     }
 
     /// Installs `deploy/admission-policy.yaml`, and waits until it is in force. The namespaces of labs begin with
@@ -106,7 +119,7 @@ impl Site {
             ("serviceaccount:wasmspawner:wasmspawner'", format!("serviceaccount:{name}:wasmspawner'")),
             (
                 r#"{name: created, expression: "'nublado-.*'"}"#,
-                format!(r#"{{name: created, expression: "'{name}-(delete|retain)-.*'"}}"#),
+                format!(r#"{{name: created, expression: "'{name}-(delete|retain|env)-.*'"}}"#),
             ),
             (
                 r#"{name: existing, expression: "''"}"#,
@@ -143,7 +156,8 @@ impl Site {
         ] {
             let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(kind.0, "v1", kind.1));
             let objects: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
-            for name in [self.name().to_owned(), format!("{}-nodes", self.name())] {
+            for suffix in ["", "-nodes", "-environments"] {
+                let name = format!("{}{suffix}", self.name());
                 if objects.get_opt(&name).await.unwrap().is_some() {
                     objects.delete(&name, &DeleteParams::default()).await.unwrap();
                 }

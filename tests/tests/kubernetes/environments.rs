@@ -1,0 +1,112 @@
+//! Environments on a real API server, with exactly the permissions for them and under exactly the admission policy.
+
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+use wasmspawner_tests::kubernetes::SKIPPED;
+
+use crate::labs::{assert_permitted, service_with, stop};
+use crate::site::{CLUSTER_WIDE, ENVIRONMENTS, Site, until};
+
+fn kind(site: &Site, kind: &str, plural: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    if plural == "deploymenttargetclasses" {
+        return Api::all_with(site.cluster.client.clone(), &resource);
+    }
+    Api::namespaced_with(site.cluster.client.clone(), site.name(), &resource)
+}
+
+async fn add(api: &Api<DynamicObject>, object: Value) {
+    let mut object = object;
+    object["apiVersion"] = "wasmspawner.io/v1alpha1".into();
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labs_get_environments_with_the_permissions_for_them_and_under_the_admission_policy() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    site.install_policy("").await;
+    let template = format!("{}-delete-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, |config| {
+        config["environments"] = json!({ "default_class": site.name() });
+    });
+    service.run().await.unwrap();
+    let classes = kind(&site, "DeploymentTargetClass", "deploymenttargetclasses");
+    add(
+        &classes,
+        json!({"kind": "DeploymentTargetClass", "metadata": {"name": site.name()}, "spec": {
+            "provisioner": "wasmspawner.io/namespace", "reclaimPolicy": "Delete",
+            "parameters": {"namespacePrefix": format!("{}-env-", &site.name()[..24.min(site.name().len())]),
+                "quota.pods": "10"}}}),
+    )
+    .await;
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    let client = site.cluster.client.clone();
+    let namespace = format!("{}-delete-ada", site.name());
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 1);
+
+    its_account_works_in_the_environment_and_nowhere_else(&site, &namespace).await;
+
+    service.crash_and_restart().await.unwrap();
+    stop(&service, "ada").await;
+    let claims = kind(&site, "DeploymentTargetClaim", "deploymenttargetclaims");
+    let targets = kind(&site, "DeploymentTarget", "deploymenttargets");
+    until(async || {
+        claims.list(&ListParams::default()).await.unwrap().items.is_empty()
+            && targets.list(&ListParams::default()).await.unwrap().items.is_empty()
+    })
+    .await;
+    let namespaces = Api::<Namespace>::all(client.clone());
+    assert!(namespaces.get_opt(&namespace).await.unwrap().is_none());
+    let credentials = Api::<Secret>::namespaced(client.clone(), site.name());
+    let left = credentials.list(&ListParams::default().labels("wasmspawner.io/target")).await.unwrap();
+    assert!(left.items.is_empty(), "the credentials go with the target");
+    assert_permitted(&service);
+    classes.delete(site.name(), &Default::default()).await.unwrap();
+    site.leave().await;
+}
+
+/// Shown by trying.
+async fn its_account_works_in_the_environment_and_nowhere_else(site: &Site, namespace: &str) {
+    let targets = kind(site, "DeploymentTarget", "deploymenttargets");
+    let target = targets.list(&ListParams::default()).await.unwrap().items.remove(0);
+    let credentials = &target.data["spec"]["kubernetesCredentials"];
+    assert_eq!(credentials["defaultNamespace"], namespace);
+    let secret = credentials["clusterCredentialsSecret"].as_str().unwrap();
+    let secrets = Api::<Secret>::namespaced(site.cluster.client.clone(), site.name());
+    let data = secrets.get(secret).await.unwrap().data.unwrap();
+    let kubeconfig = String::from_utf8(data["kubeconfig"].0.clone()).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let account = kube::Client::try_from(config).unwrap();
+
+    let inside = Api::<Pod>::namespaced(account.clone(), namespace);
+    assert_eq!(inside.list(&ListParams::default()).await.unwrap().items.len(), 1);
+    let secret = json!({"metadata": {"name": "own"}, "stringData": {"a": "b"}});
+    let secret = serde_json::from_value(secret).unwrap();
+    Api::<Secret>::namespaced(account.clone(), namespace)
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let refused = |answer: kube::Result<()>| match answer {
+        Err(kube::Error::Api(status)) => assert_eq!(status.code, 403, "{status:?}"),
+        answer => panic!("it may do that: {answer:?}"),
+    };
+    let list = ListParams::default();
+    refused(Api::<Pod>::namespaced(account.clone(), site.name()).list(&list).await.map(drop));
+    refused(Api::<Pod>::all(account.clone()).list(&list).await.map(drop));
+    refused(Api::<Node>::all(account.clone()).list(&list).await.map(drop));
+    refused(Api::<Namespace>::all(account.clone()).get(namespace).await.map(drop));
+    refused(Api::<Secret>::namespaced(account.clone(), namespace).get("own").await.map(drop));
+    let elsewhere = Api::<Secret>::namespaced(account, site.name());
+    refused(elsewhere.create(&PostParams::default(), &secret).await.map(drop));
+}
