@@ -118,7 +118,7 @@ class ControlPlane:
             kube_api_qps=1000,
             kube_api_burst=1000,
             concurrent_namespace_syncs=20,
-            **({"controllers": ",".join(CONTROLLERS)} | self.manager),
+            **({"controllers": ",".join(CONTROLLERS), "root_ca_file": self.certificate} | self.manager),
         )
         # When a pod is admitted, its service account exists, so the controllers are running.
         processes.wait(

@@ -51,7 +51,7 @@ pub struct Credentials {
     pub api_url: String,
     /// The account's token.
     pub token: String,
-    /// The certificate of the API server's authority, in PEM.
+    /// The certificate of the API server's authority, in PEM; empty if it is one that everybody trusts.
     pub authority: Vec<u8>,
 }
 
@@ -160,12 +160,14 @@ impl Target {
     /// target, and goes with it.
     pub fn credentials_secret(&self, credentials: &Credentials, instance: &LabelValue) -> Option<Secret> {
         let namespace = self.annotation(NAMESPACE)?;
+        let authority =
+            (!credentials.authority.is_empty()).then(|| ByteString(credentials.authority.clone()));
         let kubeconfig = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "cluster", "cluster": {
                 "server": credentials.api_url,
-                "certificate-authority-data": json!(ByteString(credentials.authority.clone())),
+                "certificate-authority-data": authority,
             }}],
             "users": [{"name": ACCOUNT, "user": {"token": credentials.token}}],
             "contexts": [{"name": "environment", "context": {

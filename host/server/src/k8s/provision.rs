@@ -84,12 +84,16 @@ impl TargetObjects {
         account: &Account,
         api_url: &str,
     ) -> Result<Credentials, KubernetesError> {
-        tokio::try_join!(
-            self.create(namespace, &account.service_account),
-            self.create(namespace, &account.role),
-            self.create(namespace, &account.binding),
-        )?;
-        self.create(namespace, &account.token).await?;
+        // A token needs its account, and a binding its role: Kubernetes looks whether the service has these permissions.
+        let token = async {
+            self.create(namespace, &account.service_account).await?;
+            self.create(namespace, &account.token).await
+        };
+        let permissions = async {
+            self.create(namespace, &account.role).await?;
+            self.create(namespace, &account.binding).await
+        };
+        tokio::try_join!(token, permissions)?;
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let name = account.token.metadata.name.as_deref().unwrap_or_default();
         let (action, deadline) =
@@ -101,9 +105,9 @@ impl TargetObjects {
                 retrying(&self.retry_policy, &action, || secrets.patch(name, &params, &nothing)).await?;
             let data = filled.data.unwrap_or_default();
             let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
-            if let (Some(token), Some(authority)) = (text("token"), data.get("ca.crt")) {
-                let (api_url, authority) = (api_url.to_owned(), authority.0.clone());
-                return Ok(Credentials { api_url, token, authority });
+            if let Some(token) = text("token") {
+                let authority = data.get("ca.crt").map(|authority| authority.0.clone()).unwrap_or_default();
+                return Ok(Credentials { api_url: api_url.to_owned(), token, authority });
             }
             if Instant::now() >= deadline {
                 return Err(KubernetesError::NotFilled { name: format!("{namespace}/{name}") });
