@@ -116,6 +116,8 @@ pub enum Access<'a> {
     ManagePolicies,
     /// List and delete objects that belong to no lab.
     ManageOrphans,
+    /// Show environments, claims and targets, and free or remove targets.
+    ManageEnvironments,
 }
 
 /// The reason why an action is allowed.
@@ -149,7 +151,7 @@ const OWNER_OR_ADMIN: &[Scope] = &[Scope::ExecNotebook, Scope::AdminNotebook];
 pub fn permit(caller: &Username, rights: &Rights, action: Access<'_>) -> Result<Permit, Forbidden> {
     let (lab, admins) = match action {
         Access::ListLabs | Access::ReadImages | Access::ReleaseVolumes => (None, ADMINS),
-        Access::ManagePolicies | Access::ManageOrphans => (None, ADMIN),
+        Access::ManagePolicies | Access::ManageOrphans | Access::ManageEnvironments => (None, ADMIN),
         Access::ReadOrStop(lab) | Access::ReadForm(lab) => (Some(lab), ADMINS),
         Access::Spawn(lab) => (Some(lab), ADMIN),
     };
@@ -193,6 +195,7 @@ mod tests {
             (Access::Spawn(&lab), [false, true, false, true], [false, false, false, true]),
             (Access::ManagePolicies, [false, false, false, true], [false, false, false, true]),
             (Access::ManageOrphans, [false, false, false, true], [false, false, false, true]),
+            (Access::ManageEnvironments, [false, false, false, true], [false, false, false, true]),
         ];
         let held: [ScopeSet; 4] = [
             ScopeSet::new(),

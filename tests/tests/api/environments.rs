@@ -57,7 +57,7 @@ async fn phase(api: &Api<DynamicObject>, name: &str) -> Option<String> {
 }
 
 /// A service whose labs have environments of the class `standard`, unless a policy says otherwise.
-async fn with_environments(change: impl FnOnce(&mut Value)) -> (Service, kube::Client) {
+pub(super) async fn with_environments(change: impl FnOnce(&mut Value)) -> (Service, kube::Client) {
     let environments = |config: &mut Value| {
         config["embedded"]["keep_labs"] = true.into();
         config["environments"] = json!({ "default_class": "standard" });

@@ -13,6 +13,7 @@ mod dask_pool_rules;
 mod dask_pools;
 mod debug_bundle;
 mod environments;
+mod environments_admin;
 mod environments_elsewhere;
 mod events;
 mod fair_use;

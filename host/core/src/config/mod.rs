@@ -14,6 +14,7 @@ mod kubernetes;
 pub mod lab;
 mod lab_namespaces;
 mod limits;
+mod lost_claims;
 mod peers;
 mod per_user;
 mod policies;

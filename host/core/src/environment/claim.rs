@@ -45,6 +45,20 @@ pub enum ClaimPhase {
     Lost,
 }
 
+impl ClaimPhase {
+    /// Every phase.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Bound, Self::Lost];
+
+    /// The phase as it is written in claims.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Bound => "Bound",
+            Self::Lost => "Lost",
+        }
+    }
+}
+
 impl Kind for Claim {
     const KIND: &'static str = "DeploymentTargetClaim";
     const PLURAL: &'static str = "deploymenttargetclaims";

@@ -12,6 +12,7 @@ mod class;
 mod definition;
 mod named;
 mod object;
+mod overview;
 mod provision;
 mod reconcile;
 mod target;
@@ -25,6 +26,7 @@ pub use named::{
     EnvironmentTarget,
 };
 pub use object::{Kind, Object};
+pub use overview::{ClaimView, EnvironmentView, Overview, TargetView};
 pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
 pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
 pub use target::{

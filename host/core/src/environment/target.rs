@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CLUSTER, Kind, NAMESPACE_PROVISIONER, Object, PROVISIONED_BY, RELEASED, ReclaimPolicy};
+use super::{
+    CLUSTER, Kind, NAMESPACE, NAMESPACE_PROVISIONER, Object, PROVISIONED_BY, RELEASED, ReclaimPolicy,
+};
 use crate::condition::Condition;
 use crate::names::{NamespaceName, ObjectName};
 
@@ -98,6 +100,22 @@ pub enum TargetPhase {
     Failed,
 }
 
+impl TargetPhase {
+    /// Every phase.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Available, Self::Bound, Self::Released, Self::Failed];
+
+    /// The phase as it is written in targets.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Available => "Available",
+            Self::Bound => "Bound",
+            Self::Released => "Released",
+            Self::Failed => "Failed",
+        }
+    }
+}
+
 impl Kind for Target {
     const KIND: &'static str = "DeploymentTarget";
     const PLURAL: &'static str = "deploymenttargets";
@@ -121,6 +139,17 @@ impl Target {
             api_url: credentials.api_url.clone(),
             insecure: credentials.allow_insecure_skip_tls_verify,
         })
+    }
+
+    /// The name of the target's namespace; also while it is being made.
+    pub fn namespace(&self) -> Option<&str> {
+        let reached = self.spec.kubernetes_credentials.as_ref();
+        reached.map(|reached| reached.default_namespace.as_str()).or_else(|| self.annotation(NAMESPACE))
+    }
+
+    /// The problem in the condition `ErrorOccurred`.
+    pub fn problem(&self) -> Option<&Condition> {
+        super::reconcile::problem(&self.status.conditions)
     }
 
     /// True if the claim of the target was deleted, and the target is kept for its owner.

@@ -42,7 +42,12 @@ impl CheckArgs {
         let (policies, registries) = (file.policies.clone(), file.registries.clone());
         let mut found = Vec::new();
         match file.validate() {
-            Ok(_) => writeln!(out, "config: ok")?,
+            Ok(config) => {
+                writeln!(out, "config: ok")?;
+                for warning in config.warnings() {
+                    writeln!(problems, "{origin}: warning: {warning}")?;
+                }
+            }
             Err(settings) => found.extend(settings.iter().map(ToString::to_string)),
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -6,6 +6,7 @@ mod compile_policy;
 mod config_args;
 mod crds;
 mod debug;
+mod environments;
 #[cfg(test)]
 mod example;
 mod images;
@@ -54,6 +55,8 @@ enum Command {
     Render(render::RenderArgs),
     /// Look at the labs of a running service, start and stop them
     Labs(labs::LabsArgs),
+    /// Look at the environments of a running service, free and remove targets
+    Environments(environments::EnvironmentsArgs),
     /// Show the images that a running service knows
     Images(images::ImagesArgs),
     /// Try a policy, without a service
@@ -96,6 +99,7 @@ impl Cli {
             Command::Check(args) => args.run(&mut stdout().lock(), &mut stderr()),
             Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Labs(args) => args.run(&mut stdout().lock()),
+            Command::Environments(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Images(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Policy(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Debug(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

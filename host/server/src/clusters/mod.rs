@@ -41,6 +41,9 @@ pub struct Clusters {
     settings: Arc<ClusterSettings>,
 }
 
+/// Is told whether a cluster is away.
+pub type OnHealth = Arc<dyn Fn(&ClusterRef, bool) + Send + Sync>;
+
 /// What the connections to other clusters need.
 pub struct ClusterSettings {
     /// The Secrets with the credentials.
@@ -95,8 +98,9 @@ impl Clusters {
         self.others().iter().map(|(reference, other)| (reference.clone(), other.cluster.clone())).collect()
     }
 
-    /// Follows all clusters but the service's own, until `stop`.
-    pub async fn follow_others(&self, stop: &CancellationToken) {
+    /// Follows all clusters but the service's own, until `stop`. `on_health` is told when one is away, and when it answers
+    /// again.
+    pub async fn follow_others(&self, stop: &CancellationToken, on_health: OnHealth) {
         let (mut followed, mut tasks, mut known) = (Vec::new(), JoinSet::new(), self.known.subscribe());
         loop {
             known.borrow_and_update();
@@ -108,8 +112,17 @@ impl Clusters {
                 .collect();
             for (reference, other) in new {
                 followed.push(reference.clone());
-                let (settings, stop) = (Arc::clone(&self.settings), stop.clone());
-                tasks.spawn(async move { other.follow(&reference, &settings, &stop).await });
+                let (settings, stop, on_health) =
+                    (Arc::clone(&self.settings), stop.clone(), Arc::clone(&on_health));
+                tasks.spawn(async move {
+                    let mut health = other.cluster.health().follow();
+                    let telling = async {
+                        while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
+                            on_health(&reference, *health.borrow_and_update());
+                        }
+                    };
+                    tokio::join!(other.clone().follow(&reference, &settings, &stop), telling);
+                });
             }
             if stop.run_until_cancelled(known.changed()).await.is_none_or(|changed| changed.is_err()) {
                 break;

@@ -1,6 +1,7 @@
 //! Environments: the claims, targets and classes in the cluster, and the controller that does what the core decides about
 //! them.
 
+mod administration;
 mod controller;
 mod done;
 mod follower;
@@ -24,6 +25,7 @@ use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 
 use crate::clusters::Clusters;
 use crate::k8s::{Connection, CustomResources, KubernetesError, RetryPolicy, retrying};
+pub use administration::TargetRefusal;
 pub(crate) use follower::ClaimFollower;
 use seen::Seen;
 

@@ -7,6 +7,7 @@ mod body;
 mod config;
 mod config_reload;
 mod dask_pools;
+mod environments;
 mod events;
 mod fair_use;
 mod forgotten;

@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use http::StatusCode;
 use http::request::Parts;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::names::{ChildName, InvalidName, ServerName, Username};
+use wasmspawner_core::names::{ChildName, InvalidName, ObjectName, ServerName, Username};
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::problem::{Detail, Problem};
@@ -40,6 +40,23 @@ impl<S: Send + Sync> FromRequestParts<S> for LabPath {
                 Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, wrong))
             }
         }
+    }
+}
+
+/// The target that `/environments/targets/{target}` names.
+#[derive(Debug)]
+pub(super) struct TargetPath(pub(super) ObjectName);
+
+impl<S: Send + Sync> FromRequestParts<S> for TargetPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+        let name = params.iter().find(|(key, _)| *key == "target").map_or("", |(_, value)| value);
+        ObjectName::parse(name).map(Self).map_err(|error| {
+            let loc = ["path", "target"];
+            Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &loc, "invalid_name", error.to_string())
+        })
     }
 }
 

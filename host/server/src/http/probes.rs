@@ -46,6 +46,7 @@ async fn numbers(State((labs, metrics)): State<(Labs, Metrics)>) -> Response {
     for (kind, status, count) in labs.count_children() {
         metrics.set_children(kind, status, count);
     }
+    labs.measure_environments();
     let (wanted, ready) = labs.count_workers();
     metrics.set_workers(wanted, ready);
     metrics.set_history(context.history.len());

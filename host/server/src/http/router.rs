@@ -13,6 +13,7 @@ use super::dask_pools::{
     connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, spawn_pool,
     stop_pool,
 };
+use super::environments::{list_environments, release_target, retire_target};
 use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
@@ -49,6 +50,9 @@ fn lab_routes() -> Vec<Route> {
         route("GET", "/forgotten", get(list_forgotten)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
+        route("GET", "/environments", get(list_environments)),
+        route("POST", "/environments/targets/{target}/release", post(release_target)),
+        route("DELETE", "/environments/targets/{target}", delete(retire_target)),
         route("GET", "/images", get(list_images)),
         route("GET", "/prepulls", get(list_prepulls)),
         route("GET", "/policies", get(list_policies)),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use uuid::Uuid;
+use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{LabStatus, Refusal};
@@ -323,9 +324,9 @@ impl Labs {
     }
 
     /// Tells all drivers that the Kubernetes API went away or is back.
-    pub(super) fn send_health(&self, away: bool) {
+    pub(super) fn send_health(&self, cluster: Option<&ClusterRef>, away: bool) {
         for (_, handle) in self.registry().iter() {
-            let _ = handle.inbox.send(Box::new(Message::ClusterAway(away)));
+            let _ = handle.inbox.send(Box::new(Message::ClusterAway(cluster.cloned(), away)));
         }
     }
 

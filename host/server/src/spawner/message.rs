@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 use wasmspawner_core::dask::WorkerRange;
+use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::volumes::Release;
 
@@ -43,7 +44,7 @@ pub(super) enum Message {
     /// The Dask pool is to have another number of workers.
     PoolChanged,
     /// The Kubernetes API went away (true) or is back (false).
-    ClusterAway(bool),
+    ClusterAway(Option<ClusterRef>, bool),
     /// Do the periodic work.
     Housekeeping,
 }

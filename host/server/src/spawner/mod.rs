@@ -13,6 +13,7 @@ mod clock;
 mod context;
 mod driver;
 mod drivers;
+mod environments;
 mod errors;
 mod evaluate;
 mod forgotten;
@@ -50,6 +51,7 @@ mod volumes;
 
 pub use clock::Clock;
 pub use context::Context;
+pub use environments::EnvironmentsError;
 pub use errors::SpawnError;
 pub use forgotten::{ForgottenError, ForgottenReport};
 pub use hub_comparison::HubComparison;
@@ -69,3 +71,5 @@ pub use service::run;
 pub use snapshot::{LabDetails, LabSnapshot};
 pub use sweep::{Orphan, OrphanKind};
 pub use volumes::Volumes;
+
+pub use crate::environments::TargetRefusal;

@@ -1,10 +1,12 @@
 //! The background tasks of the spawner.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
+use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::spawn_key::SpawnKind;
@@ -14,6 +16,7 @@ use super::labs::Labs;
 use super::previous_version;
 use super::recover;
 use super::sweep::sweep;
+use crate::clusters::OnHealth;
 use crate::k8s::{Causes, KubernetesError};
 use crate::records::StoredSpawn;
 use crate::store::Reach;
@@ -45,7 +48,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
     };
     tokio::join!(
         store.run(watches.clone(), &reach, &selector, &stop),
-        context.clusters.follow_others(&stop),
+        context.clusters.follow_others(&stop, tell_health(&labs)),
         run_environments(&labs, &stop),
         later
     );
@@ -158,6 +161,20 @@ async fn follow_records(labs: &Labs, client: kube::Client, stop: &CancellationTo
     context.records.watch(client, namespace, stop, on_change).await;
 }
 
+/// Tells the labs of another cluster when it is away.
+fn tell_health(labs: &Labs) -> OnHealth {
+    let labs = labs.clone();
+    Arc::new(move |cluster: &ClusterRef, away| {
+        let secret = &cluster.secret;
+        if away {
+            tracing::error!(%secret, "the Kubernetes API of another cluster does not answer; its labs are affected, no others");
+        } else {
+            tracing::info!(%secret, "the Kubernetes API of another cluster answers again");
+        }
+        labs.send_health(Some(cluster), away);
+    })
+}
+
 async fn follow_health(labs: &Labs, stop: &CancellationToken) {
     let mut health = labs.context().own_cluster().health().follow();
     while let Some(Ok(())) = stop.run_until_cancelled(health.changed()).await {
@@ -167,7 +184,7 @@ async fn follow_health(labs: &Labs, stop: &CancellationToken) {
         } else {
             tracing::info!("the Kubernetes API answers again");
         }
-        labs.send_health(away);
+        labs.send_health(None, away);
     }
 }
 

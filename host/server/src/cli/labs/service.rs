@@ -87,6 +87,23 @@ impl Service {
         Ok(self.send(self.request(method, self.url(&["orphans"]))).await?.json().await?)
     }
 
+    /// All environments, claims and targets.
+    pub(in crate::cli) async fn environments(&self) -> anyhow::Result<Value> {
+        Ok(self.send(self.request(Method::GET, self.url(&["environments"]))).await?.json().await?)
+    }
+
+    /// Frees a released target.
+    pub(in crate::cli) async fn release_target(&self, name: &str) -> anyhow::Result<()> {
+        let url = self.url(&["environments", "targets", name, "release"]);
+        self.send(self.request(Method::POST, url)).await.map(drop)
+    }
+
+    /// Removes a target.
+    pub(in crate::cli) async fn retire_target(&self, name: &str) -> anyhow::Result<()> {
+        let url = self.url(&["environments", "targets", name]);
+        self.send(self.request(Method::DELETE, url)).await.map(drop)
+    }
+
     /// The lab's event stream, from the event after `last_seen`. The stream ends when the operation does.
     pub(super) async fn events(&self, lab: &LabKey, last_seen: Option<&str>) -> anyhow::Result<Response> {
         let url = self.lab_url(lab, &["events"]);

@@ -34,13 +34,14 @@ use super::wire;
         super::kernels::connect_launcher, super::kernels::report_process,
         super::dask_pools::list_pools, super::dask_pools::spawn_pool, super::dask_pools::get_pool, super::dask_pools::stop_pool,
         super::dask_pools::scale_pool, super::dask_pools::follow_pool_events, super::dask_pools::connect_scheduler, super::dask_pools::report_workers,
+        super::environments::list_environments, super::environments::release_target, super::environments::retire_target,
         super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
-    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
+    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]
 struct Document;
 

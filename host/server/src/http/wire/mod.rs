@@ -3,6 +3,7 @@
 
 mod dask_pool;
 mod dask_pool_body;
+mod environments;
 mod event;
 mod forgotten;
 mod images;
@@ -22,6 +23,7 @@ mod volumes;
 
 pub(super) use dask_pool::{DaskPool, ScaledPool, SchedulerReport, parse_report};
 pub(super) use dask_pool_body::{DaskPoolBody, ParsedPool, WorkersBody, parse_pool, parse_workers};
+pub(super) use environments::Environments;
 pub(super) use event::StreamEvent;
 pub(super) use forgotten::ForgottenLabs;
 pub(super) use images::{ImageMenu, KnownImages};

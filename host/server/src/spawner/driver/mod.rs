@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use wasmspawner_core::config::EnvironmentChoice;
+use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{
     Effect, Event, Lab, LabStatus, Observed, OperationKind, Phase, Request, SpawnStep, admit_release,
@@ -179,7 +180,7 @@ impl Driver {
                 self.lab.in_flight.on_effect_observed(Request::SizePool);
                 self.observe();
             }
-            Message::ClusterAway(away) => self.publish_cluster_away(away),
+            Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
             Message::Housekeeping => self.forget_failure(),
         }
         self.follow_record().await;
@@ -288,7 +289,11 @@ impl Driver {
     }
 
     /// Tells the readers of an operation under way that the cluster cannot be reached, or that it can again.
-    fn publish_cluster_away(&mut self, away: bool) {
+    fn publish_cluster_away(&mut self, cluster: Option<&ClusterRef>, away: bool) {
+        let of_place = self.observer.as_ref().and_then(|observer| observer.place().cluster.as_ref());
+        if of_place != cluster {
+            return;
+        }
         if matches!(self.lab.phase, Phase::Starting(_) | Phase::Stopping(_)) {
             self.publish_entry(if away {
                 Entry::Error("The cluster cannot be reached; this goes on as soon as it can".into())

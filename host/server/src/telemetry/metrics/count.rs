@@ -4,13 +4,15 @@ use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode};
 use prometheus_client::metrics::gauge::Gauge;
+use wasmspawner_core::environment::{ClaimPhase, TargetPhase};
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::spawn_key::ChildKind;
 use wasmspawner_core::stage::Stage;
 
 use super::labels::{
     BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,
-    PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, WatchLabel, WorkersLabel,
+    PhaseLabel, PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, WatchLabel,
+    WorkersLabel,
 };
 use super::{Metrics, blame_label};
 use crate::telemetry::method::method_label;
@@ -98,6 +100,21 @@ impl Metrics {
     /// Sets the number of labs that have this status.
     pub fn set_labs(&self, status: LabStatus, count: usize) {
         set(&self.labs.get_or_create(&StatusLabel { status: status.as_str() }), count);
+    }
+
+    /// Sets how many claims and targets are in each phase.
+    pub fn set_environments(&self, claims: &[(ClaimPhase, usize)], targets: &[(TargetPhase, usize)]) {
+        for (phase, count) in claims {
+            set(&self.claims.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
+        }
+        for (phase, count) in targets {
+            set(&self.targets.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
+        }
+    }
+
+    /// Sets how many other clusters do not answer.
+    pub fn set_clusters_away(&self, count: usize) {
+        set(&self.clusters_away, count);
     }
 
     /// Sets the number of kernels or Dask pools that have this status.

@@ -61,6 +61,11 @@ pub(super) struct KubernetesLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PhaseLabel {
+    pub(super) phase: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PolicyLabels {
     pub(super) policy: String,
     pub(super) hook: &'static str,

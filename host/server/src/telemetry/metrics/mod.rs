@@ -24,8 +24,8 @@ use super::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
 pub use count::SseReader;
 use labels::{
     BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,
-    PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
-    WorkersLabel,
+    PhaseLabel, PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel,
+    WatchLabel, WorkersLabel,
 };
 use process::Process;
 
@@ -50,6 +50,9 @@ pub struct Metrics {
     stages: Histograms<StageLabel>,
     labs: Family<StatusLabel, Gauge>,
     children: Family<ChildLabels, Gauge>,
+    claims: Family<PhaseLabel, Gauge>,
+    targets: Family<PhaseLabel, Gauge>,
+    clusters_away: Gauge,
     child_starts: Family<ChildOutcomeLabels, Counter>,
     workers: Family<WorkersLabel, Gauge>,
     restarts: Counter,
@@ -127,6 +130,9 @@ impl Metrics {
             ),
             stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
             labs: register.plain("labs", "Labs, by status"),
+            claims: register.plain("environment_claims", "Claims of environments, by phase"),
+            targets: register.plain("environment_targets", "Targets of environments, by phase"),
+            clusters_away: register.plain("clusters_away", "Other clusters with labs that do not answer"),
             children: register.plain("children", "Kernels and Dask pools, by status"),
             child_starts: register.plain("child_starts", "Starts of kernels and Dask pools that ended"),
             workers: register.plain("dask_workers", "Workers of all Dask pools: wanted, and connected"),

@@ -1,0 +1,56 @@
+//! Volume claims that are deleted with their namespaces, which few sites want.
+
+use super::{Config, PolicyConfig};
+
+impl Config {
+    /// What is allowed and probably not meant, for the log and for `wasmspawner check`.
+    pub fn warnings(&self) -> Vec<String> {
+        // Labs of the default class have namespaces of that class.
+        let by_class = self.environments.as_ref().is_some_and(|site| site.default_class.is_some());
+        if !self.kubernetes.namespaces.is_deleted() || by_class || self.embedded.is_some() {
+            return Vec::new();
+        }
+        let making = self.policies.iter().filter_map(|policy| Some((policy, claim_of(policy)?)));
+        making
+            .map(|(policy, volume)| {
+                format!(
+                    "policies: `{}` creates a volume claim for each lab (volume `{volume}`), and kubernetes.namespaces is \
+                     `delete`: the claim and what users keep in it are deleted when the lab is stopped. Set \
+                     kubernetes.namespaces to `retain`, or environments.default_class to a class with reclaimPolicy: Retain",
+                    policy.name
+                )
+            })
+            .collect()
+    }
+}
+
+/// The first volume of the policy whose claim is created with the lab, if the policy's configuration says so in the form
+/// that the policies of this repository share.
+fn claim_of(policy: &PolicyConfig) -> Option<String> {
+    let volumes = policy.config.get("volumes")?.as_array()?;
+    let creates =
+        |volume: &&serde_json::Value| volume.pointer("/claim/create").is_some_and(|create| !create.is_null());
+    Some(volumes.iter().find(creates)?.get("name")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::ConfigFile;
+
+    fn warnings(more: &str) -> usize {
+        let file = format!(
+            "auth: {{modes: [static], static: {{tokens_file: tokens.yaml}}}}\n\
+             policies: [{{name: site, path: /a.wasm, config: {{volumes: [{{name: home, claim: {{name: h, create: {{storage: 1Gi}}}}}}]}}}}]\n{more}"
+        );
+        let file: ConfigFile = serde_saphyr::from_str(&file).unwrap();
+        file.validate().unwrap().warnings().len()
+    }
+
+    #[test]
+    fn claims_that_go_with_their_namespaces_are_reported() {
+        assert_eq!(warnings(""), 1);
+        assert_eq!(warnings("kubernetes: {namespaces: retain}\n"), 0);
+        assert_eq!(warnings("environments: {default_class: kept}\n"), 0);
+        assert_eq!(warnings("environments: {}\n"), 1);
+    }
+}
