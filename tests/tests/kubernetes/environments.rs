@@ -1,6 +1,8 @@
 //! Environments on a real API server, with exactly the permissions for them and under exactly the admission policy.
 
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -109,4 +111,86 @@ async fn its_account_works_in_the_environment_and_nowhere_else(site: &Site, name
     refused(Api::<Secret>::namespaced(account.clone(), namespace).get("own").await.map(drop));
     let elsewhere = Api::<Secret>::namespaced(account, site.name());
     refused(elsewhere.create(&PostParams::default(), &secret).await.map(drop));
+}
+
+/// The same cluster once more, with other credentials: what belongs to a lab there, and how the Hub reaches it.
+#[tokio::test(flavor = "multi_thread")]
+async fn labs_in_another_cluster_have_routes_that_go_with_them() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    let template = format!("{}-env-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, |config| {
+        let spec = json!({"rules": [{"http": {"paths": [{"path": "{prefix}", "pathType": "Prefix",
+            "backend": {"service": {"name": "{name}", "port": {"number": "{port}"}}}}]}}]});
+        config["environments"] = json!({ "default_class": site.name(), "clusters": { "far": {
+            "lab_url": "https://labs.far.example.org",
+            "route": {"kind": "Ingress", "annotations": {"example.org/lab": "{namespace}/{name}"}, "spec": spec},
+        } } });
+    });
+    let client = site.cluster.client.clone();
+    let kubeconfig =
+        std::fs::read_to_string(wasmspawner_tests::kubernetes::kubeconfig_file().unwrap()).unwrap();
+    let secret = json!({"metadata": {"name": "far"}, "stringData": {"kubeconfig": embedded(&kubeconfig)}});
+    let secret = serde_json::from_value(secret).unwrap();
+    Api::<Secret>::namespaced(client.clone(), site.name())
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let classes = kind(&site, "DeploymentTargetClass", "deploymenttargetclasses");
+    add(
+        &classes,
+        json!({"kind": "DeploymentTargetClass", "metadata": {"name": site.name()}, "spec": {
+            "provisioner": "wasmspawner.io/namespace", "reclaimPolicy": "Retain",
+            "parameters": {"credentialsSecret": "far", "credentials": "false"}}}),
+    )
+    .await;
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let body = json!({"env": {"JUPYTERHUB_SERVICE_PREFIX": "/user/ada/"}});
+    assert_eq!(ada.spawn_with("ada", &body).await.unwrap().status, 303);
+    let lab = async || ada.lab("ada").await.unwrap().json().unwrap();
+    until(async || lab().await["status"] == "running").await;
+    assert_eq!(lab().await["url"], "https://labs.far.example.org");
+
+    let namespace = format!("{}-env-ada", site.name());
+    let ingresses = Api::<Ingress>::namespaced(client.clone(), &namespace);
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let ingress = ingresses.get("nb-ada").await.unwrap();
+    assert_eq!(ingress.metadata.annotations.unwrap()["example.org/lab"], format!("{namespace}/nb-ada"));
+    let rule = serde_json::to_value(ingress.spec.unwrap().rules.unwrap()).unwrap();
+    let path = &rule[0]["http"]["paths"][0];
+    assert_eq!(
+        (&path["path"], &path["backend"]["service"]["port"]["number"]),
+        (&json!("/user/ada/"), &json!(8888))
+    );
+    let selector = services.get("nb-ada").await.unwrap().spec.unwrap().selector.unwrap();
+    let selector = format!("wasmspawner.io/spawn={}", selector["wasmspawner.io/spawn"]);
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    assert_eq!(pods.list(&ListParams::default().labels(&selector)).await.unwrap().items.len(), 1);
+
+    stop(&service, "ada").await;
+    until(async || ingresses.get_opt("nb-ada").await.unwrap().is_none()).await;
+    until(async || services.get_opt("nb-ada").await.unwrap().is_none()).await;
+    assert!(
+        Api::<Namespace>::all(client).get_opt(&namespace).await.unwrap().is_some(),
+        "its class retains it"
+    );
+    classes.delete(site.name(), &Default::default()).await.unwrap();
+    site.leave().await;
+}
+
+/// The kubeconfig with the contents of the files that it names.
+fn embedded(kubeconfig: &str) -> String {
+    let mut config = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let encoded = |file: &str| {
+        let encoded = serde_json::to_value(ByteString(std::fs::read(file).unwrap())).unwrap();
+        encoded.as_str().unwrap().to_owned()
+    };
+    for cluster in config.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+        if let Some(file) = cluster.certificate_authority.take() {
+            cluster.certificate_authority_data = Some(encoded(&file));
+        }
+    }
+    serde_json::to_string(&config).unwrap()
 }

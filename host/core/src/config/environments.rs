@@ -1,21 +1,27 @@
 //! `environments`: labs in namespaces that claims, targets and classes describe.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidSetting, KubernetesConfig, NamespaceReclaim};
+use super::{InvalidSetting, KubernetesConfig, LabRoutes, NamespaceReclaim, lab_routes};
 use crate::names::ObjectName;
 
 /// Labs in namespaces that `DeploymentTargetClaim`s, `DeploymentTarget`s and `DeploymentTargetClass`es describe. If this
 /// section is there, even an empty one, policies may choose a class for a lab. It needs the definitions that `wasmspawner
 /// crds` prints and the permissions of `deploy/permissions/environments.yaml`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnvironmentsConfig {
     /// The class of labs for which no policy chooses one, or `environment/NAME` for a named environment. Default: such
     /// labs have namespaces as `kubernetes.namespaces` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_class: Option<EnvironmentChoice>,
+    /// How the Hub reaches labs in other clusters, by the name of the Secret with the credentials of the cluster. Default: at
+    /// the addresses of their pods.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub clusters: BTreeMap<ObjectName, LabRoutes>,
 }
 
 /// Where a lab is to run: a class, of which it gets a target of its own, or an environment, which it shares with others.
@@ -58,17 +64,19 @@ impl From<EnvironmentChoice> for String {
     }
 }
 
-/// With all labs in one namespace the service sees nothing of others.
+/// With all labs in one namespace the service sees nothing of others; and the routes of other clusters are checked.
 pub(super) fn check(
     environments: Option<&EnvironmentsConfig>,
     kubernetes: &KubernetesConfig,
-) -> Option<InvalidSetting> {
+) -> Vec<InvalidSetting> {
+    let Some(environments) = environments else { return Vec::new() };
     let single = kubernetes.namespaces == NamespaceReclaim::Single;
-    (environments.is_some() && single).then(|| {
+    let of_single = single.then(|| {
         InvalidSetting::new(
             "environments",
             "labs of environments have namespaces of their own, and kubernetes.namespaces is `single`; set that to \
              `delete` or `retain`, or remove this section",
         )
-    })
+    });
+    of_single.into_iter().chain(lab_routes::check(&environments.clusters)).collect()
 }

@@ -81,6 +81,7 @@ pub fn build_dask_pool(spawn: &ValidatedSpawn, launch: &PoolLaunch, parent: &Par
     let has_limits = lasts && spawn.namespaces != NamespaceReclaim::Single;
     let objects = LabObjects {
         namespace: None,
+        routes: Vec::new(),
         service_account: lasts.then(|| service_account::build(spawn)),
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),

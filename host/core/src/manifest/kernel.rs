@@ -21,6 +21,7 @@ pub fn build_kernel(spawn: &ValidatedSpawn, launch: &Launch, parent: &ParentPod)
     let names = files.keys().copied().collect();
     LabObjects {
         namespace: None,
+        routes: Vec::new(),
         service_account: None,
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),

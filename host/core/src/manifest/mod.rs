@@ -15,12 +15,14 @@ mod metadata;
 mod namespace;
 mod network_policy;
 mod nss_config_map;
+mod object_kind;
 mod objects;
 mod pod;
 mod pod_security;
 mod pull_secret;
 mod resource_quota;
 mod resources;
+mod route;
 mod scheduling;
 mod secret;
 mod service_account;
@@ -32,7 +34,9 @@ pub use child::ParentPod;
 pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
 pub use kernel::build_kernel;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
-pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects, ObjectKind};
+pub use object_kind::ObjectKind;
+pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects};
+pub use route::{Route, build_routes, route_kinds};
 
 use crate::config::NamespaceReclaim;
 use crate::policy::ValidatedSpawn;
@@ -57,6 +61,7 @@ pub fn build(spawn: &ValidatedSpawn) -> LabObjects {
         resource_quota: has_limits.then(|| resource_quota::build(spawn)).flatten(),
         limit_range: has_limits.then(|| limit_range::build(spawn)).flatten(),
         network_policy: network_policy::build(spawn),
+        routes: Vec::new(),
         pod,
     }
 }

@@ -1,13 +1,15 @@
 use std::fmt;
 
-use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, ServiceAccount,
+    ConfigMap, LimitRange, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
+use super::object_kind::ObjectKind;
+use super::route::Route;
 use crate::policy::compose::REDACTED;
 
 /// The objects of one lab. Optional objects are absent when nothing requires them.
@@ -33,6 +35,8 @@ pub struct LabObjects {
     pub limit_range: Option<LimitRange>,
     /// The allowed network traffic.
     pub network_policy: Option<NetworkPolicy>,
+    /// What leads requests from outside to the lab, where its cluster needs that.
+    pub routes: Vec<LabObject>,
     /// The lab's pod, which needs all the other objects.
     pub pod: Pod,
 }
@@ -55,7 +59,8 @@ impl LabObjects {
             self.limit_range.clone().map(LabObject::from),
             self.network_policy.clone().map(LabObject::from),
         ];
-        single.into_iter().flatten().chain(self.claims.iter().cloned().map(LabObject::from))
+        let claims = self.claims.iter().cloned().map(LabObject::from);
+        single.into_iter().flatten().chain(claims).chain(self.routes.iter().cloned())
     }
 
     /// The object that needs all the others: the pod.
@@ -102,12 +107,15 @@ macro_rules! lab_object {
         #[derive(Clone, PartialEq)]
         pub enum LabObject {
             $($(#[$doc])* $variant($object),)*
+            /// Routes requests from outside to the lab.
+            Route(Box<Route>),
         }
 
         impl LabObject {
             /// The object's kind with its API group.
             pub fn object_kind(&self) -> ObjectKind {
                 match self {
+                    Self::Route(route) => route.object_kind(),
                     $(Self::$variant(_) => ObjectKind::of::<$kind>(),)*
                 }
             }
@@ -115,6 +123,7 @@ macro_rules! lab_object {
             /// The object's metadata.
             pub fn metadata(&self) -> &ObjectMeta {
                 match self {
+                    Self::Route(route) => &route.metadata,
                     $(Self::$variant(object) => &object.metadata,)*
                 }
             }
@@ -122,6 +131,7 @@ macro_rules! lab_object {
             /// The object as JSON with `apiVersion` and `kind`, secrets included.
             pub fn to_value(&self) -> Value {
                 let value = match self {
+                    Self::Route(route) => serde_json::to_value(route),
                     $(Self::$variant(object) => serde_json::to_value(object),)*
                 };
                 // Serializing cannot fail, because all keys of these types are strings.
@@ -151,32 +161,10 @@ lab_object! {
     LimitRange(LimitRange): LimitRange,
     /// The allowed network traffic.
     NetworkPolicy(NetworkPolicy): NetworkPolicy,
+    /// What requests from outside come to.
+    Service(Service): Service,
     /// The pod; see [`LabObjects::last`].
     Pod(Box<Pod>): Pod,
-}
-
-/// A kind of objects in a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ObjectKind {
-    /// The API group; empty for the core group.
-    pub group: &'static str,
-    /// The version of the API group.
-    pub version: &'static str,
-    /// The kind, such as `ConfigMap`.
-    pub kind: &'static str,
-    /// The kind's name in URLs and permissions, such as `configmaps`.
-    pub plural: &'static str,
-}
-
-impl ObjectKind {
-    const fn of<K: Resource>() -> Self {
-        Self { group: K::GROUP, version: K::VERSION, kind: K::KIND, plural: K::URL_PATH_SEGMENT }
-    }
-
-    /// True if an object of this kind limits everything in its namespace, and so the labs of all users who share it.
-    pub fn limits_namespace(&self) -> bool {
-        matches!(self.kind, ResourceQuota::KIND | LimitRange::KIND)
-    }
 }
 
 /// The kinds whose objects are deleted by the lab's label where the namespace is retained: all but the pod, which is

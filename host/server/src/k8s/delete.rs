@@ -94,7 +94,7 @@ impl Deleter {
         )
     }
 
-    /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects. Volume
+    /// Deletes a lab's objects in a namespace that stays: of each kind, the objects that `selector` selects, and those of `more` kinds. Volume
     /// claims and the pod are not deleted here, nor are limits of a namespace that is `shared` by labs, which are its
     /// operator's.
     pub async fn delete_lab_objects(
@@ -102,9 +102,11 @@ impl Deleter {
         namespace: &str,
         selector: &str,
         shared: bool,
+        more: &[ObjectKind],
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
-        let kinds = KINDS_DELETED_BY_LABEL.iter().filter(|kind| !(shared && kind.limits_namespace()));
+        let kinds =
+            KINDS_DELETED_BY_LABEL.iter().chain(more).filter(|kind| !(shared && kind.limits_namespace()));
         try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await?;
         Ok(DeletionAnswer::Gone)
     }

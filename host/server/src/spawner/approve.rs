@@ -46,6 +46,8 @@ pub(super) struct Approved {
     pub(super) child: Option<Arc<ApprovedChild>>,
     /// What becomes of the namespace, if that comes from a claim; that of the lab for a child.
     pub(super) fate: Option<NamespaceFate>,
+    /// The cluster; `None` for the service's own. A child is in that of its lab.
+    pub(super) cluster: Option<ClusterRef>,
 }
 
 /// What makes an approved spawn that of a child.
@@ -54,8 +56,6 @@ pub(super) struct ApprovedChild {
     pub(super) lab: ParentPod,
     /// True if the child has the image of its lab, whatever policies say about that image today.
     pub(super) keeps_image: bool,
-    /// The cluster in which the lab runs.
-    pub(super) cluster: Option<ClusterRef>,
 }
 
 /// What the pods of a child run.
@@ -94,7 +94,7 @@ pub(super) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
-    Ok(Approved { request, names, user, subject, quotas, image, child: None, fate: None })
+    Ok(Approved { request, names, user, subject, quotas, image, child: None, fate: None, cluster: None })
 }
 
 /// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
@@ -170,8 +170,8 @@ pub(super) async fn approve_child(
             launch: link.launch(request.child),
             lab: lab.pod,
             keeps_image,
-            cluster: lab.place.cluster,
         })),
+        cluster: lab.place.cluster,
         fate: lab.place.claim.map(|claim| claim.fate),
     })
 }
@@ -303,7 +303,7 @@ impl Approved {
     /// The place that the record of the spawn names first.
     pub(super) fn place(&self, context: &Context, key: &SpawnKey) -> Place {
         match &self.child {
-            Some(child) => Place { cluster: child.cluster.clone(), ..Place::of(&self.names) },
+            Some(_) => Place { cluster: self.cluster.clone(), ..Place::of(&self.names) },
             None => context.first_place(key, &self.names),
         }
     }
@@ -311,7 +311,8 @@ impl Approved {
     /// The same request, in the namespace that the lab's claim has brought.
     pub(super) fn bound(&self, place: &Place) -> Self {
         let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
-        Self { names, fate: place.claim.as_ref().map(|claim| claim.fate), ..self.clone() }
+        let fate = place.claim.as_ref().map(|claim| claim.fate);
+        Self { names, fate, cluster: place.cluster.clone(), ..self.clone() }
     }
 
     /// The lab of a child that ends with it.

@@ -9,6 +9,7 @@ use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
+use wasmspawner_core::manifest::{ObjectKind, route_kinds};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::record::{Place, PlaceClaim};
@@ -111,6 +112,14 @@ impl Context {
             Some(claim) => claim.fate == NamespaceFate::Shared,
             None => self.config.current().kubernetes.namespaces == NamespaceReclaim::Single,
         }
+    }
+
+    /// The kinds of objects that lead to labs in the cluster of a place.
+    pub(super) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
+        let config = self.config.current();
+        let clusters = config.environments.as_ref().map(|environments| &environments.clusters);
+        let routes = clusters.zip(place.cluster.as_ref()).and_then(|(all, cluster)| all.get(&cluster.secret));
+        routes.map(route_kinds).unwrap_or_default()
     }
 
     /// The service's own cluster.

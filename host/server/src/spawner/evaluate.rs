@@ -10,7 +10,7 @@ use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, LabObjects, PoolObjects};
+use wasmspawner_core::manifest::{self, LabObject, LabObjects, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
@@ -205,7 +205,7 @@ fn build(
     let description = Arc::make_mut(&mut about.description);
     approved.describe_child(description);
     let mut objects = match approved.child.as_deref() {
-        None => manifest::build(&spawn),
+        None => with_routes(manifest::build(&spawn), rules, approved, &spawn),
         Some(ApprovedChild { launch: ChildLaunch::Kernel(launch), lab, .. }) => {
             manifest::build_kernel(&spawn, launch, lab)
         }
@@ -237,6 +237,22 @@ fn build(
         environment: None,
         quota,
     }
+}
+
+/// Adds what leads requests to a lab in another cluster.
+fn with_routes(
+    objects: LabObjects,
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+) -> LabObjects {
+    let routes = approved.cluster.as_ref().and_then(|cluster| {
+        let clusters = &rules.config.environments.as_ref()?.clusters;
+        manifest::build_routes(spawn, clusters.get(&cluster.secret)?)
+    });
+    let routes =
+        routes.map(|(service, route)| vec![LabObject::Service(service), LabObject::Route(Box::new(route))]);
+    LabObjects { routes: routes.unwrap_or_default(), ..objects }
 }
 
 async fn customize(

@@ -184,7 +184,8 @@ async fn delete_objects(
             let Ok(spawn) = LabelValue::parse(own.spawn) else { return Ok(DeletionAnswer::Gone) };
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
             let shared = context.is_shared(place);
-            deleter.delete_lab_objects(namespace, &selector, shared, within).await
+            let routes = context.route_kinds(place);
+            deleter.delete_lab_objects(namespace, &selector, shared, &routes, within).await
         }
     }
 }

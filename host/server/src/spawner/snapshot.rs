@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wasmspawner_core::config::lab::LabSection;
+use wasmspawner_core::config::{Config, RouteFields};
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
-use wasmspawner_core::record::{LabDescription, PoolDescription};
+use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
 
@@ -63,9 +63,17 @@ impl LabDetails {
     }
 }
 
-/// The URL at which the Hub reaches the lab in this pod, once it has an address.
-pub(super) fn url(pod: &ObservedPod, config: &LabSection) -> Option<String> {
+/// The URL at which the Hub reaches the lab in this pod, once it has an address; `prefix` is the path of the lab's URL.
+pub(super) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Config) -> Option<String> {
     let ip = pod.ip.as_deref()?;
+    let port = pod.port.unwrap_or(config.lab.section.port);
+    let clusters = config.environments.as_ref().map(|environments| &environments.clusters);
+    if let Some(routes) =
+        clusters.zip(place.cluster.as_ref()).and_then(|(all, cluster)| all.get(&cluster.secret))
+    {
+        let (name, namespace) = (place.pod.as_str(), place.namespace.as_str());
+        return Some(RouteFields { name, namespace, prefix, port }.fill(&routes.lab_url));
+    }
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-    Some(format!("http://{host}:{}", pod.port.unwrap_or(config.port)))
+    Some(format!("http://{host}:{port}"))
 }

@@ -179,7 +179,7 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
             context
                 .own_cluster()
                 .deleter
-                .delete_lab_objects(namespace.as_str(), &selector, shared, TRY_FOR)
+                .delete_lab_objects(namespace.as_str(), &selector, shared, &[], TRY_FOR)
                 .await?;
         }
     }

@@ -49,7 +49,7 @@ fn below(base: &str, path: &str) -> String {
 }
 
 /// The URL path of the lab, as the Hub passed it in `JUPYTERHUB_SERVICE_PREFIX`.
-fn base_url(env: &LabEnv) -> &str {
+pub(super) fn base_url(env: &LabEnv) -> &str {
     match env.get("JUPYTERHUB_SERVICE_PREFIX") {
         Some(LabValue::Plain(prefix)) if prefix.starts_with('/') => prefix,
         _ => "/",

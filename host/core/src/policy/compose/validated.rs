@@ -92,6 +92,11 @@ pub struct ValidatedSpawn {
 }
 
 impl ValidatedSpawn {
+    /// The path of the lab's URL.
+    pub fn base_url(&self) -> &str {
+        super::lab_server::base_url(&self.env)
+    }
+
     /// The lab's environment as it may be shown.
     pub fn redacted_env(&self) -> BTreeMap<String, String> {
         env::redacted(&self.env)

@@ -119,9 +119,11 @@ impl Driver {
             address: pod.as_ref().and_then(|pod| pod.ip.clone()),
             pod: self.lab.pod_presence(),
             about: Arc::clone(&self.about),
-            url: pod
-                .filter(|_| failure.is_none() && self.key.is_lab())
-                .and_then(|pod| url(&pod, &self.context.config.current().lab.section)),
+            url: pod.filter(|_| failure.is_none() && self.key.is_lab()).and_then(|pod| {
+                let prefix = self.about.env.get("JUPYTERHUB_SERVICE_PREFIX").map_or("/", String::as_str);
+                let place = self.observer.as_ref()?.place();
+                url(&pod, place, prefix, &self.context.config.current())
+            }),
             stage: failure.map(|_| Stage::Failed).or(stage.map(|(stage, _, _)| stage)),
             reason: failure
                 .map(|failure| failure.reason.clone())
