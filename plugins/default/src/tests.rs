@@ -63,9 +63,9 @@ fn the_class_of_a_size_comes_before_that_of_a_group_and_of_everybody() {
         "environment_classes": [{"groups": ["science"], "class": "europe"}, {"groups": ["science"], "class": "late"}],
         "sizes": [{"name": "small", "cpu": 1, "memory": "1Gi"}, size("gpu", json!("gpus"))],
     });
-    let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
+    let policy = TestKit::<DefaultPolicy>::new(&config).unwrap();
     let class =
-        |user: &User, size: &str| site.customize(user, &json!({"size": size})).unwrap().environment_class;
+        |user: &User, size: &str| policy.customize(user, &json!({"size": size})).unwrap().environment_class;
     assert_eq!(class(&User::named("eve"), "small").as_deref(), Some("site"));
     assert_eq!(class(&ada(), "small").as_deref(), Some("europe"));
     assert_eq!(class(&ada(), "gpu").as_deref(), Some("gpus"));

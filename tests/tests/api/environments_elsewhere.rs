@@ -1,7 +1,7 @@
 //! Labs in another cluster. The other cluster is the one-machine cluster of a second service.
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::Client;
 use wasmspawner_tests::guests;
@@ -112,7 +112,10 @@ async fn a_lab_in_another_cluster_that_dies_there_is_noticed() {
     spawn(&ada, "ada", "far").await;
     until(&ada, "ada", |lab| lab["status"] == "running").await;
     let there = far.cluster().await.unwrap();
-    Api::<Pod>::namespaced(there.clone(), "nublado-ada").delete("nb-ada", &Default::default()).await.unwrap();
+    Api::<Pod>::namespaced(there.clone(), "nublado-ada")
+        .delete("nb-ada", &DeleteParams::default())
+        .await
+        .unwrap();
     until_some(async || (ada.lab("ada").await.unwrap().status == 404).then_some(())).await;
     until_no_namespace(&there).await;
     until_some(async || {

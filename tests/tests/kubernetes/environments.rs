@@ -3,7 +3,7 @@
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use wasmspawner_tests::kubernetes::SKIPPED;
 use crate::labs::{assert_permitted, service_with, stop};
 use crate::site::{CLUSTER_WIDE, ENVIRONMENTS, Site, until};
 
-fn kind(site: &Site, kind: &str, plural: &str) -> Api<DynamicObject> {
+pub(crate) fn kind(site: &Site, kind: &str, plural: &str) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("wasmspawner.io", "v1alpha1", kind);
     let resource = ApiResource::from_gvk_with_plural(&kind, plural);
     if plural == "deploymenttargetclasses" {
@@ -21,7 +21,7 @@ fn kind(site: &Site, kind: &str, plural: &str) -> Api<DynamicObject> {
     Api::namespaced_with(site.cluster.client.clone(), site.name(), &resource)
 }
 
-async fn add(api: &Api<DynamicObject>, object: Value) {
+pub(crate) async fn add(api: &Api<DynamicObject>, object: Value) {
     let mut object = object;
     object["apiVersion"] = "wasmspawner.io/v1alpha1".into();
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
@@ -72,7 +72,7 @@ async fn labs_get_environments_with_the_permissions_for_them_and_under_the_admis
     let left = credentials.list(&ListParams::default().labels("wasmspawner.io/target")).await.unwrap();
     assert!(left.items.is_empty(), "the credentials go with the target");
     assert_permitted(&service);
-    classes.delete(site.name(), &Default::default()).await.unwrap();
+    classes.delete(site.name(), &DeleteParams::default()).await.unwrap();
     site.leave().await;
 }
 
@@ -176,12 +176,12 @@ async fn labs_in_another_cluster_have_routes_that_go_with_them() {
         Api::<Namespace>::all(client).get_opt(&namespace).await.unwrap().is_some(),
         "its class retains it"
     );
-    classes.delete(site.name(), &Default::default()).await.unwrap();
+    classes.delete(site.name(), &DeleteParams::default()).await.unwrap();
     site.leave().await;
 }
 
 /// The kubeconfig with the contents of the files that it names.
-fn embedded(kubeconfig: &str) -> String {
+pub(crate) fn embedded(kubeconfig: &str) -> String {
     let mut config = Kubeconfig::from_yaml(kubeconfig).unwrap();
     let encoded = |file: &str| {
         let encoded = serde_json::to_value(ByteString(std::fs::read(file).unwrap())).unwrap();

@@ -7,6 +7,7 @@
 mod attempts;
 mod dask_pools;
 mod environments;
+mod environments_measured;
 mod kernels;
 mod labs;
 mod network_policy;

@@ -26,7 +26,7 @@ pub use named::{
     EnvironmentTarget,
 };
 pub use object::{Kind, Object};
-pub use overview::{ClaimView, EnvironmentView, Overview, TargetView};
+pub use overview::{ClaimView, EnvironmentView, Overview, PhaseCounts, TargetView};
 pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
 pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};
 pub use target::{

@@ -66,6 +66,15 @@ pub struct TargetView {
     pub problem: Option<String>,
 }
 
+/// How many claims and targets there are in each phase, zeros included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseCounts {
+    /// The claims.
+    pub claims: [(ClaimPhase, usize); 3],
+    /// The targets.
+    pub targets: [(TargetPhase, usize); 5],
+}
+
 impl World {
     /// What administrators see.
     pub fn overview(&self) -> Overview {
@@ -107,13 +116,13 @@ impl World {
     }
 
     /// How many claims and targets there are in each phase, zeros included.
-    pub fn count(&self) -> (Vec<(ClaimPhase, usize)>, Vec<(TargetPhase, usize)>) {
+    pub fn count(&self) -> PhaseCounts {
         let claims = ClaimPhase::ALL.map(|phase| {
             (phase, self.claims.values().filter(|claim| claim.status.phase == Some(phase)).count())
         });
         let targets = TargetPhase::ALL.map(|phase| {
             (phase, self.targets.values().filter(|target| target.status.phase == Some(phase)).count())
         });
-        (claims.into(), targets.into())
+        PhaseCounts { claims, targets }
     }
 }

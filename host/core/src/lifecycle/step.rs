@@ -20,7 +20,7 @@ impl Lab {
             }
             Event::Decided(decision) => self.on_decided(decision, now, &mut effects),
             Event::EnvironmentNeeded(terms, what) => {
-                self.wait_for_environment(terms, what, now, &mut effects)
+                self.wait_for_environment(terms, what, now, &mut effects);
             }
             Event::Bound(result) => self.on_bound(result, now, &mut effects),
             Event::Created(result) => self.on_created(result, now, &mut effects),

@@ -162,7 +162,7 @@ lab_object! {
     /// The allowed network traffic.
     NetworkPolicy(NetworkPolicy): NetworkPolicy,
     /// What requests from outside come to.
-    Service(Service): Service,
+    Service(Box<Service>): Service,
     /// The pod; see [`LabObjects::last`].
     Pod(Box<Pod>): Pod,
 }

@@ -243,7 +243,7 @@ impl Cluster {
             }
             Action::IfClaimIsGone { claim, uid, then } => {
                 let found = self.has.claims.get(claim.as_str());
-                if !found.is_some_and(|found| found.uid() == uid) {
+                if found.is_none_or(|found| found.uid() != uid) {
                     self.apply(then);
                 }
             }

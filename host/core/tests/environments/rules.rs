@@ -349,9 +349,13 @@ fn rule_11_a_pool_is_kept_full_and_a_claim_takes_from_it() {
     cluster.add_claim(claim("wants", Some("pooled")));
     cluster.see_all();
     let actions = cluster.decide();
-    actions.iter().for_each(|action| cluster.apply(action));
+    for action in &actions {
+        cluster.apply(action);
+    }
     cluster.see_all();
-    cluster.decide().iter().for_each(|action| cluster.apply(action));
+    for action in cluster.decide() {
+        cluster.apply(&action);
+    }
     assert_eq!(phase(&cluster, "wants"), Some(ClaimPhase::Bound), "two passes and no namespace later");
     cluster.settle();
     assert_eq!(cluster.namespaces.len(), 4, "the pool is full again");

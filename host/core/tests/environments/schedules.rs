@@ -59,7 +59,7 @@ fn happen(cluster: &mut Cluster, event: &Event) {
             let policy = if *retain { ReclaimPolicy::Retain } else { ReclaimPolicy::Delete };
             let mut class = class(&format!("class-{name}"), policy, *pool);
             if *foreign {
-                class.spec.provisioner = "example.org/other".to_owned();
+                "example.org/other".clone_into(&mut class.spec.provisioner);
             }
             cluster.add_class(class);
         }

@@ -1,6 +1,6 @@
 //! What administrators see and do.
 
-use wasmspawner_core::environment::{ClaimPhase, Overview, RELEASED, TargetPhase};
+use wasmspawner_core::environment::{Overview, PhaseCounts, RELEASED, World};
 
 use super::Environments;
 use crate::k8s::KubernetesError;
@@ -30,12 +30,12 @@ pub enum TargetRefusal {
 impl Environments {
     /// All environments, claims and targets.
     pub(crate) fn overview(&self) -> Overview {
-        self.seen.with(|world| world.overview())
+        self.seen.with(World::overview)
     }
 
     /// How many claims and targets are in each phase.
-    pub(crate) fn count(&self) -> (Vec<(ClaimPhase, usize)>, Vec<(TargetPhase, usize)>) {
-        self.seen.with(|world| world.count())
+    pub(crate) fn count(&self) -> PhaseCounts {
+        self.seen.with(World::count)
     }
 
     /// Lets everybody have a target that was released and is kept for its owner.

@@ -1,7 +1,6 @@
 //! Follows claims, targets and classes, and does what the core decides about them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -20,11 +19,11 @@ use crate::random_token::random_suffix;
 
 /// The pause after a failed action doubles from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// How long the watches may take to show what the API server knows, before the same action is tried again.
 const FOR_WATCHES: Duration = Duration::from_millis(500);
 /// Everything is looked at this often even if nothing happens.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// An object that an action is about: its kind and name.
 type About = (&'static str, String);
@@ -51,8 +50,7 @@ impl Environments {
         let others = async {
             let classes = follow(self.classes.follow(), stop, |change| self.seen.on_class(change));
             let claims = follow(self.claims.follow(), stop, |change| self.seen.on_claim(change));
-            let environments =
-                follow(self.environments.follow(), stop, |change| self.seen.on_environment(change));
+            let environments = follow(self.named.follow(), stop, |change| self.seen.on_environment(change));
             tokio::join!(classes, claims, environments);
         };
         tokio::join!(targets, others, self.work(stop));
@@ -93,9 +91,11 @@ impl Environments {
             world.namespaces = namespaces;
             let alive: HashSet<&str> = world.targets.values().map(Target::uid).collect();
             work.gone.retain(|uid, _| alive.contains(uid.as_str()));
-            let known: Vec<String> =
+            let gone: Vec<String> =
                 world.failures.keys().filter(|uid| !alive.contains(uid.as_str())).cloned().collect();
-            known.iter().for_each(|uid| drop(world.failures.remove(uid)));
+            for uid in gone {
+                world.failures.remove(&uid);
+            }
             reconcile(world, now, &mut random_suffix)
         });
         let until = again_at.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
@@ -172,22 +172,22 @@ impl Environments {
         }
     }
 
-    fn act(self, action: Action, attempt: Attempt) -> impl Future<Output = (Attempt, Done)> + Send {
-        async move {
-            let done = match &action {
-                Action::CreateTarget(target) if target.spec.claim_ref.is_none() => {
-                    in_background(self.carry_out(&action)).await
-                }
-                Action::Provision(target) if target.spec.claim_ref.is_none() => {
-                    // Nobody waits for a target of a pool.
-                    in_background(self.provision(target)).await
-                }
+    async fn act(self, action: Action, attempt: Attempt) -> (Attempt, Done) {
+        let work = Box::pin(async {
+            match &action {
                 Action::Provision(target) => self.provision(target).await,
                 Action::Deprovision(target) => self.deprovision(target).await,
                 _ => self.carry_out(&action).await,
-            };
-            (attempt, done)
-        }
+            }
+        });
+        let done = match &action {
+            // Nobody waits for a target of a pool.
+            Action::CreateTarget(target) | Action::Provision(target) if target.spec.claim_ref.is_none() => {
+                in_background(work).await
+            }
+            _ => work.await,
+        };
+        (attempt, done)
     }
 
     async fn carry_out(&self, action: &Action) -> Done {
@@ -224,7 +224,7 @@ impl Environments {
             Action::WriteEnvironment(next) => {
                 let before = self.seen.with(|world| world.environments.get(next.name()).cloned());
                 let Some(before) = before else { return Ok(false) };
-                let written = self.environments.replace(&before, next).await?;
+                let written = self.named.replace(&before, next).await?;
                 Ok(written.map(|written| self.seen.put_environment(written)).is_some())
             }
             Action::DeleteTarget { name, uid } => {

@@ -36,7 +36,7 @@ pub struct Environments {
     classes: CustomResources<ClassSpec, ()>,
     claims: CustomResources<ClaimSpec, ClaimStatus>,
     targets: CustomResources<TargetSpec, TargetStatus>,
-    environments: CustomResources<EnvironmentSpec, EnvironmentStatus>,
+    named: CustomResources<EnvironmentSpec, EnvironmentStatus>,
     clusters: Clusters,
     /// The service's own namespace, in which claims and targets are.
     namespace: NamespaceName,
@@ -77,7 +77,7 @@ impl Environments {
             classes: CustomResources::new(connection, own, request_timeout),
             claims: CustomResources::new(connection, own, request_timeout),
             targets: CustomResources::new(connection, own, request_timeout),
-            environments: CustomResources::new(connection, own, request_timeout),
+            named: CustomResources::new(connection, own, request_timeout),
             clusters,
             namespace,
             instance,
@@ -91,7 +91,7 @@ impl Environments {
             self.classes.is_installed(),
             self.claims.is_installed(),
             self.targets.is_installed(),
-            self.environments.is_installed()
+            self.named.is_installed()
         );
         let missing = [
             (classes, Class::PLURAL),

@@ -45,8 +45,7 @@ impl Labs {
     pub fn measure_environments(&self) {
         let context = self.context();
         if let Some(environments) = &context.environments {
-            let (claims, targets) = environments.count();
-            context.metrics.set_environments(&claims, &targets);
+            context.metrics.set_environments(&environments.count());
         }
         let others = context.clusters.others_known();
         let away = others.iter().filter(|(_, cluster)| cluster.health().is_away());

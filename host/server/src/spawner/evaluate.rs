@@ -250,8 +250,9 @@ fn with_routes(
         let clusters = &rules.config.environments.as_ref()?.clusters;
         manifest::build_routes(spawn, clusters.get(&cluster.secret)?)
     });
-    let routes =
-        routes.map(|(service, route)| vec![LabObject::Service(service), LabObject::Route(Box::new(route))]);
+    let routes = routes.map(|(service, route)| {
+        vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]
+    });
     LabObjects { routes: routes.unwrap_or_default(), ..objects }
 }
 

@@ -57,7 +57,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
 /// Does what is to be done about claims, targets and classes, where the site has them.
 async fn run_environments(labs: &Labs, stop: &CancellationToken) {
     if let Some(environments) = &labs.context().environments {
-        environments.run(stop).await;
+        Box::pin(environments.run(stop)).await;
     }
 }
 

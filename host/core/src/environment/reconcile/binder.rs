@@ -3,6 +3,7 @@
 use super::Action;
 use super::conditions::Problem;
 use super::pass::{Pass, is_usable};
+use super::provisioner::provisioning_problem;
 use crate::environment::{
     BIND_COMPLETE, BOUND_BY_CONTROLLER, Claim, ClaimPhase, ClaimRef, DT_PROVISIONER, FINALIZER, IN_POOL,
     OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase,
@@ -94,7 +95,7 @@ impl<'a> Pass<'a> {
         if !next.is_dynamic() {
             next.annotate(DT_PROVISIONER, &class.spec.provisioner);
         }
-        self.provisioning_problem(next, class)
+        provisioning_problem(next, class)
     }
 
     /// Binds the two. The target is written first, so that it can never belong to two claims; the claim follows when the

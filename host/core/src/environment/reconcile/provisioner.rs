@@ -98,16 +98,16 @@ impl<'a> Pass<'a> {
             }
         }
     }
+}
 
-    /// What prevents the built-in provisioner from making a target for the claim.
-    pub(super) fn provisioning_problem(&self, claim: &Claim, class: &Class) -> Option<Problem> {
-        if claim.annotation(DT_PROVISIONER) != Some(NAMESPACE_PROVISIONER) {
-            return None;
-        }
-        let refused = Parameters::parse(&class.spec.parameters).err()?;
-        let message = format!("The DeploymentTargetClass {} cannot be used: {refused}", class.name());
-        Some(("InvalidClass".to_owned(), message))
+/// What prevents the built-in provisioner from making a target for the claim.
+pub(super) fn provisioning_problem(claim: &Claim, class: &Class) -> Option<Problem> {
+    if claim.annotation(DT_PROVISIONER) != Some(NAMESPACE_PROVISIONER) {
+        return None;
     }
+    let refused = Parameters::parse(&class.spec.parameters).err()?;
+    let message = format!("The DeploymentTargetClass {} cannot be used: {refused}", class.name());
+    Some(("InvalidClass".to_owned(), message))
 }
 
 fn namespace_name(parameters: &Parameters, stem: &str, random: &str) -> String {

@@ -114,12 +114,11 @@ impl<'a> Pass<'a> {
         if !target.is_ours() || state == Some(&NamespaceState::Gone) {
             return self.target(target).remove_finalizer(FINALIZER);
         }
-        let stuck = match state {
-            Some(NamespaceState::Terminating(stuck)) => stuck.clone(),
-            _ => {
-                self.done.actions.push(Action::Deprovision(Box::new(target.clone())));
-                self.world.failures.get(target.uid()).map(|failure| failure.message.clone())
-            }
+        let stuck = if let Some(NamespaceState::Terminating(stuck)) = state {
+            stuck.clone()
+        } else {
+            self.done.actions.push(Action::Deprovision(Box::new(target.clone())));
+            self.world.failures.get(target.uid()).map(|failure| failure.message.clone())
         };
         let begun = target.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
         let limit = begun.checked_add(REMOVAL).unwrap_or(self.now);

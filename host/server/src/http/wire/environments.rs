@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 use wasmspawner_core::environment::{self, ClaimView, EnvironmentView, TargetView};
 
 /// All environments, claims and targets, each sorted by name.
+#[expect(clippy::struct_field_names, reason = "the field names are those of the API")]
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Environments {
     /// The environments that people name.

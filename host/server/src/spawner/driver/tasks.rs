@@ -13,11 +13,11 @@ use wasmspawner_core::record::{Place, SpawnStatus};
 
 use super::accept::desired;
 use super::{Driver, Preparation, pool};
-use crate::k8s::on_behalf_of;
+use crate::k8s::{CreatedLab, on_behalf_of};
 use crate::records::{RecordError, StoredSpawn};
 use crate::spawner::bind::{ToBind, bind, waiting_for};
 use crate::spawner::quota_claims::share_of;
-use crate::spawner::requests::{self, PoolSized, RestToDelete, TaskResult};
+use crate::spawner::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 
 impl Driver {
     /// Makes the requests that the lab needs now, and cancels those that it does not need any more.
@@ -228,24 +228,7 @@ impl Driver {
                 self.on_event(Event::Bound(Err(failure)));
                 self.observe();
             }
-            TaskResult::Created(result) => {
-                if let Some(observer) = &mut self.observer {
-                    let cluster = self.context.cluster(observer.place());
-                    if let Ok(created) = &result {
-                        if let Some(namespace) = &created.namespace {
-                            cluster.store.put_namespace(namespace);
-                        }
-                        cluster.store.put_pod(&created.pod);
-                        observer.created();
-                    } else {
-                        // A read that was made meanwhile does not count, because objects may have been created after
-                        // it.
-                        observer.creation_begins();
-                    }
-                }
-                self.on_event(Event::Created(result.map(drop)));
-                self.observe();
-            }
+            TaskResult::Created(result) => self.on_created(result),
             TaskResult::PoolSized(PoolSized { created, deleted }) => {
                 let trouble = created.as_ref().err().map(|failure| failure.message.clone());
                 self.labs.pool_links().note_trouble(&self.key, trouble);
@@ -270,24 +253,7 @@ impl Driver {
                 }
                 self.observe();
             }
-            TaskResult::RestDeletion(Ok(left)) => {
-                if let Some(observer) = &mut self.observer {
-                    observer.remains_asked_to_go(left.remains);
-                    if left.objects_gone {
-                        observer.rest_is_gone();
-                        let cluster = self.context.cluster(observer.place());
-                        if observer.namespace().is_some() {
-                            let uid = observer.namespace().map(|namespace| namespace.uid);
-                            let name = observer.place().namespace.as_str();
-                            cluster.store.remove_namespace(name, uid.as_deref());
-                        }
-                    }
-                }
-                self.observe();
-                if !left.gone {
-                    self.on_event(Event::RestDeletionAccepted);
-                }
-            }
+            TaskResult::RestDeletion(Ok(left)) => self.on_rest_deletion(left),
             TaskResult::Read(Ok(())) => {
                 let policy = self.stage_policy();
                 let creating = self.lab.in_flight.awaits(Request::Create);
@@ -345,6 +311,44 @@ impl Driver {
         self.follow(place, spawn);
         if let Some(observer) = &mut self.observer {
             observer.keep_events(Vec::new());
+        }
+    }
+
+    fn on_created(&mut self, result: Result<Box<CreatedLab>, Failure>) {
+        if let Some(observer) = &mut self.observer {
+            let cluster = self.context.cluster(observer.place());
+            if let Ok(created) = &result {
+                if let Some(namespace) = &created.namespace {
+                    cluster.store.put_namespace(namespace);
+                }
+                cluster.store.put_pod(&created.pod);
+                observer.created();
+            } else {
+                // A read that was made meanwhile does not count, because objects may have been created after
+                // it.
+                observer.creation_begins();
+            }
+        }
+        self.on_event(Event::Created(result.map(drop)));
+        self.observe();
+    }
+
+    fn on_rest_deletion(&mut self, left: Remaining) {
+        if let Some(observer) = &mut self.observer {
+            observer.remains_asked_to_go(left.remains);
+            if left.objects_gone {
+                observer.rest_is_gone();
+                let cluster = self.context.cluster(observer.place());
+                if observer.namespace().is_some() {
+                    let uid = observer.namespace().map(|namespace| namespace.uid);
+                    let name = observer.place().namespace.as_str();
+                    cluster.store.remove_namespace(name, uid.as_deref());
+                }
+            }
+        }
+        self.observe();
+        if !left.gone {
+            self.on_event(Event::RestDeletionAccepted);
         }
     }
 

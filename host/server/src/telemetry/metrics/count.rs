@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{Method, StatusCode};
 use prometheus_client::metrics::gauge::Gauge;
-use wasmspawner_core::environment::{ClaimPhase, TargetPhase};
+use wasmspawner_core::environment::PhaseCounts;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::spawn_key::ChildKind;
 use wasmspawner_core::stage::Stage;
@@ -103,18 +103,18 @@ impl Metrics {
     }
 
     /// Sets how many claims and targets are in each phase.
-    pub fn set_environments(&self, claims: &[(ClaimPhase, usize)], targets: &[(TargetPhase, usize)]) {
-        for (phase, count) in claims {
-            set(&self.claims.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
+    pub fn set_environments(&self, counts: &PhaseCounts) {
+        for (phase, count) in &counts.claims {
+            set(&self.environments.claims.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
         }
-        for (phase, count) in targets {
-            set(&self.targets.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
+        for (phase, count) in &counts.targets {
+            set(&self.environments.targets.get_or_create(&PhaseLabel { phase: phase.as_str() }), *count);
         }
     }
 
     /// Sets how many other clusters do not answer.
     pub fn set_clusters_away(&self, count: usize) {
-        set(&self.clusters_away, count);
+        set(&self.environments.clusters_away, count);
     }
 
     /// Sets the number of kernels or Dask pools that have this status.

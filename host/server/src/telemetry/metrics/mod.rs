@@ -1,8 +1,10 @@
 //! The metrics of the service, in the `OpenMetrics` text format.
 
 mod count;
+mod environments;
 mod labels;
 mod process;
+mod registration;
 #[cfg(test)]
 mod tests;
 
@@ -17,17 +19,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Metric, Registry, Unit};
+use prometheus_client::registry::Registry;
 use wasmspawner_core::lifecycle::Blame;
 
 use super::outcome::{HubCheck, Prepull, Reload, SpawnOutcome};
 pub use count::SseReader;
+use environments::EnvironmentMetrics;
 use labels::{
     BlameLabel, ChildLabels, ChildOutcomeLabels, HookLabels, HttpLabels, KubernetesLabels, OutcomeLabel,
-    PhaseLabel, PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel,
-    WatchLabel, WorkersLabel,
+    PolicyLabels, RouteLabels, StageLabel, StatusLabel, TraceLabel, VerbLabel, VersionLabel, WatchLabel,
+    WorkersLabel,
 };
 use process::Process;
+use registration::Registration;
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type TracedHistogram = HistogramWithExemplars<TraceLabel>;
@@ -50,9 +54,7 @@ pub struct Metrics {
     stages: Histograms<StageLabel>,
     labs: Family<StatusLabel, Gauge>,
     children: Family<ChildLabels, Gauge>,
-    claims: Family<PhaseLabel, Gauge>,
-    targets: Family<PhaseLabel, Gauge>,
-    clusters_away: Gauge,
+    environments: EnvironmentMetrics,
     child_starts: Family<ChildOutcomeLabels, Counter>,
     workers: Family<WorkersLabel, Gauge>,
     restarts: Counter,
@@ -83,27 +85,6 @@ pub struct Metrics {
     event_loop_delay: Gauge<f64, AtomicU64>,
 }
 
-/// Registers metrics while they are made, so that none is counted and never shown.
-struct Registration(Registry);
-
-impl Registration {
-    fn metric<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
-        self.0.register(name, help, metric.clone());
-        metric
-    }
-
-    /// A metric that has no labels, or none yet.
-    fn plain<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
-        self.metric(name, help, M::default())
-    }
-
-    /// A metric in seconds, which its name will say.
-    fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
-        self.0.register_with_unit(name, help, Unit::Seconds, metric.clone());
-        metric
-    }
-}
-
 impl Metrics {
     /// Metrics with all numbers at zero.
     pub fn new() -> Self {
@@ -130,9 +111,7 @@ impl Metrics {
             ),
             stages: register.seconds("stage", "Time labs spent in a stage", stage_seconds),
             labs: register.plain("labs", "Labs, by status"),
-            claims: register.plain("environment_claims", "Claims of environments, by phase"),
-            targets: register.plain("environment_targets", "Targets of environments, by phase"),
-            clusters_away: register.plain("clusters_away", "Other clusters with labs that do not answer"),
+            environments: EnvironmentMetrics::new(&mut register),
             children: register.plain("children", "Kernels and Dask pools, by status"),
             child_starts: register.plain("child_starts", "Starts of kernels and Dask pools that ended"),
             workers: register.plain("dask_workers", "Workers of all Dask pools: wanted, and connected"),

@@ -1,0 +1,239 @@
+//! Environments under load, with figures. These take minutes; `make environments` runs them.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_tests::kubernetes::SKIPPED;
+use wasmspawner_tests::service::Service;
+
+use crate::environments::{add, embedded, kind};
+use crate::labs::service_with;
+use crate::site::{CLUSTER_WIDE, ENVIRONMENTS, Site, until};
+
+/// Labs in each of two clusters.
+const LABS: usize = 50;
+/// How long one of them does not answer.
+const AWAY: Duration = Duration::from_mins(1);
+/// Spawns of each kind, one after the other.
+const SPAWNS: usize = 15;
+
+fn many(config: &mut Value) {
+    config["limits"] = json!({ "concurrent_spawns": 200, "per_user": {
+        "requests_per_second": 1000, "requests_at_once": 500, "event_streams": 100,
+    } });
+    let size = |name: &str| json!({"name": name, "cpu": 1, "memory": "1Gi"});
+    let of_class = |name: &str| json!({"name": name, "cpu": 1, "memory": "1Gi", "environment_class": name});
+    config["policies"][0]["config"] = json!({
+        "sizes": [size("plain"), of_class("near"), of_class("far"), of_class("account"), of_class("pooled")],
+    });
+    config["environments"] = json!({});
+}
+
+async fn add_class(classes: &Api<DynamicObject>, name: &str, spec: Value) {
+    let mut spec = spec;
+    spec["provisioner"] = "wasmspawner.io/namespace".into();
+    spec["reclaimPolicy"] = "Delete".into();
+    add(classes, json!({"kind": "DeploymentTargetClass", "metadata": {"name": name}, "spec": spec})).await;
+}
+
+/// Starts a lab, and returns how long it took until it ran.
+async fn start(service: &Service, user: &str, size: &str) -> Duration {
+    let (client, begun) = (service.user(user).unwrap(), Instant::now());
+    let answer = client.spawn_with(user, &json!({"options": {"size": size}})).await.unwrap();
+    assert_eq!(answer.status, 303, "{answer:?}");
+    let events = client.events(user).await.unwrap().to_end().await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    begun.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Requests to the API server so far, watches excepted.
+async fn requests(service: &Service) -> u64 {
+    let text = service.probes().get("/metrics").await.unwrap().body;
+    let counts = text.lines().filter(|line| line.starts_with("wasmspawner_kubernetes_requests_total{"));
+    counts
+        .filter(|line| !line.contains("verb=\"watch\""))
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures for a minute; `make environments` runs it"]
+async fn a_pool_saves_the_making_of_namespaces() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    let template = format!("{}-env-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, many);
+    let classes = kind(&site, "DeploymentTargetClass", "deploymenttargetclasses");
+    add_class(&classes, "near", json!({"parameters": {"credentials": "false"}})).await;
+    add_class(&classes, "account", json!({})).await;
+    add_class(&classes, "pooled", json!({"parameters": {"credentials": "false"}, "poolSize": 3})).await;
+    service.run().await.unwrap();
+    let targets = kind(&site, "DeploymentTarget", "deploymenttargets");
+    let available = async || {
+        let all = targets.list(&ListParams::default()).await.unwrap().items;
+        all.iter().filter(|target| target.data["status"]["phase"] == "Available").count()
+    };
+    until(async || available().await == 3).await;
+    let mut lines = Vec::new();
+    for size in ["plain", "near", "account", "pooled", "plain"] {
+        let (mut times, before) = (Vec::new(), requests(&service).await);
+        for number in 0..SPAWNS {
+            times.push(start(&service, &format!("{size}{}{number}", lines.len()), size).await);
+            if size == "pooled" {
+                until(async || available().await == 3).await;
+            }
+        }
+        let each = (requests(&service).await - before) / SPAWNS as u64;
+        lines.push(format!("{size:8} median {:4} ms, {each} requests a spawn", median(times).as_millis()));
+    }
+    println!("{}", lines.join("\n"));
+    service.kill();
+    for class in ["near", "account", "pooled"] {
+        classes.delete(class, &DeleteParams::default()).await.unwrap();
+    }
+    site.leave().await;
+}
+
+/// A second control plane, which ends with this value.
+struct ControlPlane {
+    process: Child,
+    kubeconfig: PathBuf,
+}
+
+impl ControlPlane {
+    fn start() -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/control-plane/run.py");
+        let mut process = Command::new("python3")
+            .args([script, "with", "sh", "-c", "echo kubeconfig $TEST_KUBECONFIG; exec sleep 1000"])
+            .env_remove("TEST_KUBECONFIG")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let named =
+            lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("kubeconfig ")?.to_owned()));
+        Self { process, kubeconfig: named.unwrap().into() }
+    }
+
+    /// Sends a signal to its API server.
+    fn signal(&self, signal: &str) {
+        let home = self.kubeconfig.parent().unwrap().to_str().unwrap();
+        let pattern = format!("kube-apiserver.*{home}");
+        assert!(Command::new("pkill").args([signal, "-f", &pattern]).status().unwrap().success());
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.signal("-CONT");
+        let _ = Command::new("kill").arg(self.process.id().to_string()).status();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes three minutes; `make environments` runs it"]
+async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    let far = ControlPlane::start();
+    let kubeconfig = embedded(&std::fs::read_to_string(&far.kubeconfig).unwrap());
+    let config = Kubeconfig::from_yaml(&kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+    let there = kube::Client::try_from(config).unwrap();
+    let stop = CancellationToken::new();
+    let options = KubeletOptions::new("far", Runtime::Simulated(SimulatedOptions::default()));
+    let kubelet = tokio::spawn(Kubelet::new(there.clone(), options).unwrap().run(stop.clone()));
+
+    let here = site.cluster.client.clone();
+    let secret = json!({"metadata": {"name": "far"}, "stringData": {"kubeconfig": kubeconfig}});
+    let secret = serde_json::from_value(secret).unwrap();
+    Api::<Secret>::namespaced(here.clone(), site.name())
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let classes = kind(&site, "DeploymentTargetClass", "deploymenttargetclasses");
+    add_class(&classes, "near", json!({"parameters": {"credentials": "false"}})).await;
+    let parameters = json!({"credentials": "false", "credentialsSecret": "far"});
+    add_class(&classes, "far", json!({"parameters": parameters})).await;
+    let template = format!("{}-env-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, many);
+    service.run().await.unwrap();
+
+    let begun = Instant::now();
+    let users = |size: &str| (0..LABS).map(|number| format!("{size}{number}")).collect::<Vec<_>>();
+    let (near, distant) = (users("near"), users("far"));
+    let starts = near.iter().map(|user| (user, "near")).chain(distant.iter().map(|user| (user, "far")));
+    let times = join_all(starts.map(|(user, size)| start(&service, user, size))).await;
+    println!(
+        "{} labs in two clusters: {:.1} s, median {:.1} s",
+        times.len(),
+        begun.elapsed().as_secs_f32(),
+        median(times).as_secs_f32()
+    );
+    assert_eq!(pods(&here).await.len(), LABS);
+    assert_eq!(pods(&there).await.len(), LABS);
+
+    far.signal("-STOP");
+    let (away, mut times) = (Instant::now(), Vec::new());
+    while away.elapsed() < AWAY {
+        let user = &near[times.len() % LABS];
+        service.user(user).unwrap().stop_to_end(user).await.unwrap();
+        times.push(start(&service, user, "near").await);
+    }
+    println!(
+        "while one cluster was away for a minute: {} labs of the other started again, median {:.1} s",
+        times.len(),
+        median(times).as_secs_f32()
+    );
+    for user in &distant {
+        let lab = service.user(user).unwrap().lab(user).await.unwrap().json().unwrap();
+        assert_eq!(lab["status"], "running", "{lab}");
+    }
+    far.signal("-CONT");
+
+    let begun = Instant::now();
+    let stops = near
+        .iter()
+        .chain(&distant)
+        .map(async |user| service.user(user).unwrap().stop_to_end(user).await.unwrap());
+    let ended = join_all(stops).await;
+    assert!(ended.iter().all(|events| events.last().unwrap().kind == "complete"));
+    let claims = kind(&site, "DeploymentTargetClaim", "deploymenttargetclaims");
+    until(async || claims.list(&ListParams::default()).await.unwrap().items.is_empty()).await;
+    let left = async |client: &kube::Client| {
+        let all = Api::<Namespace>::all(client.clone()).list(&ListParams::default()).await.unwrap().items;
+        all.into_iter().filter_map(|one| one.metadata.name).filter(|name| name.contains("-env-")).count()
+    };
+    assert_eq!((left(&here).await, left(&there).await), (0, 0));
+    println!("all stopped and gone: {:.1} s", begun.elapsed().as_secs_f32());
+    service.kill();
+    stop.cancel();
+    kubelet.await.unwrap();
+    for class in ["near", "far"] {
+        classes.delete(class, &DeleteParams::default()).await.unwrap();
+    }
+    site.leave().await;
+}
+
+async fn pods(client: &kube::Client) -> Vec<String> {
+    let labs = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
+    let all = Api::<Pod>::all(client.clone()).list(&labs).await.unwrap().items;
+    all.into_iter().filter_map(|pod| pod.metadata.name).collect()
+}
