@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve cluster image test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean
+.PHONY: help run serve cluster image test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean environments
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -59,6 +59,10 @@ node: image ## the chart and labs on a real node: containerd, kubelet, real imag
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
+
+environments: ## labs in two clusters of which one is away for a minute, and what a pool saves; three minutes, with figures
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --ignored --nocapture measured
 
 fuzz: ## feeds every parser of foreign input with what nobody thought of, a minute each (SECONDS=60)
 	$(PYTHON) tests/fuzz/run.py $${SECONDS:-60}
