@@ -11,7 +11,7 @@ import requests
 import service
 import yaml
 from chart import MINIMAL, NAME, merged
-from cluster import DEFINITION, Cluster
+from cluster import DEFINITION, DEFINITIONS, Cluster
 
 TOKENS = {"ada": ["exec:notebook"], "root": ["admin:notebook"]}
 
@@ -116,7 +116,7 @@ def values(namespaces: str, template: str) -> dict:
 def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
     helm, chart, cluster, tmp_path, namespaces
 ):
-    cluster.remove_definition()
+    cluster.remove_definitions()
     home = cluster.namespace(f"running-{namespaces}")
     template, labs = f"{home}-labs", f"{home}-labs"
     if namespaces == "delete":
@@ -139,4 +139,43 @@ def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
         assert running.request("DELETE", "/labs/ada", "ada").status_code == 202
         cluster.until(lambda: not cluster.names("spawns", "-n", home), "the record is gone")
         assert not cluster.exists("pod", "nb-ada", "-n", labs)
+    helm.run("uninstall", NAME, "-n", home)
+
+
+def test_a_lab_gets_an_environment_of_a_pool_with_what_the_chart_installs(helm, chart, cluster, tmp_path):
+    cluster.remove_definitions()
+    home = cluster.namespace("running-environments")
+    prefix = f"{cluster.prefix}-env-"
+    chosen = {
+        "config": {"environments": {"default_class": "pooled"}},
+        "environments": {"namespacePrefixes": [prefix]},
+    }
+    file = chart.file(merged(values("delete", f"{home}-labs-{{user_server}}"), chosen))
+    helm.run("install", NAME, chart.archive, "-n", home, "-f", file)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in DEFINITIONS))
+    spec = {"provisioner": "wasmspawner.io/namespace", "reclaimPolicy": "Delete", "poolSize": 1}
+    spec["parameters"] = {"namespacePrefix": prefix}
+    pooled = {"kind": "DeploymentTargetClass", "metadata": {"name": "pooled"}, "spec": spec}
+    cluster.apply({"apiVersion": "wasmspawner.io/v1alpha1", **pooled})
+
+    def phases():
+        return {
+            each["metadata"]["name"]: each.get("status", {}).get("phase")
+            for each in cluster.get("dt", "-n", home)["items"]
+        }
+
+    with Running(cluster, home, tmp_path) as running:
+        cluster.until(lambda: phases() == {"pooled-1": "Available"}, f"a pool; {running.log.read_text()[-3000:]}")
+        labs = cluster.get("dt", "pooled-1", "-n", home)["spec"]["kubernetesCredentials"]["defaultNamespace"]
+        assert labs.startswith(f"{prefix}pooled-1-")
+        options = {"image": "minimal", "size": "small"}
+        spawned = running.request("POST", "/labs/ada/spawn", "ada", json={"options": options})
+        assert spawned.status_code == 303, spawned.text
+        cluster.until(lambda: cluster.exists("pod", "nb-ada", "-n", labs), f"a pod; {running.log.read_text()[-3000:]}")
+        cluster.until(lambda: phases() == {"pooled-1": "Bound", "pooled-2": "Available"}, "the pool is full again")
+        cluster.kubectl("patch", "dtcls", "pooled", "--type=merge", "-p", '{"spec":{"poolSize":0}}')
+        assert running.request("DELETE", "/labs/ada", "ada").status_code == 202
+        cluster.until(lambda: not cluster.names("spawns", "-n", home) and not phases(), "record and targets are gone")
+        assert not cluster.exists("namespace", labs)
+        assert cluster.names("secrets", "-n", home, "-l", "wasmspawner.io/target") == []
     helm.run("uninstall", NAME, "-n", home)
