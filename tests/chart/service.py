@@ -1,6 +1,7 @@
 """The service's program, as it is built in the workspace, with the policies of the workspace."""
 
 import copy
+import socket
 import subprocess
 from pathlib import Path
 
@@ -48,3 +49,10 @@ def check(configuration: dict, folder: Path) -> None:
     file.write_text(yaml.safe_dump(configuration))
     ended = subprocess.run([program(), "check", "--config", file], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def free_address() -> str:
+    """An address on loopback on which nothing listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"

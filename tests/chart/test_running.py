@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import socket
 import subprocess
 from pathlib import Path
 
@@ -22,7 +21,7 @@ class Running:
     def __init__(self, cluster: Cluster, home: str, folder: Path) -> None:
         self.cluster, self.home, self.folder = cluster, home, folder
         self.log = folder / "service.log"
-        self.address = free_address()
+        self.address = service.free_address()
 
     def __enter__(self):
         described = self.cluster.get("configmap", NAME, "-n", self.home)["data"]["wasmspawner.yaml"]
@@ -32,7 +31,7 @@ class Running:
         rendered = yaml.safe_load(described)
         secrets = {rendered["auth"]["static"]["tokens_file"]: str(tokens)}
         config = service.runnable(rendered, self.folder, secrets)
-        config["http"] |= {"listen": self.address, "health_listen": free_address()}
+        config["http"] |= {"listen": self.address, "health_listen": service.free_address()}
         config["kubernetes"]["kubeconfig"] = str(self._kubeconfig())
         config["telemetry"] = {"format": "json"}
         file = self.folder / "wasmspawner.yaml"
@@ -72,12 +71,6 @@ class Running:
         path = self.folder / "kubeconfig"
         path.write_text(json.dumps(config))
         return path
-
-
-def free_address() -> str:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{found.getsockname()[1]}"
 
 
 def token(user: str) -> str:
