@@ -76,4 +76,7 @@ class Session:
         one, other = MADE_UP.fullmatch(wanted), MADE_UP.fullmatch(found)
         if not (one and other and one[1] == other[1] and one[3] == other[3]):
             return wanted == found
-        return self.made_up.setdefault(one[1] + one[2], other[1] + other[2]) == other[1] + other[2]
+        written, here = one[1] + one[2], other[1] + other[2]
+        if written not in self.made_up and here not in self.made_up.values():
+            self.made_up[written] = here
+        return self.made_up.get(written) == here

@@ -1,6 +1,7 @@
 """The service's program, as it is built in the workspace, with the policies of the workspace."""
 
 import copy
+import hashlib
 import socket
 import subprocess
 from pathlib import Path
@@ -56,3 +57,15 @@ def free_address() -> str:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def token(user: str) -> str:
+    """A static token."""
+    return f"token-of-{user}-for-the-tests"
+
+
+def entry(user: str, scopes: list[str]) -> dict:
+    """What the file of tokens says about the token of a user."""
+    digest = hashlib.sha256(token(user).encode()).hexdigest()
+    groups = [{"name": user, "id": 4242}]
+    return {"sha256": digest, "user": user, "scopes": scopes, "uid": 4242, "gid": 4242, "groups": groups}

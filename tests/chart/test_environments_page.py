@@ -2,23 +2,25 @@
 
 import os
 import subprocess
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 import service
 import yaml
 from chart import DEPLOY
 from cluster import DEFINITIONS
 from console import Session
 
+import toolchain
+
 PAGE = DEPLOY / "ENVIRONMENTS.md"
 # Names on the page: the service's own namespace, and those of the site.
 HOME = "wasmspawner"
 SITE_S = ("physics-labs", "gpu-labs")
 OTHER_URL = "https://gpu.example.org:6443"
+HERE_LABS_START = "A policy that answers `environment/gpu` now starts labs there."
 
 
 @pytest.fixture
@@ -37,18 +39,23 @@ def home(cluster):
 
 @contextmanager
 def running(cluster, folder: Path):
-    """The service with `environments: {}` and all permissions."""
-    health = service.free_address()
+    """The service with `environments: {}` and all permissions, and a policy that chooses `environment/gpu`. Yields the URL
+    of a lab."""
+    listen = service.free_address()
     tokens = folder / "tokens.yaml"
     tokens.touch(mode=0o600)
+    tokens.write_text(yaml.safe_dump([service.entry("ada", ["exec:notebook"])]))
+    image = {"name": "minimal", "label": "Minimal", "reference": "quay.io/jupyter/minimal-notebook:python-3.13"}
+    policy = {"images": [image], "environment_class": "environment/gpu"}
     config = {
-        "http": {"listen": service.free_address(), "health_listen": health},
+        "http": {"listen": listen, "health_listen": service.free_address()},
         "auth": {"modes": ["static"], "static": {"tokens_file": str(tokens)}},
         "kubernetes": {"kubeconfig": cluster.kubeconfig, "namespace": HOME},
         "environments": {},
+        "policies": [{"name": "default", "path": str(toolchain.policy("policy-default")), "config": policy}],
         "state_dir": str(folder / "state"),
     }
-    file, log = folder / "wasmspawner.yaml", folder / "service.log"
+    file, log, lab = folder / "wasmspawner.yaml", folder / "service.log", f"http://{listen}/spawner/v1/labs/ada"
     file.write_text(yaml.safe_dump(config))
     with open(log, "w") as output:
         process = subprocess.Popen([service.program(), "serve", "--config", file], stdout=output, stderr=output)
@@ -56,16 +63,23 @@ def running(cluster, folder: Path):
     def is_ready() -> bool:
         assert process.poll() is None, log.read_text()[-3000:]
         try:
-            return urllib.request.urlopen(f"http://{health}/readyz", timeout=5).status == 200
-        except (urllib.error.URLError, OSError):
+            return ask("GET", lab).status_code == 404
+        except requests.ConnectionError:
             return False
 
     try:
         cluster.until(is_ready, "the service is ready")
-        yield
+        yield lab
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def ask(method: str, url: str) -> requests.Response:
+    """A request of the user."""
+    headers = {"Authorization": f"Bearer {service.token('ada')}"}
+    body = {"options": {}} if method == "POST" else None
+    return requests.request(method, url, headers=headers, json=body, allow_redirects=False, timeout=30)
 
 
 def kubeconfig(cluster, folder: Path) -> tuple[Path, str]:
@@ -86,6 +100,19 @@ def test_the_walk_throughs_of_the_page_print_what_it_says(cluster, home, tmp_pat
     folder = tmp_path / "reader"
     folder.mkdir()
     session = Session(folder, os.environ | {"KUBECONFIG": str(config)}, {OTHER_URL: url})
-    with running(cluster, tmp_path):
-        assert session.follow(PAGE.read_text()) > 25
+    before, after = PAGE.read_text().split(HERE_LABS_START)
+    with running(cluster, tmp_path) as lab:
+        assert session.follow(before) > 35
+        a_lab_starts_there_with_the_credentials_of_the_secret(cluster, lab, tmp_path / "service.log")
+        assert session.follow(after) == 2
     assert cluster.get("dtc,dt,env,dtcls", "-n", home)["items"] == [], "the page removes what it has made"
+
+
+def a_lab_starts_there_with_the_credentials_of_the_secret(cluster, lab: str, log: Path):
+    started = ask("POST", f"{lab}/spawn")
+    assert started.status_code == 303, started.text
+    cluster.until(lambda: cluster.exists("pod", "nb-ada", "-n", "gpu-labs"), f"a pod; {log.read_text()[-3000:]}")
+    assert "the credentials of a cluster are in use" in log.read_text()
+    assert ask("DELETE", lab).status_code == 202
+    cluster.until(lambda: ask("GET", lab).status_code == 404, "the lab is gone")
+    assert not cluster.exists("pod", "nb-ada", "-n", "gpu-labs")

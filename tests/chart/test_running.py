@@ -1,6 +1,5 @@
 """The service with the configuration, the account and the permissions of a release, on a real control plane."""
 
-import hashlib
 import json
 import subprocess
 from pathlib import Path
@@ -27,7 +26,7 @@ class Running:
         described = self.cluster.get("configmap", NAME, "-n", self.home)["data"]["wasmspawner.yaml"]
         tokens = self.folder / "tokens.yaml"
         tokens.touch(mode=0o600)
-        tokens.write_text(yaml.safe_dump([entry(user, scopes) for user, scopes in TOKENS.items()]))
+        tokens.write_text(yaml.safe_dump([service.entry(user, scopes) for user, scopes in TOKENS.items()]))
         rendered = yaml.safe_load(described)
         secrets = {rendered["auth"]["static"]["tokens_file"]: str(tokens)}
         config = service.runnable(rendered, self.folder, secrets)
@@ -53,7 +52,7 @@ class Running:
         return self.request("GET", path, user)
 
     def request(self, method: str, path: str, user: str, **body) -> requests.Response:
-        headers = {"Authorization": f"Bearer {token(user)}"}
+        headers = {"Authorization": f"Bearer {service.token(user)}"}
         url = f"http://{self.address}/spawner/v1{path}"
         return requests.request(method, url, headers=headers, allow_redirects=False, timeout=30, **body)
 
@@ -71,16 +70,6 @@ class Running:
         path = self.folder / "kubeconfig"
         path.write_text(json.dumps(config))
         return path
-
-
-def token(user: str) -> str:
-    return f"token-of-{user}-for-the-tests"
-
-
-def entry(user: str, scopes: list[str]) -> dict:
-    digest = hashlib.sha256(token(user).encode()).hexdigest()
-    groups = [{"name": user, "id": 4242}]
-    return {"sha256": digest, "user": user, "scopes": scopes, "uid": 4242, "gid": 4242, "groups": groups}
 
 
 POLICY = {
