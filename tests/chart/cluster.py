@@ -11,6 +11,14 @@ import yaml
 FAKES = Path(__file__).parent / "fakes"
 PATIENCE = 60.0  # seconds
 DEFINITION = "spawns.wasmspawner.io"
+# The definitions of all kinds of the service.
+DEFINITIONS = (
+    DEFINITION,
+    "deploymenttargetclaims.wasmspawner.io",
+    "deploymenttargets.wasmspawner.io",
+    "environments.wasmspawner.io",
+    "deploymenttargetclasses.wasmspawner.io",
+)
 
 
 class Refused(Exception):
@@ -68,15 +76,18 @@ class Cluster:
         assert len(names) == 4, names
         self.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in names))
 
-    def remove_definition(self) -> None:
-        """Remove the definition of the records with all records, and the finalizer that only the service removes."""
-        if not self.exists("crd", DEFINITION):
-            return
-        for record in self.get("spawns", "-A")["items"]:
-            name, namespace = record["metadata"]["name"], record["metadata"]["namespace"]
+    def remove_definitions(self) -> None:
+        """Remove the definitions of the service's kinds with all objects, and the finalizers that only the service removes."""
+        for definition in DEFINITIONS:
+            if self.exists("crd", definition):
+                self._remove_definition(definition)
+
+    def _remove_definition(self, definition: str) -> None:
+        for found in self.get(definition, "-A")["items"]:
+            name, namespace = found["metadata"]["name"], found["metadata"].get("namespace", "")
             without = '{"metadata":{"finalizers":null}}'
-            self.kubectl("patch", "spawns", name, "-n", namespace, "--type=merge", "-p", without)
-        self.kubectl("delete", "crd", DEFINITION, "--timeout=60s")
+            self.kubectl("patch", definition, name, f"--namespace={namespace}", "--type=merge", "-p", without)
+        self.kubectl("delete", "crd", definition, "--timeout=60s")
 
     def until(self, is_so: Callable[[], bool], what: str) -> None:
         """Wait until something is so."""
@@ -90,7 +101,7 @@ class Cluster:
         for name in self.namespaces:
             self.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
         self.kubectl("delete", "-f", FAKES, "--ignore-not-found")
-        self.remove_definition()
+        self.remove_definitions()
 
     def _is_fake(self, name: str) -> bool:
         annotations = self.get("crd", name)["metadata"].get("annotations", {})

@@ -1,6 +1,8 @@
 """The service's program, as it is built in the workspace, with the policies of the workspace."""
 
 import copy
+import hashlib
+import socket
 import subprocess
 from pathlib import Path
 
@@ -48,3 +50,22 @@ def check(configuration: dict, folder: Path) -> None:
     file.write_text(yaml.safe_dump(configuration))
     ended = subprocess.run([program(), "check", "--config", file], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def free_address() -> str:
+    """An address on loopback on which nothing listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def token(user: str) -> str:
+    """A static token."""
+    return f"token-of-{user}-for-the-tests"
+
+
+def entry(user: str, scopes: list[str]) -> dict:
+    """What the file of tokens says about the token of a user."""
+    digest = hashlib.sha256(token(user).encode()).hexdigest()
+    groups = [{"name": user, "id": 4242}]
+    return {"sha256": digest, "user": user, "scopes": scopes, "uid": 4242, "gid": 4242, "groups": groups}

@@ -4,10 +4,12 @@ import pytest
 import service
 import yaml
 from chart import DEPLOY, MINIMAL, SOURCE, merged, one
+from cluster import DEFINITIONS
 from helm import Refused
 
 SINGLE = {"config": {"kubernetes": {"namespaces": "single"}, "names": {"namespace": "wasmspawner-labs"}}}
 SITE_SECRETS = {"config": {"lab": {"secrets": [{"name": "butler", "key": "a"}, {"name": "butler", "key": "b"}]}}}
+ENVIRONMENTS = {"config": {"environments": {"default_class": "standard"}}}
 MONITORING = ("alerts.yaml", "dashboard.json")
 
 
@@ -69,6 +71,39 @@ def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart
     assert environment(rendered) - environment(without) == {"WASMSPAWNER_POD_NAME", "WASMSPAWNER_POD_UID"}
 
 
+def test_the_service_makes_environments_only_where_it_is_configured(chart):
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    rendered = chart.render(merged(MINIMAL, ENVIRONMENTS, {"environments": {"credentialsSecrets": ["far", "butler"]}}))
+    expected = [each for name in ("cluster-wide", "environments") for each in written(f"permissions/{name}.yaml")]
+    for role in expected:
+        for rule in role.get("rules", []):
+            if role["metadata"].get("namespace") == "wasmspawner" and rule["resources"] == ["secrets"]:
+                rule["resourceNames"] = ["butler", "far"]
+    assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
+    blue = chart.render(merged(MINIMAL, ENVIRONMENTS), namespace="hub", name="blue")
+    names = [each["metadata"]["name"] for each in blue if each["kind"] in kinds and "-environments" in str(each)]
+    assert sorted(names) == [*["blue-wasmspawner-environments"] * 2, *["hub-blue-wasmspawner-environments"] * 2]
+    for config in ({}, {"environments": None}):
+        without = chart.render(merged(MINIMAL, {"config": config}))
+        of_environments = [each["metadata"]["name"] for each in without if "-environments" in each["metadata"]["name"]]
+        assert of_environments == []
+
+
+@pytest.mark.parametrize(
+    ("values", "readable"),
+    [
+        ({}, None),
+        ({"environments": {"credentialsSecrets": ["far", "away"]}}, ["away", "far"]),
+        (SITE_SECRETS, ["butler"]),
+        (merged(SITE_SECRETS, {"environments": {"credentialsSecrets": ["far"]}}), ["butler", "far"]),
+    ],
+)
+def test_of_the_credentials_of_clusters_the_service_reads_those_that_are_named(chart, values, readable):
+    role = one(chart.render(merged(MINIMAL, {"config": {"environments": {}}}, values)), "Role", "wasmspawner")
+    rules = [rule for rule in role["rules"] if rule["resources"] == ["secrets"]]
+    assert [rule["resourceNames"] for rule in rules] == ([readable] if readable else [])
+
+
 def test_the_service_reads_no_secret_that_its_configuration_does_not_name(chart):
     role = one(chart.render(MINIMAL), "Role")
     assert [rule["resources"] for rule in role["rules"]] == [["spawns"]]
@@ -110,6 +145,10 @@ def test_the_admission_policy_is_the_one_that_the_service_is_tested_with(chart):
         ({"config": {"kubernetes": {"namespaces": "retain"}}}, "nublado-.*", ""),
         ({"config": {"kubernetes": {"namespaces": "retain"}, "names": {"namespace": "jhub"}}}, "", "jhub"),
         (SINGLE, "", "wasmspawner-labs"),
+        ({"config": {"environments": {}}}, "nublado-.*|env-.*", ""),
+        (merged(ENVIRONMENTS, {"environments": {"namespacePrefixes": []}}), "nublado-.*", ""),
+        (merged(ENVIRONMENTS, {"environments": {"namespacePrefixes": ["a-", "b-"]}}), "nublado-.*|a-.*|b-.*", ""),
+        (merged(ENVIRONMENTS, {"admissionPolicy": {"created": "labs-.*"}}), "labs-.*", ""),
         ({"admissionPolicy": {"created": "new-.*|old-.*", "existing": "jhub"}}, "new-.*|old-.*", "jhub"),
     ],
 )
@@ -130,10 +169,13 @@ def test_the_network_policy_is_the_one_beside_the_permissions(chart):
     assert rendered["spec"] == by_hand["spec"]
 
 
-def test_the_definition_is_the_one_that_the_service_prints_and_stays_when_the_release_goes(chart):
-    definition = one(chart.render(MINIMAL), "CustomResourceDefinition")
-    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
-    assert bare(definition) == bare(yaml.safe_load(service.printed("crds")))
+def test_the_definitions_are_those_that_the_service_prints_and_stay_when_the_release_goes(chart):
+    definitions = [each for each in chart.render(MINIMAL) if each["kind"] == "CustomResourceDefinition"]
+    assert sorted(each["metadata"]["name"] for each in definitions) == sorted(DEFINITIONS)
+    for definition in definitions:
+        assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    printed = list(yaml.safe_load_all(service.printed("crds")))
+    assert of_kinds(definitions, "CustomResourceDefinition") == of_kinds(printed, "CustomResourceDefinition")
 
 
 @pytest.mark.parametrize("file", MONITORING)

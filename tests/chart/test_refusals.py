@@ -78,6 +78,18 @@ REFUSALS = {
         {"labsNamespace": {"create": True}},
         "labsNamespace.create: is true, and config.kubernetes.namespaces is delete; set that to single",
     ),
+    "environments without namespaces of their own": (
+        config(kubernetes={"namespaces": "single"}, names={"namespace": "labs"}, environments={}),
+        "config.environments: is set, and config.kubernetes.namespaces is single; labs of environments have namespaces",
+    ),
+    "credentials of clusters that nothing uses": (
+        {"environments": {"credentialsSecrets": ["far", "away"]}},
+        "environments.credentialsSecrets: far, away is not used; set config.environments, which may be {}, or remove it",
+    ),
+    "environments in namespaces of the cluster": (
+        {"environments": {"namespacePrefixes": ["env-", "kube-"]}, **config(environments={})},
+        "environments.namespacePrefixes: kube- is also the beginning of the namespace kube-system",
+    ),
     "an account without a name": ({"serviceAccount": {"create": False}}, "serviceAccount.name: is empty"),
     "a policy from nowhere": (
         config(policies=[{"name": "site"}]),

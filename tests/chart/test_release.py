@@ -15,10 +15,10 @@ from helm import Refused
 @pytest.fixture
 def home(cluster):
     """A namespace for a release, without objects that an earlier test has left."""
-    cluster.remove_definition()
+    cluster.remove_definitions()
     home = cluster.namespace("release")
     yield home
-    cluster.remove_definition()
+    cluster.remove_definitions()
     cluster.kubectl("delete", "namespace", home, "--timeout=60s")
 
 
@@ -152,6 +152,14 @@ def test_uninstalling_leaves_what_the_notes_say_and_nothing_stuck(cluster, home,
     subprocess.run(["sh", "-ec", command], check=True, env=environment, timeout=60)
     cluster.until(lambda: not cluster.exists("namespace", home), "the namespace is gone")
     cluster.namespace("release")  # for the fixture
+
+
+def test_the_notes_of_a_release_with_environments_say_how_to_remove_those(release):
+    without = release.install(MINIMAL)
+    assert "delete dt --all" not in without
+    notes = release.install(merged(MINIMAL, {"config": {"environments": {}}}))
+    for part in ("delete dtc --all", "delete dt --all", "get spawns,dtc,dt -o name"):
+        assert part in notes
 
 
 def test_a_release_that_is_installed_again_continues(cluster, home, release):

@@ -1,8 +1,6 @@
 """The service with the configuration, the account and the permissions of a release, on a real control plane."""
 
-import hashlib
 import json
-import socket
 import subprocess
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import requests
 import service
 import yaml
 from chart import MINIMAL, NAME, merged
-from cluster import DEFINITION, Cluster
+from cluster import DEFINITION, DEFINITIONS, Cluster
 
 TOKENS = {"ada": ["exec:notebook"], "root": ["admin:notebook"]}
 
@@ -22,17 +20,17 @@ class Running:
     def __init__(self, cluster: Cluster, home: str, folder: Path) -> None:
         self.cluster, self.home, self.folder = cluster, home, folder
         self.log = folder / "service.log"
-        self.address = free_address()
+        self.address = service.free_address()
 
     def __enter__(self):
         described = self.cluster.get("configmap", NAME, "-n", self.home)["data"]["wasmspawner.yaml"]
         tokens = self.folder / "tokens.yaml"
         tokens.touch(mode=0o600)
-        tokens.write_text(yaml.safe_dump([entry(user, scopes) for user, scopes in TOKENS.items()]))
+        tokens.write_text(yaml.safe_dump([service.entry(user, scopes) for user, scopes in TOKENS.items()]))
         rendered = yaml.safe_load(described)
         secrets = {rendered["auth"]["static"]["tokens_file"]: str(tokens)}
         config = service.runnable(rendered, self.folder, secrets)
-        config["http"] |= {"listen": self.address, "health_listen": free_address()}
+        config["http"] |= {"listen": self.address, "health_listen": service.free_address()}
         config["kubernetes"]["kubeconfig"] = str(self._kubeconfig())
         config["telemetry"] = {"format": "json"}
         file = self.folder / "wasmspawner.yaml"
@@ -54,7 +52,7 @@ class Running:
         return self.request("GET", path, user)
 
     def request(self, method: str, path: str, user: str, **body) -> requests.Response:
-        headers = {"Authorization": f"Bearer {token(user)}"}
+        headers = {"Authorization": f"Bearer {service.token(user)}"}
         url = f"http://{self.address}/spawner/v1{path}"
         return requests.request(method, url, headers=headers, allow_redirects=False, timeout=30, **body)
 
@@ -72,22 +70,6 @@ class Running:
         path = self.folder / "kubeconfig"
         path.write_text(json.dumps(config))
         return path
-
-
-def free_address() -> str:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{found.getsockname()[1]}"
-
-
-def token(user: str) -> str:
-    return f"token-of-{user}-for-the-tests"
-
-
-def entry(user: str, scopes: list[str]) -> dict:
-    digest = hashlib.sha256(token(user).encode()).hexdigest()
-    groups = [{"name": user, "id": 4242}]
-    return {"sha256": digest, "user": user, "scopes": scopes, "uid": 4242, "gid": 4242, "groups": groups}
 
 
 POLICY = {
@@ -116,7 +98,7 @@ def values(namespaces: str, template: str) -> dict:
 def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
     helm, chart, cluster, tmp_path, namespaces
 ):
-    cluster.remove_definition()
+    cluster.remove_definitions()
     home = cluster.namespace(f"running-{namespaces}")
     template, labs = f"{home}-labs", f"{home}-labs"
     if namespaces == "delete":
@@ -139,4 +121,43 @@ def test_labs_start_outlive_an_upgrade_and_stop_with_what_the_chart_installs(
         assert running.request("DELETE", "/labs/ada", "ada").status_code == 202
         cluster.until(lambda: not cluster.names("spawns", "-n", home), "the record is gone")
         assert not cluster.exists("pod", "nb-ada", "-n", labs)
+    helm.run("uninstall", NAME, "-n", home)
+
+
+def test_a_lab_gets_an_environment_of_a_pool_with_what_the_chart_installs(helm, chart, cluster, tmp_path):
+    cluster.remove_definitions()
+    home = cluster.namespace("running-environments")
+    prefix = f"{cluster.prefix}-env-"
+    chosen = {
+        "config": {"environments": {"default_class": "pooled"}},
+        "environments": {"namespacePrefixes": [prefix]},
+    }
+    file = chart.file(merged(values("delete", f"{home}-labs-{{user_server}}"), chosen))
+    helm.run("install", NAME, chart.archive, "-n", home, "-f", file)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in DEFINITIONS))
+    spec = {"provisioner": "wasmspawner.io/namespace", "reclaimPolicy": "Delete", "poolSize": 1}
+    spec["parameters"] = {"namespacePrefix": prefix}
+    pooled = {"kind": "DeploymentTargetClass", "metadata": {"name": "pooled"}, "spec": spec}
+    cluster.apply({"apiVersion": "wasmspawner.io/v1alpha1", **pooled})
+
+    def phases():
+        return {
+            each["metadata"]["name"]: each.get("status", {}).get("phase")
+            for each in cluster.get("dt", "-n", home)["items"]
+        }
+
+    with Running(cluster, home, tmp_path) as running:
+        cluster.until(lambda: phases() == {"pooled-1": "Available"}, f"a pool; {running.log.read_text()[-3000:]}")
+        labs = cluster.get("dt", "pooled-1", "-n", home)["spec"]["kubernetesCredentials"]["defaultNamespace"]
+        assert labs.startswith(f"{prefix}pooled-1-")
+        options = {"image": "minimal", "size": "small"}
+        spawned = running.request("POST", "/labs/ada/spawn", "ada", json={"options": options})
+        assert spawned.status_code == 303, spawned.text
+        cluster.until(lambda: cluster.exists("pod", "nb-ada", "-n", labs), f"a pod; {running.log.read_text()[-3000:]}")
+        cluster.until(lambda: phases() == {"pooled-1": "Bound", "pooled-2": "Available"}, "the pool is full again")
+        cluster.kubectl("patch", "dtcls", "pooled", "--type=merge", "-p", '{"spec":{"poolSize":0}}')
+        assert running.request("DELETE", "/labs/ada", "ada").status_code == 202
+        cluster.until(lambda: not cluster.names("spawns", "-n", home) and not phases(), "record and targets are gone")
+        assert not cluster.exists("namespace", labs)
+        assert cluster.names("secrets", "-n", home, "-l", "wasmspawner.io/target") == []
     helm.run("uninstall", NAME, "-n", home)

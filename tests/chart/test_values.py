@@ -67,6 +67,8 @@ def test_every_value_has_a_comment_and_is_in_the_schema():
         ({"config": {"auth": {"static": {"tokens": ["s3cret"]}}}}, "additional properties 'tokens' not allowed"),
         ({"policyFiles": {"default": {"hostPath": "/etc"}}}, "additional properties 'hostPath' not allowed"),
         ({"image": {"digest": "sha256:12"}}, "/image/digest"),
+        ({"environments": {"namespacePrefixes": ["Env-"]}}, "/environments/namespacePrefixes/0"),
+        ({"config": {"environments": {"class": "gpu"}}}, "additional properties 'class' not allowed"),
         ({"terminationGracePeriodSeconds": "30s"}, "/terminationGracePeriodSeconds"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",

@@ -10,6 +10,19 @@
 {{- else if and (contains "{" $template) (ne (include "wasmspawner.namespaces" .) "single") -}}
 {{- $pattern = regexReplaceAll "\\{[^{}]*\\}" $template ".*" -}}
 {{- end -}}
+{{- /* Targets of a pool, and of claims that people make, have namespaces with the prefix of their class. */ -}}
+{{- if and (kindIs "invalid" $given) (kindIs "map" .Values.config.environments) -}}
+{{- $patterns := compact (list $pattern) -}}
+{{- range $prefix := .Values.environments.namespacePrefixes -}}
+{{- range $namespace := list "default" "kube-system" "kube-public" $.Release.Namespace -}}
+{{- if hasPrefix $prefix $namespace -}}
+{{- fail (printf "environments.namespacePrefixes: %s is also the beginning of the namespace %s, in which there are no labs; use a longer prefix" $prefix $namespace) -}}
+{{- end -}}
+{{- end -}}
+{{- $patterns = append $patterns (print $prefix ".*") -}}
+{{- end -}}
+{{- $pattern = join "|" $patterns -}}
+{{- end -}}
 {{- include "wasmspawner.checkPattern" (dict "key" "created" "pattern" $pattern "template" $template "release" .Release) -}}
 {{- $pattern -}}
 {{- end -}}

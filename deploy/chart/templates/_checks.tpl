@@ -4,6 +4,7 @@
 {{- include "wasmspawner.checkSetByChart" . -}}
 {{- include "wasmspawner.checkAuth" . -}}
 {{- include "wasmspawner.checkNamespaces" . -}}
+{{- include "wasmspawner.checkEnvironments" . -}}
 {{- include "wasmspawner.checkPolicyFiles" . -}}
 {{- include "wasmspawner.checkRoutes" . -}}
 {{- include "wasmspawner.checkDefinition" . -}}
@@ -88,6 +89,16 @@
 {{- end -}}
 {{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) -}}
 {{- fail "serviceAccount.name: is empty, and serviceAccount.create is false; name the existing account" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "wasmspawner.checkEnvironments" -}}
+{{- $enabled := kindIs "map" .Values.config.environments -}}
+{{- if and $enabled (eq (include "wasmspawner.namespaces" .) "single") -}}
+{{- fail "config.environments: is set, and config.kubernetes.namespaces is single; labs of environments have namespaces of their own, so set that to delete or retain, or remove config.environments" -}}
+{{- end -}}
+{{- if and .Values.environments.credentialsSecrets (not $enabled) -}}
+{{- fail (printf "environments.credentialsSecrets: %s is not used; set config.environments, which may be {}, or remove it" (join ", " .Values.environments.credentialsSecrets)) -}}
 {{- end -}}
 {{- end -}}
 
