@@ -64,7 +64,7 @@ impl LabNamespaces {
 }
 
 /// True if several labs have the same namespace.
-fn is_shared(names: &NameTemplates) -> bool {
+pub(super) fn is_shared(names: &NameTemplates) -> bool {
     let namespace = |user: &str, server: &str| {
         let user = Username::parse(user).ok()?;
         let server = ServerName::parse(server).ok()?;

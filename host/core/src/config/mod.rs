@@ -15,7 +15,6 @@ pub mod lab;
 mod lab_namespaces;
 mod lab_routes;
 mod limits;
-mod lost_claims;
 mod peers;
 mod per_user;
 mod policies;
@@ -24,6 +23,7 @@ mod registries;
 mod root;
 mod span;
 mod telemetry;
+mod warnings;
 
 pub use base_url::BaseUrl;
 pub use changes::ConfigChanges;

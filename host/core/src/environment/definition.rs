@@ -73,7 +73,14 @@ fn definition<K: Kind, Spec: JsonSchema>(
     };
     let mut columns: Vec<Value> = columns.iter().map(column).collect();
     columns.push(json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}));
-    let mut properties = json!({ "spec": structural_schema::<Spec>() });
+    let mut spec = structural_schema::<Spec>();
+    // So that everybody sees what counts where nothing is written.
+    for (field, default) in [("reclaimPolicy", json!("Retain")), ("poolSize", json!(0))] {
+        if let (Some(schema), false) = (spec["properties"].get_mut(field), K::NAMESPACED) {
+            schema["default"] = default;
+        }
+    }
+    let mut properties = json!({ "spec": spec });
     let mut version = json!({
         "name": VERSION,
         "served": true,

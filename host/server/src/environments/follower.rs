@@ -34,6 +34,21 @@ impl ClaimFollower {
             Some(claim.is_deleting())
         })
     }
+
+    /// Why the claim is not gone, if it is being deleted.
+    pub(crate) fn stuck(&self) -> Option<String> {
+        self.seen.with(|world| {
+            let claim = world.claims.get(&self.name).filter(|claim| claim.is_deleting())?;
+            let target = world.targets.values().find(|target| target.is_for(claim))?;
+            let failure = world.failures.get(target.uid()).map(|failure| failure.message.clone());
+            let problem = failure.or_else(|| target.problem().map(|problem| problem.message.clone()));
+            let name = target.name();
+            Some(match problem {
+                Some(problem) => format!("its environment, the target {name}, is not removed yet: {problem}"),
+                None => format!("its environment, the target {name}, is not removed yet"),
+            })
+        })
+    }
 }
 
 impl Drop for ClaimFollower {

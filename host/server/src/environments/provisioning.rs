@@ -46,8 +46,8 @@ impl<'a> Provisioning<'a> {
             wrong(format!("The annotation {NAMESPACE} of the target is not the name of a namespace"))
         })?;
         let cluster = environments.clusters.get(target.cluster().as_ref());
-        let credentials =
-            cluster.targets.make(&objects, target.uid()).await.map_err(|error| failure(&error))?;
+        let made = cluster.targets.make(&objects, target.uid()).await;
+        let credentials = made.map_err(|error| failure_in(target, &error))?;
         let mut secret = None;
         if let Some(credentials) = &credentials
             && let Some(copy) = target.credentials_secret(credentials, &environments.instance)
@@ -82,7 +82,7 @@ impl<'a> Provisioning<'a> {
         match self.remove(target).await {
             Ok(true) => Done::Gone(uid),
             Ok(false) => Done::NotYet,
-            Err(error) => Done::TargetFailed(uid, failure(&error)),
+            Err(error) => Done::TargetFailed(uid, failure_in(target, &error)),
         }
     }
 
@@ -108,6 +108,21 @@ impl Environments {
 /// Something that only people can mend.
 fn wrong(message: String) -> TargetFailure {
     TargetFailure { reason: "InvalidTarget".to_owned(), message, is_final: true }
+}
+
+/// A failure in the cluster of a target.
+fn failure_in(target: &Target, error: &KubernetesError) -> TargetFailure {
+    match (error, target.cluster()) {
+        (KubernetesError::Unavailable(_), Some(cluster)) => TargetFailure {
+            message: format!(
+                "The cluster that the Secret {} leads to does not answer, or its credentials cannot be used; the \
+                 service's log has more",
+                cluster.secret
+            ),
+            ..failure(error)
+        },
+        _ => failure(error),
+    }
 }
 
 fn failure(error: &KubernetesError) -> TargetFailure {

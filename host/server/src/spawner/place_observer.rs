@@ -213,7 +213,9 @@ impl PlaceObserver {
             children: workers.iter().map(|pod| Presence::of(pod.is_deleting())).max().unwrap_or_default(),
             workers: workers.len(),
             is_unsized: false,
-            stuck: namespace.and_then(|namespace| namespace.stuck),
+            stuck: namespace
+                .and_then(|namespace| namespace.stuck)
+                .or_else(|| self.claim.as_ref().and_then(ClaimFollower::stuck)),
             analysis: stage::analyze(pod.as_deref(), &events, policy, now),
         }
     }

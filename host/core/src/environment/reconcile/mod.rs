@@ -1,8 +1,7 @@
 //! Decides what is to be done about claims, targets and classes, from all of them at once.
 //!
 //! The decision is made from the present state alone, and again after every change. So a lost event, a failed write or a
-//! restart only costs time. The rules are those of seed documents for deployment targets, which follow Kubernetes'
-//! volumes and volume claims.
+//! restart only costs time. The rules follow those of Kubernetes' volumes and volume claims.
 
 mod binder;
 mod conditions;

@@ -1,10 +1,24 @@
-//! Volume claims that are deleted with their namespaces, which few sites want.
+//! Settings that are allowed, and that few sites can want.
 
-use super::{Config, PolicyConfig};
+use super::{Config, PolicyConfig, lab_namespaces};
 
 impl Config {
     /// What is allowed and probably not meant, for the log and for `wasmspawner check`.
     pub fn warnings(&self) -> Vec<String> {
+        self.namespace_of_all().into_iter().chain(self.lost_claims()).collect()
+    }
+
+    /// A target that is made for a lab has the namespace of the template.
+    fn namespace_of_all(&self) -> Option<String> {
+        (self.environments.is_some() && lab_namespaces::is_shared(&self.names)).then(|| {
+            "names.namespace: several labs have the same namespace, and each environment that the service makes for a lab \
+             needs one of its own; the later ones fail as NamespaceTaken. Use {user_server}, or classes with a pool or with \
+             targets of yours"
+                .to_owned()
+        })
+    }
+
+    fn lost_claims(&self) -> Vec<String> {
         // Labs of the default class have namespaces of that class.
         let by_class = self.environments.as_ref().is_some_and(|site| site.default_class.is_some());
         if !self.kubernetes.namespaces.is_deleted() || by_class || self.embedded.is_some() {
@@ -52,5 +66,8 @@ mod tests {
         assert_eq!(warnings("kubernetes: {namespaces: retain}\n"), 0);
         assert_eq!(warnings("environments: {default_class: kept}\n"), 0);
         assert_eq!(warnings("environments: {}\n"), 1);
+        let shared = "kubernetes: {namespaces: retain}\nnames: {namespace: labs}\n";
+        assert_eq!(warnings(shared), 0);
+        assert_eq!(warnings(&format!("{shared}environments: {{}}\n")), 1);
     }
 }
