@@ -125,6 +125,31 @@ async fn a_lab_in_another_cluster_that_dies_there_is_noticed() {
     .await;
 }
 
+/// What cannot be removed over there is nothing that the next lab needs.
+#[tokio::test]
+async fn a_claim_that_does_not_go_does_not_hinder_the_next_lab() {
+    let near = Service::start_with(BINARY, both).await.unwrap();
+    let client = near.cluster().await.unwrap();
+    add_class(&client, "near", json!({"reclaimPolicy": "Delete"})).await;
+    let parameters = json!({"credentialsSecret": "missing", "credentials": "false"});
+    add_class(&client, "far", json!({"reclaimPolicy": "Delete", "parameters": parameters})).await;
+    let ada = near.user("ada").unwrap();
+    spawn(&ada, "ada", "far").await;
+    until(&ada, "ada", |lab| lab["stage"] == "Binding").await;
+    let waiting = until_some(async || {
+        let targets = targets(&client).list(&ListParams::default()).await.unwrap().items;
+        let message = targets.first()?.data["status"]["conditions"][0]["message"].as_str()?.to_owned();
+        Some(message)
+    })
+    .await;
+    assert!(waiting.starts_with("The cluster that the Secret missing leads to does not answer"), "{waiting}");
+    ada.stop_to_end("ada").await.unwrap();
+    spawn(&ada, "ada", "near").await;
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    let left = claims(&client).list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(left.len(), 2, "the first one waits for its cluster");
+}
+
 /// A target of its owner: the namespace is theirs, and stays.
 #[tokio::test]
 async fn a_target_with_credentials_of_its_owner_is_used_and_its_namespace_stays() {

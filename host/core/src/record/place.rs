@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{ClusterRef, NamespaceFate};
+use crate::lab::JobId;
 use crate::names::{LabNames, NamespaceName, ObjectName};
 
 /// The place of a spawn in the cluster. It is recorded when the spawn is accepted, so that a later change of a template
@@ -27,12 +28,25 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceClaim {
-    /// The claim's name. The lab's own claim has the name of the lab's record.
+    /// The claim's name. That of a lab's own claim is the name of the lab's record and a part of the operation's id, so that a
+    /// claim that does not go does not hinder the next lab.
     pub name: ObjectName,
     /// True if the claim is the lab's own, and deleted with the lab.
     pub own: bool,
     /// What becomes of the namespace when the lab is stopped.
     pub fate: NamespaceFate,
+}
+
+impl PlaceClaim {
+    /// The claim that a lab with this record may get in this operation. Until it has a target, nothing but the claim has to be
+    /// deleted.
+    pub fn of_lab(record: &ObjectName, operation: JobId) -> Self {
+        let id = operation.to_string();
+        let part = id.get(id.len().saturating_sub(8)..).unwrap_or_default();
+        // A record's name is short enough for the rest.
+        let name = ObjectName::parse(format!("{record}-{part}")).unwrap_or_else(|_| record.clone());
+        Self { name, own: true, fate: NamespaceFate::Deleted }
+    }
 }
 
 impl Place {

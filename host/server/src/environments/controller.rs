@@ -22,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// How long the watches may take to show what the API server knows, before the same action is tried again.
 const FOR_WATCHES: Duration = Duration::from_millis(500);
+/// The reason of a target that waits until the namespace of the lab before is gone, which takes seconds.
+const STILL_BEING_DELETED: &str = "StillBeingDeleted";
 /// Everything is looked at this often even if nothing happens.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
@@ -161,8 +163,12 @@ impl Environments {
                 work.gone.insert(uid, NamespaceState::Gone);
             }
             Done::TargetFailed(uid, failure) => {
-                tracing::warn!(target = about.1, reason = failure.reason, "{}", failure.message);
-                note_failure(work, attempt);
+                if failure.reason == STILL_BEING_DELETED {
+                    work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0));
+                } else {
+                    tracing::warn!(target = about.1, reason = failure.reason, "{}", failure.message);
+                    note_failure(work, attempt);
+                }
                 self.seen.change(|world| world.failures.insert(uid, failure));
             }
             Done::Failed(error) => {

@@ -52,7 +52,7 @@ pub struct NotInstalled(&'static str);
 
 /// What a lab's claim asks for.
 pub(crate) struct LabClaim<'a> {
-    /// The name of the lab's record, which is that of its claim.
+    /// The name of the claim.
     pub(crate) name: &'a ObjectName,
     pub(crate) class: &'a ObjectName,
     pub(crate) owner: &'a LabKey,

@@ -35,7 +35,6 @@ pub(super) async fn list_environments(
 /// namespace.
 #[utoipa::path(
     post, path = "/environments/targets/{target}/release", tag = "environments", operation_id = "release_target",
-    params(("target" = String, Path, description = "The target's name")),
     responses(
         (status = 204, description = "The target is free"),
         (status = 404, description = "There is no such target", body = super::problem::ErrorBody),
@@ -58,7 +57,6 @@ pub(super) async fn release_target(
 /// If its namespace was made for it, that is deleted with everything in it, volume claims included.
 #[utoipa::path(
     delete, path = "/environments/targets/{target}", tag = "environments", operation_id = "retire_target",
-    params(("target" = String, Path, description = "The target's name")),
     responses(
         (status = 202, description = "The target is being removed"),
         (status = 404, description = "There is no such target", body = super::problem::ErrorBody),

@@ -67,11 +67,11 @@ impl TargetObjects {
         }
         let found = retrying(&self.retry_policy, &action, || namespaces.get_opt(name)).await?;
         match found {
-            Some(found) if !is_of(&found, uid) => {
-                Err(KubernetesError::Taken { kind: "Namespace", name: name.to_owned() })
-            }
             Some(found) if found.metadata.deletion_timestamp.is_some() => {
                 Err(KubernetesError::StillBeingDeleted { action })
+            }
+            Some(found) if !is_of(&found, uid) => {
+                Err(KubernetesError::Taken { kind: "Namespace", name: name.to_owned() })
             }
             Some(_) => Ok(()),
             None => Err(KubernetesError::StillBeingDeleted { action }),

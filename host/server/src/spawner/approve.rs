@@ -11,6 +11,7 @@ use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::images::IMAGE;
 use wasmspawner_core::kernel::Launch;
+use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::{ChildName, LabNames};
@@ -301,10 +302,10 @@ impl Approved {
     }
 
     /// The place that the record of the spawn names first.
-    pub(super) fn place(&self, context: &Context, key: &SpawnKey) -> Place {
+    pub(super) fn place(&self, context: &Context, key: &SpawnKey, operation: JobId) -> Place {
         match &self.child {
             Some(_) => Place { cluster: self.cluster.clone(), ..Place::of(&self.names) },
-            None => context.first_place(key, &self.names),
+            None => context.first_place(key, &self.names, operation),
         }
     }
 

@@ -25,8 +25,6 @@ pub(super) struct ToBind {
     pub(super) lab: LabKey,
     /// The place of the lab so far: its namespace is the one that a new target is to have.
     pub(super) place: Place,
-    /// The name of the lab's record.
-    pub(super) record: ObjectName,
     /// The uid of the lab's record.
     pub(super) spawn: String,
     pub(super) choice: EnvironmentChoice,
@@ -70,8 +68,9 @@ pub(super) async fn bind(
 async fn get(environments: &Environments, to_bind: &ToBind) -> Result<Place, Failure> {
     let (claim, own) = match &to_bind.choice {
         EnvironmentChoice::Class(class) => {
-            make_claim(environments, to_bind, class).await?;
-            (to_bind.record.clone(), true)
+            let name = own_claim(to_bind)?;
+            make_claim(environments, to_bind, class, &name).await?;
+            (name, true)
         }
         EnvironmentChoice::Named(name) => {
             let claim = environments
@@ -97,14 +96,22 @@ async fn get(environments: &Environments, to_bind: &ToBind) -> Result<Place, Fai
     }
 }
 
+/// The name of the lab's own claim, which its record has already.
+fn own_claim(to_bind: &ToBind) -> Result<ObjectName, Failure> {
+    let own = to_bind.place.claim.as_ref().filter(|claim| claim.own);
+    own.map(|claim| claim.name.clone())
+        .ok_or_else(|| Failure::service("InternalError", "The record of the lab names no claim"))
+}
+
 /// Makes the claim, once an earlier one of its name is gone.
 async fn make_claim(
     environments: &Environments,
     to_bind: &ToBind,
     class: &ObjectName,
+    name: &ObjectName,
 ) -> Result<(), Failure> {
     let wanted = LabClaim {
-        name: &to_bind.record,
+        name,
         class,
         owner: &to_bind.lab,
         namespace: &to_bind.place.namespace,
@@ -113,7 +120,7 @@ async fn make_claim(
     let begun = Instant::now();
     while !environments.claim(&wanted).await.map_err(|error| failure(&error))? {
         if begun.elapsed() > PAUSE {
-            tracing::debug!(claim = %to_bind.record, "an earlier claim of this name is not gone yet");
+            tracing::debug!(claim = %name, "an earlier claim of this name is not gone yet");
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -135,8 +142,9 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
 fn too_late(environments: &Environments, to_bind: &ToBind) -> Failure {
     let (what, why) = match &to_bind.choice {
         EnvironmentChoice::Class(class) => {
-            let why = match environments.claim_state(&to_bind.record) {
-                ClaimState::Waiting(Some(why)) => format!(": {why}"),
+            let state = own_claim(to_bind).map(|name| environments.claim_state(&name));
+            let why = match state {
+                Ok(ClaimState::Waiting(Some(why))) => format!(": {why}"),
                 _ => String::new(),
             };
             (format!("of the class {class}"), why)

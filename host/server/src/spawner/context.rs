@@ -133,10 +133,9 @@ impl Context {
     }
 
     /// The place of a lab that is being accepted. If it may get a claim, its record names that before it is made.
-    pub(super) fn first_place(&self, key: &SpawnKey, names: &LabNames) -> Place {
+    pub(super) fn first_place(&self, key: &SpawnKey, names: &LabNames, operation: JobId) -> Place {
         let claims = key.is_lab() && self.environments.is_some();
-        let claim =
-            claims.then(|| PlaceClaim { name: key.object_name(), own: true, fate: NamespaceFate::Deleted });
+        let claim = claims.then(|| PlaceClaim::of_lab(&key.object_name(), operation));
         Place { claim, ..Place::of(names) }
     }
 

@@ -196,6 +196,8 @@ impl PlaceObserver {
         let rest_unknown = self.rest_unknown && !self.goes_with_claim();
         let rest = presence(namespace.as_ref().map(|namespace| namespace.deleting), rest_unknown);
         let claim = self.claim.as_ref().and_then(|claim| claim.is_deleting(&self.spawn));
+        // A claim that takes its namespace along goes by itself, and the next lab has another one.
+        let claim = claim.filter(|deleting| !(*deleting && self.goes_with_claim()));
         let claim = claim.map(Presence::of).unwrap_or_default();
         let elsewhere = match (self.remains.is_empty(), self.remains_asked) {
             (true, _) => Presence::Missing,

@@ -145,7 +145,7 @@ mod tests {
             );
         }
         let stages = json["components"]["schemas"]["Stage"]["enum"].as_array().unwrap();
-        assert_eq!(stages.len(), 9, "{stages:?}");
+        assert_eq!(stages.len(), 10, "{stages:?}");
     }
 
     #[test]

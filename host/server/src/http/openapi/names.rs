@@ -16,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// Adds the parameters `username`, `kernel` and `pool` to every path that has them.
+/// Adds the parameters `username`, `kernel`, `target` and `pool` to every path that has them.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -30,6 +30,9 @@ impl Modify for Names {
                 let (id, what) =
                     ("4d1a30f9-3e9b-4f6e-8f0a-7a1a0ecb2a1f", "The kernel's id, which its client chooses");
                 item.parameters.get_or_insert_default().push(child("kernel", id, what).into());
+            }
+            if path.contains("{target}") {
+                item.parameters.get_or_insert_default().push(target().into());
             }
             if path.contains("{pool}") {
                 let parameter = child("pool", "survey", "The pool's name, which its client chooses");
@@ -61,6 +64,21 @@ fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)
         }
     }
     Some((format!("{before}/{{username}}/servers/{{server}}{after}"), item))
+}
+
+/// The same rule as `wasmspawner_core::names::ObjectName`, except for the length.
+fn target() -> Parameter {
+    let label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+    let schema =
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some(format!("^{label}(\\.{label})*$")));
+    ParameterBuilder::new()
+        .name("target")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("The target's name"))
+        .schema(Some(schema.max_length(Some(253))))
+        .example(Some("gpu-1".into()))
+        .build()
 }
 
 /// The same rule as `wasmspawner_core::names::ChildName`.

@@ -36,7 +36,7 @@ impl Driver {
         let record_deleted = self.record.as_ref().is_some_and(|record| record.deleting);
         admit_spawn(&self.lab, record_deleted, slot.is_some())?;
         let operation = self.context.operation(OperationKind::Spawn, self.context.time_limits());
-        let place = approved.place(&self.context, &self.key);
+        let place = approved.place(&self.context, &self.key, operation.job_id);
         let remains = self.remains_beside(&place);
         let about = Arc::new(approved.about(&operation));
 

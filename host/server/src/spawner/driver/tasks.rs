@@ -73,7 +73,6 @@ impl Driver {
                 let to_bind = ToBind {
                     lab: self.key.lab.clone(),
                     place: Place { namespace: approved.names.namespace.clone(), ..observer.place().clone() },
-                    record: self.key.object_name(),
                     spawn: observer.spawn().to_owned(),
                     choice: choice.clone(),
                 };

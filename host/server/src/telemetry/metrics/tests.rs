@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::StatusCode;
+use wasmspawner_core::environment::World;
 use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::spawn_key::ChildKind;
 use wasmspawner_core::stage::Stage;
@@ -30,6 +31,7 @@ fn used() -> Metrics {
     metrics.set_children(ChildKind::DaskPool, LabStatus::Running, 1);
     metrics.child_start_ended(ChildKind::Kernel, SpawnOutcome::Complete);
     metrics.set_workers(8, 7);
+    metrics.set_environments(&World::default().count());
     metrics.set_watch_silence("pods", moment);
     metrics
 }
@@ -92,7 +94,8 @@ fn every_metric_is_documented_and_every_documented_metric_exists() {
         exported(&text),
         "deploy/monitoring/README.md differs from what is exported:\n{text}"
     );
-    let source: String = include_str!("mod.rs").split_whitespace().collect();
+    let source = [include_str!("mod.rs"), include_str!("environments.rs")].concat();
+    let source: String = source.split_whitespace().collect();
     let registered: usize =
         ["register.plain(", "register.seconds("].iter().map(|call| source.matches(call).count()).sum();
     let ours = exported(&text).keys().filter(|name| name.starts_with("wasmspawner_")).count();
