@@ -14,7 +14,13 @@ from helm import Refused
 
 COMMITTED = SOURCE / "values.schema.json"
 # Objects whose keys the API server or a policy checks.
-OPEN = {"/properties/global", "/definitions/chart.kubernetes", "/definitions/PolicyConfig/properties/config"}
+OPEN = {
+    "/properties/global",
+    "/definitions/chart.kubernetes",
+    "/definitions/PolicyConfig/properties/config",
+    # The specification of an Ingress or an HTTPRoute.
+    "/definitions/RouteTemplate/properties/spec",
+}
 
 
 def test_the_schema_is_generated_from_that_of_the_service():
