@@ -1,5 +1,9 @@
 //! The labels and annotations by which an object says whose it is.
 
+use std::collections::BTreeMap;
+
+use crate::names::LabelValue;
+
 /// Label: the program that created the object.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY_LABEL`].
@@ -35,3 +39,11 @@ pub const OPERATION_ANNOTATION: &str = "wasmspawner.io/operation";
 pub const OPERATION_SPAWN: &str = "spawn";
 /// Annotation of the namespace: digest (`sha256:...`) of the requested lab.
 pub const SPEC_DIGEST_ANNOTATION: &str = "wasmspawner.io/spec-digest";
+
+/// The labels of every object of an installation of the service.
+pub fn of_installation(instance: &LabelValue) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
+        (INSTANCE_LABEL.to_owned(), instance.to_string()),
+    ])
+}

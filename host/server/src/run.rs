@@ -225,11 +225,12 @@ fn context(
     let records = |name| ConfigMapRecords::new(client.clone(), namespace, name, request_timeout);
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
+    let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
     let own = Cluster::new(connection, config.kubernetes.namespaces, request_timeout);
     let clusters = Clusters::new(
         own,
         ClusterSettings {
-            secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
+            secrets: secrets.clone(),
             silence: SILENCE,
             requests_per_second: config.kubernetes.requests_per_second,
             request_timeout,
@@ -254,7 +255,7 @@ fn context(
             request_timeout,
         ),
         clock: Clock::start(),
-        secrets: SiteSecrets::new(client.clone(), namespace, request_timeout),
+        secrets,
         provisioned: Provisioned::new(records("wasmspawner-provisioned")),
         hub,
         volumes: (!config.kubernetes.namespaces.is_deleted()).then(volumes),

@@ -59,10 +59,7 @@ impl World {
 
     fn binding(&self, target: &Target) -> Option<Binding> {
         let namespace = target.spec.kubernetes_credentials.as_ref()?.default_namespace.clone();
-        let class = target.spec.deployment_target_class_name.as_ref();
-        let of_class = class.and_then(|class| Some(self.classes.get(class.as_str())?.spec.reclaim_policy));
-        let policy = target.spec.reclaim_policy.or(of_class).unwrap_or_default();
-        let fate = match policy {
+        let fate = match self.reclaim_policy(target) {
             _ if !target.is_ours() => NamespaceFate::Shared,
             ReclaimPolicy::Delete => NamespaceFate::Deleted,
             ReclaimPolicy::Retain => NamespaceFate::Retained,

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,16 @@ impl<Spec, Status> Object<Spec, Status> {
     /// True while the object is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// True if nothing keeps the object any more: it is being deleted and has no finalizer.
+    pub fn is_gone(&self) -> bool {
+        self.is_deleting() && self.metadata.finalizers.iter().flatten().next().is_none()
+    }
+
+    /// When the object was created.
+    pub fn created_at(&self) -> Option<Timestamp> {
+        self.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
 
     /// The value of an annotation.

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use super::{KubernetesCredentials, NAMESPACE, OWNER, Parameters, TARGET_LABEL, Target};
-use crate::labels::{INSTANCE_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE};
+use crate::labels::of_installation;
 use crate::manifest::ENFORCE_LABEL;
 use crate::names::{LabelValue, NamespaceName, ObjectName};
 
@@ -94,11 +94,9 @@ pub fn provisioned_objects(
 }
 
 fn labels(target: &Target, instance: &LabelValue) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
-        (INSTANCE_LABEL.to_owned(), instance.to_string()),
-        (TARGET_LABEL.to_owned(), target.uid().to_owned()),
-    ])
+    let mut labels = of_installation(instance);
+    labels.insert(TARGET_LABEL.to_owned(), target.uid().to_owned());
+    labels
 }
 
 fn account(inside: &impl Fn() -> ObjectMeta, namespace: &NamespaceName) -> Account {

@@ -73,6 +73,14 @@ pub struct ClaimRef {
     pub uid: Option<String>,
 }
 
+impl ClaimRef {
+    /// Names this claim and no later one of its name.
+    pub(super) fn of(claim: &super::Claim) -> Option<Self> {
+        let name = ObjectName::parse(claim.name()).ok()?;
+        Some(Self { name, uid: Some(claim.uid().to_owned()) })
+    }
+}
+
 /// The state of a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -155,6 +163,11 @@ impl Target {
     /// True if the claim of the target was deleted, and the target is kept for its owner.
     pub fn is_released(&self) -> bool {
         self.has_label(RELEASED)
+    }
+
+    /// True if the binder or the provisioner has given the target to a claim: only they write the claim's uid.
+    pub(super) fn was_given(&self) -> bool {
+        self.spec.claim_ref.as_ref().is_some_and(|reference| reference.uid.is_some())
     }
 
     /// True if the target says that this claim has it, or is to have it.

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::lab::LabKey;
 use crate::labels::{
     COMPONENT_LABEL, ENVIRONMENT, INSTANCE_LABEL, JOB_ID_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE,
-    SERVER_LABEL, SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION,
+    SERVER_LABEL, SERVERNAME_ANNOTATION, SPAWN_LABEL, USER_LABEL, USERNAME_ANNOTATION, of_installation,
 };
 use crate::names::{LabelValue, ObjectName, ServerName, Username};
 use crate::policy::ValidatedSpawn;
@@ -62,21 +62,13 @@ pub(super) fn of_user(spawn: &ValidatedSpawn, name: &ObjectName) -> ObjectMeta {
     }
 }
 
-/// The labels of the installation.
-pub(super) fn service_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
-        (INSTANCE_LABEL.to_owned(), spawn.instance.to_string()),
-    ])
-}
-
 fn user_labels(spawn: &ValidatedSpawn) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     if let Some(argo_cd) = &spawn.config.argo_cd {
         labels.insert(ARGO_CD_INSTANCE.to_owned(), argo_cd.instance.to_string());
     }
     labels.extend(spawn.site_labels.clone());
-    labels.extend(service_labels(spawn));
+    labels.extend(of_installation(&spawn.instance));
     labels.insert(USER_LABEL.to_owned(), spawn.names.user_label.to_string());
     labels
 }

@@ -5,7 +5,7 @@ use super::metadata::{self};
 use super::objects::LabObject;
 use super::pod_security;
 use crate::config::NamespaceReclaim;
-use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION};
+use crate::labels::{OPERATION_ANNOTATION, OPERATION_SPAWN, SPEC_DIGEST_ANNOTATION, of_installation};
 use crate::policy::ValidatedSpawn;
 
 /// The namespace: the lab's own, or a retained one. A retained namespace gets no lab's labels, and is not changed if it
@@ -35,7 +35,7 @@ fn own(spawn: &ValidatedSpawn, pod: &Pod, digest: &str) -> Namespace {
 fn retained(spawn: &ValidatedSpawn) -> Namespace {
     let metadata = ObjectMeta {
         name: Some(spawn.names.namespace.to_string()),
-        labels: Some(metadata::service_labels(spawn)),
+        labels: Some(of_installation(&spawn.instance)),
         ..ObjectMeta::default()
     };
     Namespace { metadata, ..Namespace::default() }

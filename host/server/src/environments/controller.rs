@@ -13,7 +13,6 @@ use wasmspawner_core::environment::{Action, NamespaceState, Reconciled, Target, 
 
 use super::Environments;
 use super::done::Done;
-use super::provisioning::Provisioning;
 use crate::k8s::{Causes, CustomChange, KubernetesError, in_background};
 use crate::random_token::random_suffix;
 
@@ -37,25 +36,21 @@ type Attempt = (std::mem::Discriminant<Action>, About);
 #[derive(Default)]
 struct Work {
     tasks: JoinSet<(Attempt, Done)>,
-    busy: HashMap<About, Option<tokio::task::Id>>,
+    busy: HashMap<About, tokio::task::Id>,
     /// When an action that failed is tried again, and how often it has failed.
     failed: HashMap<Attempt, (Instant, u32)>,
-    /// Namespaces that are known to be gone, by the uid of their targets.
-    gone: BTreeMap<String, NamespaceState>,
+    /// The uids of targets whose namespaces are known to be gone.
+    gone: HashSet<String>,
 }
 
 impl Environments {
     /// Follows everything and does what is to be done, until `stop`.
     pub async fn run(&self, stop: &CancellationToken) {
         let targets = follow(self.targets.follow(), stop, |change| self.seen.on_target(change));
-        // Targets are listed before claims: a claim that a listed target names then exists or is really gone.
-        let others = async {
-            let classes = follow(self.classes.follow(), stop, |change| self.seen.on_class(change));
-            let claims = follow(self.claims.follow(), stop, |change| self.seen.on_claim(change));
-            let environments = follow(self.named.follow(), stop, |change| self.seen.on_environment(change));
-            tokio::join!(classes, claims, environments);
-        };
-        tokio::join!(targets, others, self.work(stop));
+        let classes = follow(self.classes.follow(), stop, |change| self.seen.on_class(change));
+        let claims = follow(self.claims.follow(), stop, |change| self.seen.on_claim(change));
+        let environments = follow(self.named.follow(), stop, |change| self.seen.on_environment(change));
+        tokio::join!(targets, classes, claims, environments, self.work(stop));
     }
 
     async fn work(&self, stop: &CancellationToken) {
@@ -87,17 +82,13 @@ impl Environments {
 
     /// Starts the actions that are to be done and not under way, and returns when to look again.
     fn start_what_is_due(&self, work: &mut Work) -> Duration {
-        let namespaces = self.namespaces(&mut work.gone);
+        let namespaces = self.namespaces(&work.gone);
         let now = Timestamp::now();
         let Reconciled { actions, again_at } = self.seen.decide(|world| {
             world.namespaces = namespaces;
             let alive: HashSet<&str> = world.targets.values().map(Target::uid).collect();
-            work.gone.retain(|uid, _| alive.contains(uid.as_str()));
-            let gone: Vec<String> =
-                world.failures.keys().filter(|uid| !alive.contains(uid.as_str())).cloned().collect();
-            for uid in gone {
-                world.failures.remove(&uid);
-            }
+            work.gone.retain(|uid| alive.contains(uid.as_str()));
+            world.failures.retain(|uid, _| alive.contains(uid.as_str()));
             reconcile(world, now, &mut random_suffix)
         });
         let until = again_at.and_then(|at| Duration::try_from(at.duration_since(now)).ok());
@@ -117,14 +108,14 @@ impl Environments {
             }
             let task = self.clone().act(action, attempt);
             let handle = work.tasks.spawn(task);
-            work.busy.insert(about, Some(handle.id()));
+            work.busy.insert(about, handle.id());
         }
         again + Duration::from_millis(1)
     }
 
     /// The namespaces of targets, as far as they are known.
-    fn namespaces(&self, gone: &mut BTreeMap<String, NamespaceState>) -> BTreeMap<String, NamespaceState> {
-        let mut states = gone.clone();
+    fn namespaces(&self, gone: &HashSet<String>) -> BTreeMap<String, NamespaceState> {
+        let mut states: BTreeMap<_, _> = gone.iter().map(|uid| (uid.clone(), NamespaceState::Gone)).collect();
         let others = self.clusters.others_known().into_iter().map(|(_, cluster)| cluster);
         for cluster in others.chain([self.clusters.own().clone()]) {
             for (_, namespace) in cluster.store.namespaces() {
@@ -149,7 +140,7 @@ impl Environments {
             Ok((_, done)) => done,
             Err(error) => {
                 tracing::error!(%error, "a task of the environments' controller panicked");
-                work.busy.retain(|_, id| *id != Some(error.id()));
+                work.busy.retain(|_, id| *id != error.id());
                 return;
             }
         };
@@ -160,7 +151,7 @@ impl Environments {
             Done::NotYet => drop(work.failed.insert(attempt, (Instant::now() + FOR_WATCHES, 0))),
             Done::Gone(uid) => {
                 work.failed.remove(&attempt);
-                work.gone.insert(uid, NamespaceState::Gone);
+                work.gone.insert(uid);
             }
             Done::TargetFailed(uid, failure) => {
                 if failure.reason == STILL_BEING_DELETED {
@@ -247,14 +238,6 @@ impl Environments {
             // These are not only written.
             Action::Provision(_) | Action::Deprovision(_) => Ok(true),
         }
-    }
-
-    async fn provision(&self, target: &Target) -> Done {
-        Provisioning::of(self).provision(target).await
-    }
-
-    async fn deprovision(&self, target: &Target) -> Done {
-        Provisioning::of(self).deprovision(target).await
     }
 }
 

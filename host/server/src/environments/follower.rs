@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use wasmspawner_core::names::ObjectName;
 
-use super::is_of;
 use super::seen::Seen;
+use crate::k8s::belongs_to;
 
 /// Follows one claim and its target.
 pub(crate) struct ClaimFollower {
@@ -30,7 +30,7 @@ impl ClaimFollower {
     /// Whether the claim is being deleted; `None` if there is no claim of the spawn whose record has this uid.
     pub(crate) fn is_deleting(&self, spawn: &str) -> Option<bool> {
         self.seen.with(|world| {
-            let claim = world.claims.get(&self.name).filter(|claim| is_of(claim, spawn))?;
+            let claim = world.claims.get(&self.name).filter(|claim| belongs_to(&claim.metadata, spawn))?;
             Some(claim.is_deleting())
         })
     }

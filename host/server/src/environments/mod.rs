@@ -11,20 +11,18 @@ mod seen;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
 use tokio::sync::watch;
 use wasmspawner_core::environment::{
     Claim, ClaimSpec, ClaimState, ClaimStatus, ClassSpec, EnvironmentSpec, EnvironmentStatus, FINALIZER,
     NAMESPACE, OWNER, Object, TargetSpec, TargetStatus, definitions,
 };
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::labels::{INSTANCE_LABEL, MANAGED_BY_LABEL, MANAGED_BY_VALUE, SPAWN_LABEL};
+use wasmspawner_core::labels::{SPAWN_LABEL, of_installation};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 
 use crate::clusters::Clusters;
-use crate::k8s::{Connection, CustomResources, KubernetesError, RetryPolicy, retrying};
+use crate::k8s::{Connection, CustomResources, KubernetesError, belongs_to, install_definition};
 pub use administration::TargetRefusal;
 pub(crate) use follower::ClaimFollower;
 use seen::Seen;
@@ -119,17 +117,17 @@ impl Environments {
         };
         claim.annotate(OWNER, &wanted.owner.to_string());
         claim.annotate(NAMESPACE, wanted.namespace.as_str());
-        claim.metadata.labels.get_or_insert_default().extend([
-            (MANAGED_BY_LABEL.to_owned(), MANAGED_BY_VALUE.to_owned()),
-            (INSTANCE_LABEL.to_owned(), self.instance.to_string()),
-            (SPAWN_LABEL.to_owned(), wanted.spawn.to_owned()),
-        ]);
+        let mut labels = of_installation(&self.instance);
+        labels.insert(SPAWN_LABEL.to_owned(), wanted.spawn.to_owned());
+        claim.metadata.labels = Some(labels);
         if let Some(created) = self.claims.create(&claim).await? {
             self.seen.put_claim(created);
             return Ok(true);
         }
         let found = self.claims.get(wanted.name.as_str()).await?;
-        let Some(found) = found.filter(|found| is_of(found, wanted.spawn) && !found.is_deleting()) else {
+        let Some(found) =
+            found.filter(|found| belongs_to(&found.metadata, wanted.spawn) && !found.is_deleting())
+        else {
             return Ok(false);
         };
         self.seen.put_claim(found);
@@ -138,7 +136,9 @@ impl Environments {
 
     /// Deletes the claim of a lab; true if it is gone. A claim of somebody else is left alone.
     pub(crate) async fn delete_claim(&self, name: &ObjectName, spawn: &str) -> Result<bool, KubernetesError> {
-        let Some(found) = self.claims.get(name.as_str()).await?.filter(|found| is_of(found, spawn)) else {
+        let Some(found) =
+            self.claims.get(name.as_str()).await?.filter(|found| belongs_to(&found.metadata, spawn))
+        else {
             self.seen.remove_claim_of(name.as_str(), spawn);
             return Ok(true);
         };
@@ -174,20 +174,10 @@ impl Environments {
     }
 }
 
-fn is_of(claim: &Claim, spawn: &str) -> bool {
-    let label = claim.metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL));
-    !spawn.is_empty() && label.is_some_and(|label| label == spawn)
-}
-
 /// Installs the definitions, or updates them. Only the one-machine cluster needs this.
 pub async fn install(client: Client) -> Result<(), KubernetesError> {
-    const TRY_FOR: Duration = Duration::from_secs(10);
-    let api: Api<CustomResourceDefinition> = Api::all(client);
     for definition in definitions() {
-        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let (params, patch) = (PatchParams::apply("wasmspawner").force(), Patch::Apply(&definition));
-        let action = format!("install {name}");
-        retrying(&RetryPolicy::of(TRY_FOR, TRY_FOR), &action, || api.patch(&name, &params, &patch)).await?;
+        install_definition(&client, &definition).await?;
     }
     Ok(())
 }

@@ -8,60 +8,51 @@ use super::Environments;
 use super::done::Done;
 use crate::k8s::{Causes, KubernetesError, StatusReason};
 
-pub(super) struct Provisioning<'a> {
-    environments: &'a Environments,
-}
-
-impl<'a> Provisioning<'a> {
-    pub(super) fn of(environments: &'a Environments) -> Self {
-        Self { environments }
-    }
-
+impl Environments {
     /// Makes what belongs to a target, and writes down how it is reached. The target is read first: what belongs to one that
     /// is being deleted would stay for ever.
     pub(super) async fn provision(&self, target: &Target) -> Done {
-        let found = match self.environments.targets.get(target.name()).await {
+        let found = match self.targets.get(target.name()).await {
             Ok(found) => found,
             Err(error) => return Done::Failed(error),
         };
         let Some(target) = found.filter(|found| found.uid() == target.uid() && !found.is_deleting()) else {
             return Done::NotYet;
         };
-        match self.make(&target).await {
+        match self.make_what_belongs_to(&target).await {
             Ok(()) => {
-                self.environments.seen.change(|world| world.failures.remove(target.uid()));
+                self.seen.change(|world| world.failures.remove(target.uid()));
                 Done::Yes
             }
             Err(failure) => Done::TargetFailed(target.uid().to_owned(), failure),
         }
     }
 
-    async fn make(&self, target: &Target) -> Result<(), TargetFailure> {
-        let environments = self.environments;
-        let class = self.class(target)?;
+    async fn make_what_belongs_to(&self, target: &Target) -> Result<(), TargetFailure> {
+        let class = self.class_of(target)?;
         let parameters = Parameters::parse(&class.spec.parameters).map_err(|problem| {
             wrong(format!("The DeploymentTargetClass {} cannot be used: {problem}", class.name()))
         })?;
-        let objects = provisioned_objects(target, &parameters, &environments.instance).ok_or_else(|| {
+        let objects = provisioned_objects(target, &parameters, &self.instance).ok_or_else(|| {
             wrong(format!("The annotation {NAMESPACE} of the target is not the name of a namespace"))
         })?;
-        let cluster = environments.clusters.get(target.cluster().as_ref());
+        let cluster = self.clusters.get(target.cluster().as_ref());
         let made = cluster.targets.make(&objects, target.uid()).await;
         let credentials = made.map_err(|error| failure_in(target, &error))?;
         let mut secret = None;
         if let Some(credentials) = &credentials
-            && let Some(copy) = target.credentials_secret(credentials, &environments.instance)
+            && let Some(copy) = target.credentials_secret(credentials, &self.instance)
         {
-            let own = &environments.clusters.own().targets;
-            own.put_secret(environments.namespace.as_str(), &copy).await.map_err(|error| failure(&error))?;
+            let own = &self.clusters.own().targets;
+            own.put_secret(self.namespace.as_str(), &copy).await.map_err(|error| failure(&error))?;
             secret = target.credentials_secret_name();
         }
         let api_url = credentials.map(|credentials| credentials.api_url);
         let next = target
             .provisioned(api_url, secret)
             .ok_or_else(|| wrong("The target names no namespace".to_owned()))?;
-        match environments.targets.replace(target, &next).await {
-            Ok(Some(written)) => environments.seen.put_target(written),
+        match self.targets.replace(target, &next).await {
+            Ok(Some(written)) => self.seen.put_target(written),
             // Somebody has changed it, so it is looked at again.
             Ok(None) => {}
             Err(error) => return Err(failure(&error)),
@@ -69,36 +60,33 @@ impl<'a> Provisioning<'a> {
         Ok(())
     }
 
-    fn class(&self, target: &Target) -> Result<Class, TargetFailure> {
+    fn class_of(&self, target: &Target) -> Result<Class, TargetFailure> {
         let name = target.spec.deployment_target_class_name.clone();
         let name = name.ok_or_else(|| wrong("The target has no class".to_owned()))?;
-        let class = self.environments.seen.with(|world| world.classes.get(name.as_str()).cloned());
+        let class = self.seen.with(|world| world.classes.get(name.as_str()).cloned());
         class.ok_or_else(|| wrong(format!("There is no DeploymentTargetClass {name}")))
     }
 
     /// Removes what belongs to a target that is being deleted.
     pub(super) async fn deprovision(&self, target: &Target) -> Done {
         let uid = target.uid().to_owned();
-        match self.remove(target).await {
+        match self.remove_what_belongs_to(target).await {
             Ok(true) => Done::Gone(uid),
             Ok(false) => Done::NotYet,
             Err(error) => Done::TargetFailed(uid, failure_in(target, &error)),
         }
     }
 
-    async fn remove(&self, target: &Target) -> Result<bool, KubernetesError> {
-        let environments = self.environments;
-        if target.credentials_secret_name().is_some() && environments.has_accounts() {
-            let own = &environments.clusters.own().targets;
-            own.delete_secrets(environments.namespace.as_str(), target.uid()).await?;
+    async fn remove_what_belongs_to(&self, target: &Target) -> Result<bool, KubernetesError> {
+        if self.has_accounts() {
+            let own = &self.clusters.own().targets;
+            own.delete_secrets(self.namespace.as_str(), target.uid()).await?;
         }
         let Some(namespace) = target.annotation(NAMESPACE) else { return Ok(true) };
-        let cluster = environments.clusters.get(target.cluster().as_ref());
+        let cluster = self.clusters.get(target.cluster().as_ref());
         cluster.targets.delete_namespace(namespace, target.uid()).await
     }
-}
 
-impl Environments {
     /// False on the one-machine cluster.
     fn has_accounts(&self) -> bool {
         self.clusters.own().connection.api_url.get().is_some()

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use wasmspawner_core::environment::{Claim, Class, Environment, Object, Target, World};
-use wasmspawner_core::labels::SPAWN_LABEL;
 
-use crate::k8s::CustomChange;
+use crate::k8s::{CustomChange, belongs_to};
 
 /// What the watches have shown, and the answers to the service's own requests.
 pub(super) struct Seen {
@@ -138,8 +137,7 @@ impl Seen {
     /// The API server has answered that the claim of a spawn does not exist any more.
     pub(super) fn remove_claim_of(&self, name: &str, spawn: &str) {
         self.change(|world| {
-            let label = |claim: &Claim| claim.metadata.labels.as_ref()?.get(SPAWN_LABEL).cloned();
-            if world.claims.get(name).and_then(label).as_deref() == Some(spawn) {
+            if world.claims.get(name).is_some_and(|claim| belongs_to(&claim.metadata, spawn)) {
                 world.claims.remove(name);
             }
         });
@@ -187,13 +185,12 @@ fn put<Spec, Status>(known: &mut BTreeMap<String, Object<Spec, Status>>, object:
         let version = object.metadata.resource_version.as_deref();
         version.and_then(|version| version.parse::<u64>().ok()).unwrap_or(u64::MAX)
     };
-    let is_gone = object.is_deleting() && object.metadata.finalizers.iter().flatten().next().is_none();
     let name = object.name().to_owned();
     if known.get(&name).is_some_and(|known| known.uid() == object.uid() && version(known) > version(&object))
     {
         return;
     }
-    if is_gone {
+    if object.is_gone() {
         known.remove(&name);
     } else {
         known.insert(name, object);

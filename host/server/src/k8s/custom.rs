@@ -118,9 +118,7 @@ where
                 None => return Ok(None),
             }
         }
-        // Without its last finalizer, an object that is being deleted is gone.
-        let gone = current.is_deleting() && current.metadata.finalizers.iter().flatten().next().is_none();
-        if current.status != next.status && !gone {
+        if current.status != next.status && !current.is_gone() {
             current.status = next.status.clone();
             let written = dynamic(&current)?;
             let replaced = || self.api.replace_status(next.name(), &params, &written);

@@ -9,7 +9,6 @@ pub use stored::StoredSpawn;
 
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
@@ -21,7 +20,7 @@ use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 use wasmspawner_core::spawn_key::SpawnKey;
 
-use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
+use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, install_definition, list_some, retrying};
 
 /// How long an attempt to write a record may take. The user who asks for a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
@@ -216,14 +215,7 @@ impl SpawnRecords {
 
 /// Installs the custom resource definition, or updates it. Only the one-machine cluster needs this.
 pub async fn install(client: Client) -> Result<(), KubernetesError> {
-    let definition: CustomResourceDefinition = serde_json::from_value(record::definition())
-        .map_err(|error| KubernetesError::Malformed(Box::new(error)))?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client);
-    let name = definition.metadata.name.clone().unwrap_or_default();
-    let (params, patch) = (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(record::definition()));
-    let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
-    retrying(&retry_policy, "install the kind Spawn", || definitions.patch(&name, &params, &patch)).await?;
-    Ok(())
+    install_definition(&client, &record::definition()).await
 }
 
 /// The deadline of writes that no request waits for.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::EnvironmentChoice;
 use wasmspawner_core::environment::{Binding, ClaimState, NamespaceFate};
@@ -17,7 +16,7 @@ use super::errors::{SpawnError, failure};
 use super::requests::TaskResult;
 use crate::environments::{Environments, LabClaim};
 
-/// The pause between two attempts to make a claim whose name an earlier one still has.
+/// The pause between two attempts to make a claim whose name another one has.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// A lab that has to get an environment.
@@ -103,7 +102,7 @@ fn own_claim(to_bind: &ToBind) -> Result<ObjectName, Failure> {
         .ok_or_else(|| Failure::service("InternalError", "The record of the lab names no claim"))
 }
 
-/// Makes the claim, once an earlier one of its name is gone.
+/// Makes the claim, once no other one has its name.
 async fn make_claim(
     environments: &Environments,
     to_bind: &ToBind,
@@ -117,11 +116,7 @@ async fn make_claim(
         namespace: &to_bind.place.namespace,
         spawn: &to_bind.spawn,
     };
-    let begun = Instant::now();
     while !environments.claim(&wanted).await.map_err(|error| failure(&error))? {
-        if begun.elapsed() > PAUSE {
-            tracing::debug!(claim = %name, "an earlier claim of this name is not gone yet");
-        }
         tokio::time::sleep(PAUSE).await;
     }
     Ok(())

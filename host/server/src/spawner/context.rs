@@ -18,6 +18,7 @@ use wasmspawner_core::stage::StagePolicy;
 
 use super::clock::Clock;
 use super::hub_comparison::HubComparison;
+use super::lab_routes::lab_routes;
 use super::live_config::LiveConfig;
 use super::provisioned::Provisioned;
 use super::rules::SiteRules;
@@ -117,9 +118,7 @@ impl Context {
     /// The kinds of objects that lead to labs in the cluster of a place.
     pub(super) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
         let config = self.config.current();
-        let clusters = config.environments.as_ref().map(|environments| &environments.clusters);
-        let routes = clusters.zip(place.cluster.as_ref()).and_then(|(all, cluster)| all.get(&cluster.secret));
-        routes.map(route_kinds).unwrap_or_default()
+        lab_routes(&config, place.cluster.as_ref()).map(route_kinds).unwrap_or_default()
     }
 
     /// The service's own cluster.

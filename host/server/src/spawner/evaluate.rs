@@ -25,6 +25,7 @@ use wasmspawner_core::volumes::VolumeRecord;
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::context::{Context, reclaim_of};
 use super::errors::{SpawnError, failure};
+use super::lab_routes::lab_routes;
 use super::pod_note::PodNote;
 use super::rules::SiteRules;
 use super::snapshot::LabDetails;
@@ -246,11 +247,8 @@ fn with_routes(
     approved: &Approved,
     spawn: &ValidatedSpawn,
 ) -> LabObjects {
-    let routes = approved.cluster.as_ref().and_then(|cluster| {
-        let clusters = &rules.config.environments.as_ref()?.clusters;
-        manifest::build_routes(spawn, clusters.get(&cluster.secret)?)
-    });
-    let routes = routes.map(|(service, route)| {
+    let routes = lab_routes(&rules.config, approved.cluster.as_ref());
+    let routes = routes.and_then(|routes| manifest::build_routes(spawn, routes)).map(|(service, route)| {
         vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]
     });
     LabObjects { routes: routes.unwrap_or_default(), ..objects }

@@ -21,6 +21,7 @@ mod hub_comparison;
 mod image_menu;
 mod kernel_links;
 mod kernels;
+mod lab_routes;
 mod labs;
 mod live_config;
 mod live_log;

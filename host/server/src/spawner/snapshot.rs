@@ -11,6 +11,8 @@ use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
 
+use super::lab_routes::lab_routes;
+
 /// The state of a lab at one moment. Credentials in `env` are already redacted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabSnapshot {
@@ -67,10 +69,7 @@ impl LabDetails {
 pub(super) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Config) -> Option<String> {
     let ip = pod.ip.as_deref()?;
     let port = pod.port.unwrap_or(config.lab.section.port);
-    let clusters = config.environments.as_ref().map(|environments| &environments.clusters);
-    if let Some(routes) =
-        clusters.zip(place.cluster.as_ref()).and_then(|(all, cluster)| all.get(&cluster.secret))
-    {
+    if let Some(routes) = lab_routes(config, place.cluster.as_ref()) {
         let (name, namespace) = (place.pod.as_str(), place.namespace.as_str());
         return Some(RouteFields { name, namespace, prefix, port }.fill(&routes.lab_url));
     }

@@ -14,7 +14,7 @@ impl<'a> Pass<'a> {
     /// Looks at all claims, the oldest first.
     pub(super) fn follow_claims(&mut self) {
         let mut claims: Vec<&'a Claim> = self.world.claims.values().collect();
-        claims.sort_by_key(|claim| claim.metadata.creation_timestamp.as_ref().map(|time| time.0));
+        claims.sort_by_key(|claim| claim.created_at());
         for claim in claims {
             if claim.is_deleting() {
                 self.let_go(claim);
@@ -57,7 +57,7 @@ impl<'a> Pass<'a> {
 
     /// A claim that takes any target of its class.
     fn find_target(&mut self, claim: &'a Claim, mut next: Claim) {
-        let reference = claim_ref(claim);
+        let reference = ClaimRef::of(claim);
         let holders = self.holders(claim);
         // What the binder has given to the claim already comes before what others wish.
         if let Some(target) = holders.iter().find(|target| target.spec.claim_ref == reference) {
@@ -102,11 +102,10 @@ impl<'a> Pass<'a> {
     /// target is known to be its.
     fn bind(&mut self, claim: &'a Claim, mut next: Claim, target: &'a Target, otherwise: ClaimPhase) {
         if !is_usable(target) {
-            let found = self.world.failures.get(target.uid());
-            let found = found.map(|failure| (failure.reason.clone(), failure.message.clone()));
+            let found = self.failure(target);
             return self.write_claim(claim, next, otherwise, found);
         }
-        let reference = claim_ref(claim);
+        let reference = ClaimRef::of(claim);
         if reference.is_some() && target.spec.claim_ref == reference {
             if claim.spec.target_name.is_none() {
                 next.spec.target_name = ObjectName::parse(target.name()).ok();
@@ -133,7 +132,7 @@ impl<'a> Pass<'a> {
             return;
         }
         // A target whose owner has only named the claim stays as it is.
-        let reference = claim_ref(claim);
+        let reference = ClaimRef::of(claim);
         let mut bound = self.holders(claim);
         bound.retain(|target| target.spec.claim_ref == reference);
         if bound.is_empty() {
@@ -142,9 +141,8 @@ impl<'a> Pass<'a> {
             self.done.actions.push(Action::WriteClaim(Box::new(next)));
         }
         for target in bound.into_iter().filter(|target| !target.is_deleting()) {
-            if is_unused(target) || self.reclaim_policy(target) == ReclaimPolicy::Delete {
-                let (name, uid) = (target.name().to_owned(), target.uid().to_owned());
-                self.done.actions.push(Action::DeleteTarget { name, uid });
+            if is_unused(target) || self.world.reclaim_policy(target) == ReclaimPolicy::Delete {
+                self.done.actions.push(Action::delete(target));
             } else {
                 release(self.target(target));
             }
@@ -162,11 +160,6 @@ pub(super) fn release(target: &mut Target) {
     target.spec.claim_ref = None;
     target.status.phase = Some(TargetPhase::Released);
     target.metadata.labels.get_or_insert_default().insert(RELEASED.to_owned(), "true".to_owned());
-}
-
-fn claim_ref(claim: &Claim) -> Option<ClaimRef> {
-    let name = ObjectName::parse(claim.name()).ok()?;
-    Some(ClaimRef { name, uid: Some(claim.uid().to_owned()) })
 }
 
 fn is_of_owner(target: &Target, claim: &Claim) -> bool {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Claim, Class, Environment, Target};
+use super::{Claim, Class, Environment, ReclaimPolicy, Target};
 use crate::names::ObjectName;
 
 pub(super) use conditions::problem;
@@ -37,6 +37,17 @@ pub struct World {
     pub namespaces: BTreeMap<String, NamespaceState>,
     /// Why the last attempt to make or remove what belongs to a target has failed, by the uid of the target.
     pub failures: BTreeMap<String, TargetFailure>,
+}
+
+impl World {
+    /// What becomes of the target when its claim is deleted. Where nobody says it, nothing is lost.
+    pub(in crate::environment) fn reclaim_policy(&self, target: &Target) -> ReclaimPolicy {
+        let class = || {
+            let class = target.spec.deployment_target_class_name.as_ref()?;
+            Some(self.classes.get(class.as_str())?.spec.reclaim_policy)
+        };
+        target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
+    }
 }
 
 /// The namespace of a target.
@@ -95,6 +106,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Deletes this target.
+    pub(super) fn delete(target: &Target) -> Self {
+        Self::DeleteTarget { name: target.name().to_owned(), uid: target.uid().to_owned() }
+    }
+
     /// The object that the action is about: its kind and name. While one action on an object is under way, no other is
     /// to begin.
     pub fn about(&self) -> (&'static str, &str) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::conditions::{Problem, set_problem};
 use super::{Action, Reconciled, World};
-use crate::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, ReclaimPolicy, Target};
+use crate::environment::{Claim, ClaimPhase, Environment, EnvironmentPhase, OWNER, Target};
 
 /// One pass over everything: what it reads, and what is to be done so far.
 pub(super) struct Pass<'a> {
@@ -51,7 +51,7 @@ impl<'a> Pass<'a> {
     fn add_free(&mut self, target: &'a Target) {
         let class = target.spec.deployment_target_class_name.as_ref().map(AsRef::as_ref);
         let free = self.free.entry(class).or_default();
-        let entry = (created(target), target.name());
+        let entry = (target.created_at(), target.name());
         match (target.is_released(), target.annotation(OWNER)) {
             (false, _) => {
                 free.of_nobody.insert(entry);
@@ -104,13 +104,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What becomes of the target when its claim is deleted. Where nobody says it, nothing is lost.
-    pub(super) fn reclaim_policy(&self, target: &Target) -> ReclaimPolicy {
-        let class = || {
-            let class = target.spec.deployment_target_class_name.as_ref()?;
-            Some(self.world.classes.get(class.as_str())?.spec.reclaim_policy)
-        };
-        target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
+    /// Why the last attempt to make or remove what belongs to a target has failed.
+    pub(super) fn failure(&self, target: &Target) -> Option<Problem> {
+        let failure = self.world.failures.get(target.uid())?;
+        Some((failure.reason.clone(), failure.message.clone()))
     }
 
     /// Looks again at `at`, even if nothing happens before.
@@ -147,8 +144,4 @@ impl<'a> Pass<'a> {
 /// True if a claim could have the target: how it is reached is known, and it is not being deleted.
 pub(super) fn is_usable(target: &Target) -> bool {
     !target.is_deleting() && target.spec.kubernetes_credentials.is_some()
-}
-
-fn created(target: &Target) -> Option<Timestamp> {
-    target.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }

@@ -1,7 +1,5 @@
 //! The built-in provisioner: makes targets for claims and for pools.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::Action;
@@ -48,9 +46,7 @@ impl<'a> Pass<'a> {
         let wanted = claim.annotation(NAMESPACE).map(str::to_owned);
         let namespace = wanted.unwrap_or_else(|| namespace_name(&parameters, claim.name(), &fresh()));
         let Some(mut target) = new_target(&name, class, &parameters, &namespace) else { return };
-        target.spec.claim_ref = ObjectName::parse(claim.name())
-            .ok()
-            .map(|name| ClaimRef { name, uid: Some(claim.uid().to_owned()) });
+        target.spec.claim_ref = ClaimRef::of(claim);
         if let Some(owner) = claim.annotation(OWNER) {
             target.annotate(OWNER, owner);
         }
@@ -80,17 +76,15 @@ impl<'a> Pass<'a> {
         let mut ready: Vec<&Target> =
             world.targets.values().filter(is_ready).filter(|target| !self.is_given_away(target)).collect();
         let wanted = usize::try_from(class.spec.pool_size).unwrap_or(usize::MAX);
-        ready.sort_by_key(|target| target.metadata.creation_timestamp.as_ref().map(|time| time.0));
+        ready.sort_by_key(|target| target.created_at());
         // A target that somebody has had may have something in it.
         let unused = |target: &&&Target| target.annotation(IN_POOL).is_some();
         for target in ready.iter().skip(wanted).filter(unused) {
-            let (name, uid) = (target.name().to_owned(), target.uid().to_owned());
-            self.done.actions.push(Action::DeleteTarget { name, uid });
+            self.done.actions.push(Action::delete(target));
         }
-        let used: BTreeSet<&str> = world.targets.keys().map(String::as_str).collect();
-        let unused = (1_u32..).map(|number| format!("{}-{number}", class.name()));
+        let numbered = (1_u32..).map(|number| format!("{}-{number}", class.name()));
         let missing = wanted.saturating_sub(ready.len());
-        for name in unused.filter(|name| !used.contains(name.as_str())).take(missing) {
+        for name in numbered.filter(|name| !world.targets.contains_key(name)).take(missing) {
             let namespace = namespace_name(&parameters, &name, &fresh());
             if let Some(mut target) = new_target(&name, class, &parameters, &namespace) {
                 target.annotate(IN_POOL, "true");

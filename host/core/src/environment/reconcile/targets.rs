@@ -4,7 +4,8 @@ use super::binder::{is_unused, release};
 use super::conditions::{Problem, set_problem};
 use super::pass::Pass;
 use super::{Action, NamespaceState, REMOVAL};
-use crate::environment::{FINALIZER, OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase};
+use crate::environment::{Claim, FINALIZER, OWNER, RELEASED, ReclaimPolicy, Target, TargetPhase};
+use crate::names::ObjectName;
 
 impl<'a> Pass<'a> {
     pub(super) fn follow_targets(&mut self) {
@@ -42,46 +43,50 @@ impl<'a> Pass<'a> {
 
     /// The phase of a target, and what is wrong with it.
     fn phase_of(&self, target: &Target) -> (TargetPhase, Option<Problem>) {
-        let failure = self.world.failures.get(target.uid());
-        let found = failure.map(|failure| (failure.reason.clone(), failure.message.clone()));
+        let found = self.failure(target);
         if target.spec.kubernetes_credentials.is_none() {
-            let failed = failure.is_some_and(|failure| failure.is_final);
+            let failed = self.world.failures.get(target.uid()).is_some_and(|failure| failure.is_final);
             return (if failed { TargetPhase::Failed } else { TargetPhase::Pending }, found);
         }
         let Some(reference) = &target.spec.claim_ref else {
             let released = target.is_released();
             return (if released { TargetPhase::Released } else { TargetPhase::Available }, found);
         };
-        let claim = self.world.claims.get(reference.name.as_str()).filter(|claim| target.is_for(claim));
-        let other = claim.and_then(|claim| claim.spec.target_name.as_ref());
-        match other.filter(|other| **other != *target.name()) {
+        match self.other_target(target) {
             Some(other) => {
                 let message = format!("The claim {} has the target {other} already.", reference.name);
                 (TargetPhase::Available, Some(("ClaimTaken".to_owned(), message)))
             }
-            None if reference.uid.is_some() => (TargetPhase::Bound, found),
+            None if target.was_given() => (TargetPhase::Bound, found),
             None => (TargetPhase::Available, found),
         }
     }
 
+    /// The claim that a target names.
+    fn claim_of(&self, target: &Target) -> Option<&'a Claim> {
+        let claim = self.world.claims.get(target.spec.claim_ref.as_ref()?.name.as_str());
+        claim.filter(|claim| target.is_for(claim))
+    }
+
+    /// Another target that the target's claim has.
+    fn other_target(&self, target: &Target) -> Option<&'a ObjectName> {
+        let has = self.claim_of(target)?.spec.target_name.as_ref();
+        has.filter(|has| **has != *target.name())
+    }
+
     /// True if the claim that has the target does not seem to exist any more.
     fn is_without_claim(&self, target: &Target) -> bool {
-        let Some(reference) = &target.spec.claim_ref else { return false };
-        let claim = self.world.claims.get(reference.name.as_str());
-        reference.uid.is_some() && !claim.is_some_and(|claim| target.is_for(claim))
+        target.was_given() && self.claim_of(target).is_none()
     }
 
     /// True if the binder has given the target to a claim that has another one: it had not seen its own first choice.
     fn is_superfluous(&self, target: &Target) -> bool {
-        let Some(reference) = &target.spec.claim_ref else { return false };
-        let claim = self.world.claims.get(reference.name.as_str()).filter(|claim| target.is_for(claim));
-        let other = claim.and_then(|claim| claim.spec.target_name.as_ref());
-        reference.uid.is_some() && other.is_some_and(|other| *other != *target.name())
+        target.was_given() && self.other_target(target).is_some()
     }
 
     /// The claim has never used the target. If it was kept for its owner, it still is.
     fn return_unused(&mut self, target: &'a Target) {
-        let kept = self.reclaim_policy(target) == ReclaimPolicy::Retain;
+        let kept = self.world.reclaim_policy(target) == ReclaimPolicy::Retain;
         let next = self.target(target);
         release(next);
         if !kept {
@@ -93,9 +98,9 @@ impl<'a> Pass<'a> {
     /// the target was being made.
     fn abandon(&mut self, target: &'a Target) {
         let Some(reference) = &target.spec.claim_ref else { return };
-        let delete = self.reclaim_policy(target) == ReclaimPolicy::Delete;
+        let delete = self.world.reclaim_policy(target) == ReclaimPolicy::Delete;
         let then = if is_unused(target) || target.is_ours() && delete {
-            Action::DeleteTarget { name: target.name().to_owned(), uid: target.uid().to_owned() }
+            Action::delete(target)
         } else {
             let mut next = target.clone();
             release(&mut next);
@@ -118,7 +123,7 @@ impl<'a> Pass<'a> {
             stuck.clone()
         } else {
             self.done.actions.push(Action::Deprovision(Box::new(target.clone())));
-            self.world.failures.get(target.uid()).map(|failure| failure.message.clone())
+            self.failure(target).map(|(_, message)| message)
         };
         let begun = target.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
         let limit = begun.checked_add(REMOVAL).unwrap_or(self.now);

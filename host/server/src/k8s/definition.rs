@@ -1,0 +1,24 @@
+//! Installs definitions of custom resources.
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::Value;
+
+use super::KubernetesError;
+use super::retry::{RetryPolicy, retrying};
+
+/// How long an attempt may take.
+const TRY_FOR: Duration = Duration::from_secs(10);
+
+/// Installs a definition, or updates it.
+pub(crate) async fn install_definition(client: &Client, definition: &Value) -> Result<(), KubernetesError> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+    let (params, patch) = (PatchParams::apply("wasmspawner").force(), Patch::Apply(definition));
+    let action = format!("install {name}");
+    let retry_policy = RetryPolicy::of(TRY_FOR, TRY_FOR);
+    retrying(&retry_policy, &action, || definitions.patch(name, &params, &patch)).await.map(drop)
+}
