@@ -60,7 +60,7 @@ node: image ## the chart and labs on a real node: containerd, kubelet, real imag
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
 
-environments: ## labs in two clusters of which one is away for a minute, and what a pool saves; three minutes, with figures
+environments: ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --ignored --nocapture measured
 

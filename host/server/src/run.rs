@@ -226,7 +226,7 @@ fn context(
     let volumes =
         || Volumes::new(records("wasmspawner-volumes"), Claims::new(client.clone(), request_timeout));
     let secrets = SiteSecrets::new(client.clone(), namespace, request_timeout);
-    let own = Cluster::new(connection, config.kubernetes.namespaces, request_timeout);
+    let own = Cluster::own(connection, config.kubernetes.namespaces, request_timeout);
     let clusters = Clusters::new(
         own,
         ClusterSettings {

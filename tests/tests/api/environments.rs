@@ -6,9 +6,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
-use super::running::until_some;
+use super::running::{until, until_some};
 use crate::BINARY;
 
 pub(super) const OWN: &str = "wasmspawner";
@@ -145,6 +146,44 @@ async fn a_retained_environment_keeps_what_its_user_had() {
     assert_eq!(uid().await, first);
     let name = released.metadata.name.unwrap();
     assert_eq!(phase(&targets(&client), &name).await.as_deref(), Some("Bound"));
+}
+
+/// A site that retains the namespaces of some labs and deletes those of others, without a class of its own.
+#[tokio::test]
+async fn delete_and_retain_need_no_class_and_take_no_namespace_that_was_kept_before() {
+    let (mut service, client) = with_environments(|config| {
+        config["environments"] = json!({});
+        config["kubernetes"]["namespaces"] = "retain".into();
+        config["lab"] = json!({ "image": "registry.example.org/lab:1" });
+        let size =
+            |class: &str| json!({"name": class, "cpu": 1, "memory": "1Gi", "environment_class": class});
+        let plain = json!({"name": "plain", "cpu": 1, "memory": "1Gi"});
+        config["policies"] = json!([{ "name": "default", "path": guests::component("policy-default"),
+            "config": { "sizes": [plain, size("delete"), size("retain")] } }]);
+    })
+    .await;
+    let spawn = async |service: &Service, name: &str, size: &str| {
+        let user = service.user(name).unwrap();
+        let answer = user.spawn_with(name, &json!({ "options": { "size": size } })).await.unwrap();
+        assert_eq!(answer.status, 303, "{answer:?}");
+        until(&user, name, |lab| lab["status"] == "running" || lab["status"] == "failed").await
+    };
+    for (name, size) in [("ada", "retain"), ("grace", "delete"), ("eve", "plain")] {
+        assert_eq!(spawn(&service, name, size).await["status"], "running", "{name}");
+        service.user(name).unwrap().stop_to_end(name).await.unwrap();
+    }
+    until_some(async || (namespaces(&client).await == ["nublado-ada", "nublado-eve"]).then_some(())).await;
+
+    // What was kept without a claim is not given to one.
+    let failed = spawn(&service, "eve", "retain").await;
+    assert_eq!(
+        (&failed["status"], &failed["reason"]),
+        (&json!("failed"), &json!("NamespaceTaken")),
+        "{failed:#}"
+    );
+    assert_eq!(spawn(&service, "eve", "plain").await["status"], "running");
+    service.crash_and_restart().await.unwrap();
+    assert_eq!(spawn(&service, "ada", "retain").await["status"], "running");
 }
 
 #[tokio::test]

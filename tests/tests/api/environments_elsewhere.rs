@@ -1,14 +1,18 @@
 //! Labs in another cluster. The other cluster is the one-machine cluster of a second service.
 
+use std::time::Duration;
+
+use http::Method;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use wasmspawner_tests::api::Client;
+use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
 use super::environments::{OWN, add_class, claims, namespaces, targets, until_no_namespace};
 use super::running::{until, until_some};
+use super::{dask_pools, kernels};
 use crate::BINARY;
 
 /// Users choose by the size where their labs run.
@@ -185,4 +189,119 @@ async fn a_target_with_credentials_of_its_owner_is_used_and_its_namespace_stays(
     let secrets =
         Api::<Secret>::namespaced(there.clone(), "theirs").list(&ListParams::default()).await.unwrap();
     assert!(secrets.items.is_empty(), "nothing of the lab is left");
+}
+
+/// What a lab starts is where the lab is, and goes with it; also after a restart of the service.
+#[tokio::test]
+async fn kernels_and_dask_pools_are_in_the_cluster_of_their_lab() {
+    let (far, mut near, _) = two_clusters().await;
+    let ada = near.user("ada").unwrap();
+    spawn(&ada, "ada", "far").await;
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    kernels::run(&ada, "ada", "k1").await;
+    dask_pools::run(&ada, "ada", "p1", json!(2)).await;
+    let there = far.cluster().await.unwrap();
+    let in_namespace = async || kernels::pods(&there, "nublado-ada").await.len();
+    until_some(async || (in_namespace().await == 5).then_some(())).await;
+
+    near.crash_and_restart().await.unwrap();
+    let (ada, here) = (near.user("ada").unwrap(), near.cluster().await.unwrap());
+    assert!(pods(&here).await.is_empty(), "nothing runs in the service's own cluster");
+    kernels::until(&ada, "ada", "k1", |kernel| kernel["status"] == "running").await;
+    let scaled = dask_pools::scale(&ada, "ada", "p1", json!(3)).await;
+    assert_eq!(scaled.status, 202, "{scaled:?}");
+    until_some(async || (in_namespace().await == 6).then_some(())).await;
+    kernels::stop(&ada, "ada", "k1").await;
+    until_some(async || (in_namespace().await == 5).then_some(())).await;
+
+    ada.stop_to_end("ada").await.unwrap();
+    dask_pools::until(&ada, "ada", "p1", Value::is_null).await;
+    until_no_namespace(&there).await;
+}
+
+#[tokio::test]
+async fn the_variables_of_a_lab_in_another_cluster_are_known_again_after_a_restart() {
+    let (_far, mut near, _) = two_clusters().await;
+    let ada = near.user("ada").unwrap();
+    let wanted =
+        json!({ "options": { "size": "far" }, "env": { "COLOUR": "blue", "API_TOKEN": "of-the-hub" } });
+    assert_eq!(ada.spawn_with("ada", &wanted).await.unwrap().status, 303);
+    let before = until(&ada, "ada", |lab| lab["status"] == "running").await;
+    assert_eq!(before["env"]["COLOUR"], "blue", "{before:#}");
+    near.crash_and_restart().await.unwrap();
+    let ada = near.user("ada").unwrap();
+    let after = until(&ada, "ada", |lab| lab["env"]["COLOUR"] == "blue").await;
+    assert_eq!(after["env"], before["env"], "what is secret stays hidden");
+}
+
+/// The end of a namespace elsewhere is noticed when it happens, and not when everything is looked at again.
+#[tokio::test]
+async fn a_namespace_elsewhere_that_was_stuck_is_noticed_when_it_goes() {
+    let (far, near, client) = two_clusters().await;
+    let ada = near.user("ada").unwrap();
+    spawn(&ada, "ada", "far").await;
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    let there = far.cluster().await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(there.clone());
+    let finalizers = async |finalizers: Value| {
+        let patch = json!({"metadata": {"finalizers": finalizers}});
+        namespaces.patch("nublado-ada", &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+    };
+    finalizers(json!(["example.org/kept"])).await;
+    ada.stop("ada").await.unwrap();
+    let is_deleting = async || {
+        let namespace = namespaces.get("nublado-ada").await.unwrap();
+        namespace.metadata.deletion_timestamp.map(drop)
+    };
+    until_some(is_deleting).await;
+    assert_eq!(claims(&client).list(&ListParams::default()).await.unwrap().items.len(), 1);
+    finalizers(Value::Null).await;
+    let gone = until_some(async || {
+        let left = claims(&client).list(&ListParams::default()).await.unwrap().items;
+        left.is_empty().then_some(())
+    });
+    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
+}
+
+/// What looks like ours in another cluster may be another site's whose installation has the same name.
+#[tokio::test]
+async fn orphans_in_another_cluster_are_reported_and_never_deleted() {
+    let (far, near, client) = two_clusters().await;
+    let ada = near.user("ada").unwrap();
+    spawn(&ada, "ada", "far").await;
+    until(&ada, "ada", |lab| lab["status"] == "running").await;
+    let there = far.cluster().await.unwrap();
+    let ours = json!({"app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": "near"});
+    let target_of = |uid: &str| {
+        let mut labels = ours.clone();
+        labels["wasmspawner.io/target"] = uid.into();
+        labels
+    };
+    let add = async |to: &kube::Client, name: &str| {
+        let labels = target_of("11111111-1111-4111-8111-111111111111");
+        let namespace = json!({"metadata": {"name": name, "labels": labels}});
+        let namespace: Namespace = serde_json::from_value(namespace).unwrap();
+        Api::<Namespace>::all(to.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    };
+    add(&there, "of-nobody-there").await;
+    add(&client, "of-nobody-here").await;
+    let admin = near.admin().unwrap();
+    let named = |orphans: Value| -> Vec<(Option<String>, String)> {
+        let orphans = orphans.as_array().unwrap().iter();
+        let named = orphans.map(|orphan| {
+            (orphan["cluster"].as_str().map(str::to_owned), orphan["name"].as_str().unwrap().to_owned())
+        });
+        named.collect()
+    };
+    let far_one = (Some("far".to_owned()), "of-nobody-there".to_owned());
+    let near_one = (None, "of-nobody-here".to_owned());
+    let path = format!("{PREFIX}/orphans");
+    let found = async || named(admin.get(&path).await.unwrap().json().unwrap());
+    let both = [near_one.clone(), far_one.clone()];
+    until_some(async || (found().await == both).then_some(())).await;
+    let deleted = admin.send(admin.request(Method::DELETE, &path)).await.unwrap();
+    assert_eq!(named(deleted.json().unwrap()), [near_one]);
+    until_some(async || (found().await == [far_one.clone()]).then_some(())).await;
+    assert_eq!(namespaces(&there).await.len(), 2, "ada's and the one of nobody");
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
 }

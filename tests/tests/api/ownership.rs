@@ -232,7 +232,8 @@ async fn objects_without_a_record_in_a_retained_namespace_are_reported() {
     let spawn = "11111111-1111-4111-8111-111111111111";
     assert_eq!(
         orphans,
-        json!([{ "kind": "ConfigMap", "namespace": "labs", "name": "nb-grace-env", "spawn": spawn }])
+        json!([{ "cluster": null, "kind": "ConfigMap", "namespace": "labs", "name": "nb-grace-env", "spawn": spawn,
+            "target": null }])
     );
     assert!(secrets.get_opt("nb-grace").await.unwrap().is_some(), "it is only reported");
     let deletion = admin.request(http::Method::DELETE, &format!("{PREFIX}/orphans"));

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,8 +21,12 @@ use crate::site::{CLUSTER_WIDE, ENVIRONMENTS, Site, until};
 
 /// Labs in each of two clusters.
 const LABS: usize = 50;
-/// How long one of them does not answer.
+/// How long the API server of one of them is gone.
 const AWAY: Duration = Duration::from_mins(1);
+/// How long it accepts connections and says nothing.
+const SILENT: Duration = Duration::from_secs(20);
+/// A deletion counts as failed after two minutes.
+const STUCK_WITHIN: Duration = Duration::from_mins(3);
 /// Spawns of each kind, one after the other.
 const SPAWNS: usize = 15;
 
@@ -109,10 +113,79 @@ async fn a_pool_saves_the_making_of_namespaces() {
     site.leave().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes two minutes; `make environments` runs it"]
+async fn a_namespace_that_kubernetes_cannot_remove_is_told_after_two_minutes_and_goes_later() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    site.apply(ENVIRONMENTS).await;
+    site.install_definition().await;
+    let template = format!("{}-env-{{user_server}}", site.name());
+    let mut service = service_with(&site, "delete", &template, many);
+    let classes = kind(&site, "DeploymentTargetClass", "deploymenttargetclasses");
+    add_class(&classes, "near", json!({"parameters": {"credentials": "false"}})).await;
+    service.run().await.unwrap();
+    start(&service, "ada", "near").await;
+    let namespace = format!("{}-env-ada", site.name());
+    let maps: Api<ConfigMap> = Api::namespaced(site.cluster.client.clone(), &namespace);
+    let kept = json!({"metadata": {"name": "kept", "finalizers": ["example.org/kept"]}});
+    maps.create(&PostParams::default(), &serde_json::from_value(kept).unwrap()).await.unwrap();
+
+    let ada = service.user("ada").unwrap();
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    let targets = kind(&site, "DeploymentTarget", "deploymenttargets");
+    let begun = Instant::now();
+    let failed = within(STUCK_WITHIN, async || {
+        let target = targets.list(&ListParams::default()).await.unwrap().items.pop().unwrap();
+        (target.data["status"]["phase"] == "Failed").then_some(target)
+    })
+    .await;
+    println!("failed after {:.0} s", begun.elapsed().as_secs_f32());
+    let told = failed.data["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(told.starts_with("The namespace could not be removed within 2 minutes: "), "{told}");
+    assert!(told.contains("example.org/kept"), "Kubernetes says what is left: {told}");
+    assert!(failed.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()));
+
+    // Another user does not notice, and the same one is told what she waits for.
+    start(&service, "grace", "near").await;
+    service.crash_and_restart().await.unwrap();
+    let freed = json!({"metadata": {"finalizers": null}});
+    maps.patch("kept", &PatchParams::default(), &Patch::Merge(&freed)).await.unwrap();
+    let begun = Instant::now();
+    within(STUCK_WITHIN, async || {
+        let left = targets.list(&ListParams::default()).await.unwrap().items;
+        (left.len() == 1).then_some(())
+    })
+    .await;
+    println!("gone {:.1} s after what kept it", begun.elapsed().as_secs_f32());
+    start(&service, "ada", "near").await;
+    for user in ["ada", "grace"] {
+        service.user(user).unwrap().stop_to_end(user).await.unwrap();
+    }
+    service.kill();
+    classes.delete("near", &DeleteParams::default()).await.unwrap();
+    site.leave().await;
+}
+
+/// Calls `look` until it returns a value, for this long at most.
+async fn within<T>(limit: Duration, look: impl AsyncFn() -> Option<T>) -> T {
+    let mut again = tokio::time::interval(Duration::from_millis(200));
+    let looking = async {
+        loop {
+            again.tick().await;
+            if let Some(found) = look().await {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(limit, looking).await.unwrap()
+}
+
 /// A second control plane, which ends with this value.
 struct ControlPlane {
     process: Child,
     kubeconfig: PathBuf,
+    /// Its API server, once that was started again here.
+    api_server: Option<Child>,
 }
 
 impl ControlPlane {
@@ -127,20 +200,39 @@ impl ControlPlane {
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let named =
             lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("kubeconfig ")?.to_owned()));
-        Self { process, kubeconfig: named.unwrap().into() }
+        Self { process, kubeconfig: named.unwrap().into(), api_server: None }
+    }
+
+    /// Kills its API server, and returns the command that starts it again.
+    fn kill(&self) -> Command {
+        let found = Command::new("pgrep").args(["-f", &self.pattern()]).output().unwrap();
+        let pid = String::from_utf8(found.stdout).unwrap().trim().to_owned();
+        let written = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        let mut words = written.split_terminator('\0');
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::null());
+        self.signal("-KILL");
+        command
     }
 
     /// Sends a signal to its API server.
     fn signal(&self, signal: &str) {
-        let home = self.kubeconfig.parent().unwrap().to_str().unwrap();
-        let pattern = format!("kube-apiserver.*{home}");
-        assert!(Command::new("pkill").args([signal, "-f", &pattern]).status().unwrap().success());
+        assert!(Command::new("pkill").args([signal, "-f", &self.pattern()]).status().unwrap().success());
+    }
+
+    /// Its API server's command line.
+    fn pattern(&self) -> String {
+        format!("kube-apiserver.*{}", self.kubeconfig.parent().unwrap().to_str().unwrap())
     }
 }
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
         self.signal("-CONT");
+        if let Some(api_server) = &mut self.api_server {
+            let _ = api_server.kill();
+            let _ = api_server.wait();
+        }
         let _ = Command::new("kill").arg(self.process.id().to_string()).status();
         let _ = self.process.wait();
     }
@@ -152,7 +244,7 @@ async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() 
     let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
     site.apply(ENVIRONMENTS).await;
     site.install_definition().await;
-    let far = ControlPlane::start();
+    let mut far = ControlPlane::start();
     let kubeconfig = embedded(&std::fs::read_to_string(&far.kubeconfig).unwrap());
     let config = Kubeconfig::from_yaml(&kubeconfig).unwrap();
     let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
@@ -187,16 +279,23 @@ async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() 
         begun.elapsed().as_secs_f32(),
         median(times).as_secs_f32()
     );
-    assert_eq!(pods(&here).await.len(), LABS);
-    assert_eq!(pods(&there).await.len(), LABS);
+    assert_eq!(pods(&here, site.name()).await.len(), LABS);
+    assert_eq!(pods(&there, site.name()).await.len(), LABS);
 
     let before = start_one_a_second(&service, "before", Duration::from_secs(15)).await;
-    far.signal("-STOP");
+    let mut again = far.kill();
     let meanwhile = start_one_a_second(&service, "meanwhile", AWAY).await;
+    far.api_server = Some(again.spawn().unwrap());
+    let answers = async || there.apiserver_version().await.is_ok().then_some(());
+    within(AWAY, answers).await;
+    far.signal("-STOP");
+    let silent = start_one_a_second(&service, "silent", SILENT).await;
     println!(
-        "starts in one cluster: median {} ms; while the other was away for a minute: {} ms",
+        "starts in one cluster: median {} ms; while the other's API server was killed for a minute: {} ms; while it was \
+         silent: {} ms",
         before.as_millis(),
-        meanwhile.as_millis()
+        meanwhile.as_millis(),
+        silent.as_millis()
     );
     for user in &distant {
         let lab = service.user(user).unwrap().lab(user).await.unwrap().json().unwrap();
@@ -211,6 +310,8 @@ async fn fifty_labs_in_each_of_two_clusters_of_which_one_is_away_for_a_minute() 
         .map(async |user| service.user(user).unwrap().stop_to_end(user).await.unwrap());
     let ended = join_all(stops).await;
     assert!(ended.iter().all(|events| events.last().unwrap().kind == "complete"));
+    // The kubelet of this test waits for up to 30 seconds before it watches again, and so does Kubernetes' controller.
+    println!("all stopped: {:.1} s", begun.elapsed().as_secs_f32());
     let claims = kind(&site, "DeploymentTargetClaim", "deploymenttargetclaims");
     until(async || claims.list(&ListParams::default()).await.unwrap().items.is_empty()).await;
     let left = async |client: &kube::Client| {
@@ -241,8 +342,8 @@ async fn start_one_a_second(service: &Service, name: &str, during: Duration) -> 
     median(times)
 }
 
-async fn pods(client: &kube::Client) -> Vec<String> {
-    let labs = ListParams::default().labels("app.kubernetes.io/managed-by=wasmspawner");
+async fn pods(client: &kube::Client, instance: &str) -> Vec<String> {
+    let labs = ListParams::default().labels(&format!("wasmspawner.io/instance={instance}"));
     let all = Api::<Pod>::all(client.clone()).list(&labs).await.unwrap().items;
     all.into_iter().filter_map(|pod| pod.metadata.name).collect()
 }

@@ -14,8 +14,9 @@ use crate::names::ObjectName;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnvironmentsConfig {
-    /// The class of labs for which no policy chooses one, or `environment/NAME` for a named environment. Default: such
-    /// labs have namespaces as `kubernetes.namespaces` says.
+    /// The class of labs for which no policy chooses one, or `environment/NAME` for a named environment. The classes
+    /// `delete` and `retain` exist without an object. Default: such labs have namespaces as `kubernetes.namespaces` says,
+    /// without a claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_class: Option<EnvironmentChoice>,
     /// How the Hub reaches labs in other clusters, by the name of the Secret with the credentials of the cluster. Default: at
@@ -44,6 +45,11 @@ impl EnvironmentChoice {
             Some(name) => ObjectName::parse(name).map(Self::Named),
             None => ObjectName::parse(text).map(Self::Class),
         }
+    }
+
+    /// True for the class `delete`, whose namespaces go with everything in them.
+    pub(super) fn is_built_in_delete(&self) -> bool {
+        matches!(self, Self::Class(name) if name.as_str() == "delete")
     }
 }
 

@@ -20,7 +20,8 @@ impl Config {
 
     fn lost_claims(&self) -> Vec<String> {
         // Labs of the default class have namespaces of that class.
-        let by_class = self.environments.as_ref().is_some_and(|site| site.default_class.is_some());
+        let class = self.environments.as_ref().and_then(|site| site.default_class.as_ref());
+        let by_class = class.is_some_and(|class| !class.is_built_in_delete());
         if !self.kubernetes.namespaces.is_deleted() || by_class || self.embedded.is_some() {
             return Vec::new();
         }
@@ -30,7 +31,7 @@ impl Config {
                 format!(
                     "policies: `{}` creates a volume claim for each lab (volume `{volume}`), and kubernetes.namespaces is \
                      `delete`: the claim and what users keep in it are deleted when the lab is stopped. Set \
-                     kubernetes.namespaces to `retain`, or environments.default_class to a class with reclaimPolicy: Retain",
+                     kubernetes.namespaces to `retain`, or environments.default_class to `retain` or another class that retains",
                     policy.name
                 )
             })
@@ -65,6 +66,8 @@ mod tests {
         assert_eq!(warnings(""), 1);
         assert_eq!(warnings("kubernetes: {namespaces: retain}\n"), 0);
         assert_eq!(warnings("environments: {default_class: kept}\n"), 0);
+        assert_eq!(warnings("environments: {default_class: retain}\n"), 0);
+        assert_eq!(warnings("environments: {default_class: delete}\n"), 1);
         assert_eq!(warnings("environments: {}\n"), 1);
         let shared = "kubernetes: {namespaces: retain}\nnames: {namespace: labs}\n";
         assert_eq!(warnings(shared), 0);

@@ -1,11 +1,13 @@
 //! `DeploymentTargetClass`: a way in which targets are made, and what becomes of them.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Object};
+use super::{Kind, NAMESPACE_PROVISIONER, Object};
 use crate::names::{NamespaceName, ObjectName};
 
 /// A way in which targets are made. Classes are in no namespace.
@@ -49,6 +51,31 @@ impl Kind for Class {
     const KIND: &'static str = "DeploymentTargetClass";
     const PLURAL: &'static str = "deploymenttargetclasses";
     const NAMESPACED: bool = false;
+}
+
+/// The classes that exist without an object.
+static BUILT_IN: LazyLock<[Class; 2]> =
+    LazyLock::new(|| [built_in("delete", ReclaimPolicy::Delete), built_in("retain", ReclaimPolicy::Retain)]);
+
+impl Class {
+    /// `delete` and `retain`: what the values of `kubernetes.namespaces` of these names mean, for the labs for which a
+    /// policy chooses it. They have no account, because the service itself works in the namespaces.
+    pub fn built_in(name: &str) -> Option<&'static Self> {
+        BUILT_IN.iter().find(|class| class.name() == name)
+    }
+}
+
+fn built_in(name: &str, reclaim_policy: ReclaimPolicy) -> Class {
+    Object {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        spec: ClassSpec {
+            provisioner: NAMESPACE_PROVISIONER.to_owned(),
+            parameters: BTreeMap::from([("credentials".to_owned(), "false".to_owned())]),
+            reclaim_policy,
+            pool_size: 0,
+        },
+        status: (),
+    }
 }
 
 /// The parameters of the built-in provisioner.

@@ -29,6 +29,18 @@ fn owned(name: &str, class: &str, owner: &str) -> wasmspawner_core::environment:
     claim
 }
 
+/// A cluster whose only target ada had, and its name.
+fn released_by_ada() -> (Cluster, String) {
+    let mut cluster = Cluster::default();
+    cluster.add_class(class("kept", ReclaimPolicy::Retain, 0));
+    cluster.add_claim(owned("lab-ada", "kept", "ada"));
+    cluster.settle();
+    let name = target_of(&cluster, "lab-ada").unwrap();
+    cluster.delete_claim("lab-ada");
+    cluster.settle();
+    (cluster, name)
+}
+
 #[test]
 fn rule_1_everything_gets_the_finalizer_and_a_problem_becomes_a_condition() {
     let mut cluster = Cluster::default();
@@ -44,6 +56,25 @@ fn rule_1_everything_gets_the_finalizer_and_a_problem_becomes_a_condition() {
         (phase(&cluster, "lost-class"), problem(&cluster, "lost-class")),
         (Some(ClaimPhase::Bound), None)
     );
+}
+
+#[test]
+fn delete_and_retain_are_classes_without_an_object_until_there_is_one() {
+    for (name, policy) in [("delete", ReclaimPolicy::Delete), ("retain", ReclaimPolicy::Retain)] {
+        let mut cluster = Cluster::default();
+        cluster.add_claim(owned("lab", name, "ada"));
+        cluster.settle();
+        assert_eq!(phase(&cluster, "lab"), Some(ClaimPhase::Bound));
+        let target = target_of(&cluster, "lab").unwrap();
+        assert_eq!(cluster.has.targets[&target].spec.reclaim_policy, Some(policy));
+
+        // The site's own class of that name counts for what is made later.
+        cluster.add_class(class(name, ReclaimPolicy::Retain, 0));
+        cluster.add_claim(owned("later", name, "grace"));
+        cluster.settle();
+        let target = target_of(&cluster, "later").unwrap();
+        assert_eq!(cluster.has.targets[&target].spec.reclaim_policy, Some(ReclaimPolicy::Retain));
+    }
 }
 
 #[test]
@@ -238,13 +269,7 @@ fn rule_8_a_deleted_claim_takes_its_target_and_namespace_along() {
 
 #[test]
 fn rule_8_and_10_a_retained_target_goes_to_the_same_owner_again_and_to_nobody_else() {
-    let mut cluster = Cluster::default();
-    cluster.add_class(class("kept", ReclaimPolicy::Retain, 0));
-    cluster.add_claim(owned("lab-ada", "kept", "ada"));
-    cluster.settle();
-    let name = target_of(&cluster, "lab-ada").unwrap();
-    cluster.delete_claim("lab-ada");
-    cluster.settle();
+    let (mut cluster, name) = released_by_ada();
     assert!(cluster.has.claims.is_empty());
     assert_eq!((target_phase(&cluster, &name), cluster.namespaces.len()), (Some(TargetPhase::Released), 1));
     assert_eq!(cluster.has.targets[&name].spec.claim_ref, None);
@@ -268,13 +293,7 @@ fn rule_8_and_10_a_retained_target_goes_to_the_same_owner_again_and_to_nobody_el
 
 #[test]
 fn rule_10_an_administrator_frees_a_released_target() {
-    let mut cluster = Cluster::default();
-    cluster.add_class(class("kept", ReclaimPolicy::Retain, 0));
-    cluster.add_claim(owned("lab-ada", "kept", "ada"));
-    cluster.settle();
-    let name = target_of(&cluster, "lab-ada").unwrap();
-    cluster.delete_claim("lab-ada");
-    cluster.settle();
+    let (mut cluster, name) = released_by_ada();
     cluster.change_target(&name, |target| {
         target.metadata.labels.as_mut().unwrap().remove(RELEASED);
     });

@@ -23,14 +23,28 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster of a connection, where labs have such `namespaces` unless they have a claim.
-    pub fn new(connection: &Connection, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
+    /// The service's own cluster, where labs have such `namespaces` unless they have a claim.
+    pub fn own(connection: &Connection, namespaces: NamespaceReclaim, request_timeout: Duration) -> Self {
+        Self::new(connection, namespaces, Store::default(), request_timeout)
+    }
+
+    /// Another cluster. A namespace there is that of a target, and never made for a lab.
+    pub(super) fn other(&self, connection: &Connection, request_timeout: Duration) -> Self {
+        Self::new(connection, NamespaceReclaim::Retain, self.store.beside(), request_timeout)
+    }
+
+    fn new(
+        connection: &Connection,
+        namespaces: NamespaceReclaim,
+        store: Store,
+        request_timeout: Duration,
+    ) -> Self {
         let client = &connection.requests;
         Self {
             creator: Creator::new(client.clone(), request_timeout),
             deleter: Deleter::new(client.clone(), namespaces, request_timeout),
             targets: TargetObjects::new(connection, request_timeout),
-            store: Store::default(),
+            store,
             connection: connection.clone(),
         }
     }

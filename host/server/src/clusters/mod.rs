@@ -17,7 +17,6 @@ use kube::api::{Api, ListParams};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::names::NamespaceName;
 
@@ -86,7 +85,7 @@ impl Clusters {
         if let Some(known) = others.get(reference) {
             return known.cluster.clone();
         }
-        let other = Other::new(&self.settings);
+        let other = Other::new(&self.own, &self.settings);
         let cluster = other.cluster.clone();
         others.insert(reference.clone(), other);
         self.known.send_replace(others.len());
@@ -137,11 +136,10 @@ impl Clusters {
 }
 
 impl Other {
-    fn new(settings: &ClusterSettings) -> Self {
+    fn new(own: &Cluster, settings: &ClusterSettings) -> Self {
         let (requests, watches) = (ChangingClient::default(), ChangingClient::default());
         let connection = Connection::changing(&requests, &watches).counted(&settings.metrics);
-        // A namespace elsewhere is that of a target, and never made for a lab.
-        let cluster = Cluster::new(&connection, NamespaceReclaim::Retain, settings.request_timeout);
+        let cluster = own.other(&connection, settings.request_timeout);
         Self { cluster, requests, watches }
     }
 

@@ -33,6 +33,11 @@ impl Environments {
         self.seen.with(World::overview)
     }
 
+    /// True if there is a target with this uid.
+    pub(crate) fn has_target(&self, uid: &str) -> bool {
+        self.seen.with(|world| world.targets.values().any(|target| target.uid() == uid))
+    }
+
     /// How many claims and targets are in each phase.
     pub(crate) fn count(&self) -> PhaseCounts {
         self.seen.with(World::count)

@@ -63,7 +63,7 @@ impl Environments {
     fn class_of(&self, target: &Target) -> Result<Class, TargetFailure> {
         let name = target.spec.deployment_target_class_name.clone();
         let name = name.ok_or_else(|| wrong("The target has no class".to_owned()))?;
-        let class = self.seen.with(|world| world.classes.get(name.as_str()).cloned());
+        let class = self.seen.with(|world| world.class(name.as_str()).cloned());
         class.ok_or_else(|| wrong(format!("There is no DeploymentTargetClass {name}")))
     }
 

@@ -11,7 +11,7 @@ use crate::spawner::Labs;
 
 /// Pods, namespaces and environments that carry this service's labels but belong to no lab.
 ///
-/// They appear when somebody deletes or changes records or objects by hand. The service never changes them by itself.
+/// They appear when somebody deletes or changes records, targets or objects by hand. The service never changes them by itself.
 #[utoipa::path(
     get, path = "/orphans", tag = "orphans", operation_id = "list_orphans",
     responses((status = 200, description = "What belongs to no lab", body = Vec<wire::Orphan>))
@@ -24,7 +24,7 @@ pub(super) async fn list_orphans(
     Ok(Json(labs.orphans().await?.into_iter().map(wire::Orphan::from).collect()))
 }
 
-/// Deletes the orphans.
+/// Deletes the orphans in the service's own cluster.
 ///
 /// Deleting a namespace deletes the volume claims in it.
 #[utoipa::path(

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use wasmspawner_core::spawn_key::SpawnKey;
 
 use super::driver::Driver;
+use super::env::Env;
 use super::labs::Labs;
 use super::recover;
 use super::registry::Handle;
@@ -21,19 +22,24 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 impl Labs {
-    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver.
-    pub(super) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: recover::Environment) {
+    /// Starts a driver for a lab whose record was found at the start of the service, unless the lab has a driver. `env` is
+    /// `None` if it is not known yet.
+    pub(super) fn adopt(&self, key: &SpawnKey, stored: StoredSpawn, env: Option<Env>) {
         if self.registry().get(key).is_some() {
             return;
         }
+        let later = env.is_none().then(|| (stored.spec.place.clone(), stored.uid.clone()));
         let recovered = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let (handle, driver) = self.driver(key);
             // The recovered lab is published here, before the service becomes ready.
-            (handle, recover::recover(driver, stored, env))
+            (handle, recover::recover(driver, stored, env.unwrap_or_default()))
         }));
         if let Ok((handle, driver)) = recovered {
             self.registry().insert(key.clone(), handle);
             tokio::spawn(self.clone().run(key.clone(), driver));
+            if let Some((place, spawn)) = later {
+                self.read_env_later(key.clone(), place, spawn);
+            }
         } else {
             self.context().metrics.panicked();
             tracing::error!(user = %key.lab.user, server = %key.lab.server, "a lab could not be adopted from its record, and is left alone");
@@ -69,16 +75,18 @@ impl Labs {
     async fn replacement(&self, key: &SpawnKey) -> Option<Box<Driver>> {
         let found = recover::read_again(self.context(), key).await;
         let log = self.view(key).and_then(|view| view.log);
-        let Some((stored, env)) = found else {
+        let Some(stored) = found else {
             self.registry().remove(key);
             self.note_change(key, None);
             log.inspect(|log| log.close());
             return None;
         };
         let (handle, driver) = self.driver(key);
-        let mut driver = recover::recover(driver, stored, env);
+        let (place, spawn) = (stored.spec.place.clone(), stored.uid.clone());
+        let mut driver = recover::recover(driver, stored, Env::new());
         driver.continue_log(log);
         self.registry().insert(key.clone(), handle);
+        self.read_env_later(key.clone(), place, spawn);
         Some(driver)
     }
 

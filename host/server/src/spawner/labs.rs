@@ -313,8 +313,13 @@ impl Labs {
     /// Passes a record that the watch has shown to the lab's driver. Without a driver the record belongs to somebody
     /// else or is not accepted yet, and is ignored.
     pub(super) fn send_record(&self, key: &SpawnKey, stored: StoredSpawn) {
+        self.tell(key, Message::Record(Box::new(stored)));
+    }
+
+    /// Sends a message to the lab's driver, if it has one.
+    pub(super) fn tell(&self, key: &SpawnKey, message: Message) {
         if let Some(handle) = self.registry().get(key) {
-            let _ = handle.inbox.send(Box::new(Message::Record(Box::new(stored))));
+            let _ = handle.inbox.send(Box::new(message));
         }
     }
 
@@ -332,9 +337,7 @@ impl Labs {
 
     /// Makes the lab's driver look at its record and plan again soon.
     pub(super) fn request_check(&self, key: &SpawnKey) {
-        if let Some(handle) = self.registry().get(key) {
-            let _ = handle.inbox.send(Box::new(Message::Housekeeping));
-        }
+        self.tell(key, Message::Housekeeping);
     }
 
     /// Makes all drivers do their periodic work.

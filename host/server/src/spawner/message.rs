@@ -1,5 +1,6 @@
 //! Messages to a driver. What the cluster shows is not among them; the driver reads it from the store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -45,6 +46,8 @@ pub(super) enum Message {
     PoolChanged,
     /// The Kubernetes API went away (true) or is back (false).
     ClusterAway(Option<ClusterRef>, bool),
+    /// The environment variables of the spawn whose record has this uid were read from the cluster.
+    Env { spawn: String, env: BTreeMap<String, String> },
     /// Do the periodic work.
     Housekeeping,
 }

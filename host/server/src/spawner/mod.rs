@@ -13,6 +13,7 @@ mod clock;
 mod context;
 mod driver;
 mod drivers;
+mod env;
 mod environments;
 mod errors;
 mod evaluate;

@@ -1,15 +1,9 @@
 //! Makes drivers after a restart, from the records and from what the cluster shows.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::Api;
 use uuid::Uuid;
 use wasmspawner_core::lab::JobId;
-use wasmspawner_core::labels::SPAWN_LABEL;
 use wasmspawner_core::lifecycle::{Lab, Outcome, Phase};
-use wasmspawner_core::manifest::{self};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::record::{self, Desired, Recovered, SpawnStatus};
@@ -17,6 +11,7 @@ use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use super::context::Context;
 use super::driver::Driver;
+use super::env::Env;
 use super::live_log::LiveLog;
 use super::place_observer::PlaceObserver;
 use super::pod_note::PodNote;
@@ -24,26 +19,8 @@ use super::quota_claims::share_of;
 use super::requests;
 use super::snapshot::LabDetails;
 use crate::history::HistoryEntry;
-use crate::k8s::{KubernetesError, belongs_to, list_some};
+use crate::k8s::{KubernetesError, belongs_to};
 use crate::records::StoredSpawn;
-
-/// The environment variables of a lab that are not secret.
-pub(super) type Environment = BTreeMap<String, String>;
-
-/// The environments, by the namespace of the lab and the uid of its record.
-pub(super) type Environments = BTreeMap<(String, String), Environment>;
-
-/// The environments of all labs. The API shows them, and records do not hold them.
-pub(super) async fn environments(context: &Context) -> Result<Environments, KubernetesError> {
-    let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
-    let maps: Api<ConfigMap> = context.reach().all(context.own_cluster().connection.requests.clone());
-    let by_spawn = |map: ConfigMap| {
-        let spawn = map.metadata.labels.as_ref()?.get(SPAWN_LABEL)?.clone();
-        Some(((map.metadata.namespace?, spawn), map.data.unwrap_or_default()))
-    };
-    let environments = list_some(&maps, &selector, "list the environments of labs", by_spawn).await?;
-    Ok(environments.into_iter().collect())
-}
 
 /// Completes a record that was not updated after the policies decided: their decision is noted on the pod.
 pub(super) async fn complete(
@@ -71,12 +48,12 @@ pub(super) async fn complete(
 }
 
 /// Reads the record of one lab again; retries until the cluster answers.
-pub(super) async fn read_again(context: &Context, key: &SpawnKey) -> Option<(StoredSpawn, Environment)> {
+pub(super) async fn read_again(context: &Context, key: &SpawnKey) -> Option<StoredSpawn> {
     let name = key.object_name();
     loop {
         match context.records.get(&name).await {
             Ok(Some(stored)) => match complete(context, stored).await {
-                Ok(stored) => return Some((stored, Environment::new())),
+                Ok(stored) => return Some(stored),
                 Err(error) => {
                     tracing::warn!(%error, %name, "the pod of a lab cannot be read; it is tried again");
                 }
@@ -91,7 +68,7 @@ pub(super) async fn read_again(context: &Context, key: &SpawnKey) -> Option<(Sto
 }
 
 /// Puts a new driver into the state that the record describes.
-pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Environment) -> Box<Driver> {
+pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) -> Box<Driver> {
     let context = std::sync::Arc::clone(&driver.context);
     let place = stored.spec.place.clone();
     let mut observer = PlaceObserver::new(&context, &driver.key, place, stored.uid.clone());
@@ -162,7 +139,7 @@ fn resume(
     (history, is_known, ProgressLog::resumed(operation.job_id, events, next))
 }
 
-fn about(stored: &StoredSpawn, mut env: Environment) -> LabDetails {
+fn about(stored: &StoredSpawn, mut env: Env) -> LabDetails {
     let description = stored.spec.lab.clone();
     env.extend(description.hidden_env.clone());
     let started_at = (stored.spec.operation.kind == wasmspawner_core::lifecycle::OperationKind::Spawn)

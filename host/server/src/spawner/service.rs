@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::environment::ClusterRef;
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
+use wasmspawner_core::record::Place;
 use wasmspawner_core::spawn_key::SpawnKind;
 
 use super::forgotten;
@@ -128,8 +129,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
         volumes.load().await?;
     }
     previous_version::adopt_all(context).await?;
-    let (records, mut environments) =
-        tokio::try_join!(context.records.list(), recover::environments(context))?;
+    let (records, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
     refuse_elsewhere(&context.reach(), &records)?;
     refuse_claimed(context.environments.is_some(), &records)?;
     let found = records.len();
@@ -138,8 +138,9 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     // Children come before their labs, so that a lab that is being stopped finds them.
     completed.sort_by_key(|stored| stored.spec.kind == SpawnKind::Lab);
     for stored in completed {
-        let place = stored.spec.place.namespace.to_string();
-        let env = environments.remove(&(place, stored.uid.clone())).unwrap_or_default();
+        let Place { namespace, cluster, .. } = &stored.spec.place;
+        let listed = env_of_labs.remove(&(namespace.to_string(), stored.uid.clone()));
+        let env = cluster.is_none().then(|| listed.unwrap_or_default());
         if let Some(key) = stored.spec.key() {
             labs.adopt(&key, stored, env);
         }
@@ -198,10 +199,10 @@ async fn adopt_unknown(labs: &Labs) {
     };
     for key in recorded {
         if !labs.has_driver(&key)
-            && let Some((stored, env)) = recover::read_again(context, &key).await
+            && let Some(stored) = recover::read_again(context, &key).await
         {
             tracing::info!(user = %key.lab.user, server = %key.lab.server, "the record of a lab without a driver is adopted");
-            labs.adopt(&key, stored, env);
+            labs.adopt(&key, stored, None);
         }
     }
     labs.stop_orphans();

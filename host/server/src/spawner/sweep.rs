@@ -16,11 +16,14 @@ use super::errors::SpawnError;
 use super::labs::Labs;
 use super::requests::TRY_FOR;
 use crate::k8s::{Causes, KubernetesError, OwnedObject, list};
+use crate::store::Store;
 
 /// An object with this service's labels that belongs to no record, which happens when somebody deletes or changes
 /// records or objects by hand. The service reports it, and never deletes it by itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Orphan {
+    /// The Secret with which the object's cluster is reached; `None` for the service's own cluster.
+    pub cluster: Option<ObjectName>,
     /// The kind of the object.
     pub kind: OrphanKind,
     /// The object's namespace; `None` for a namespace.
@@ -29,6 +32,8 @@ pub struct Orphan {
     pub name: String,
     /// The uid of the record that its labels name.
     pub spawn: Option<String>,
+    /// The uid of the target that a namespace was made for.
+    pub target: Option<String>,
     /// The object's uid.
     pub uid: Option<String>,
 }
@@ -39,7 +44,7 @@ pub enum OrphanKind {
     /// The environment of a lab in a retained namespace. The lab's other objects there cannot be listed, because
     /// the service may not read Secrets; they are deleted together with it.
     ConfigMap,
-    /// A lab's own namespace, with everything in it.
+    /// The namespace of a lab or of a target, with everything in it.
     Namespace,
     /// The pod of a lab.
     Pod,
@@ -52,7 +57,8 @@ impl Labs {
         Ok(orphans(self).await?)
     }
 
-    /// Deletes the orphans, and returns those whose deletion was requested.
+    /// Deletes the orphans in the service's own cluster, and returns those whose deletion was requested. In other clusters
+    /// another site may have labs whose installation has the same name.
     pub async fn delete_orphans(&self) -> Result<Vec<Orphan>, SpawnError> {
         self.require_ready()?;
         Ok(delete_orphans(self).await?)
@@ -68,47 +74,65 @@ pub(super) async fn sweep(labs: &Labs) {
         }
     };
     labs.context().metrics.set_orphans(orphans.len());
-    for Orphan { kind, namespace, name, spawn, .. } in orphans {
+    for Orphan { cluster, kind, namespace, name, spawn, target, .. } in orphans {
         tracing::warn!(
+            cluster = cluster.as_ref().map(ObjectName::as_str),
             ?kind,
             namespace,
             name,
             spawn,
+            target,
             "an object with this service's labels belongs to no lab; it is left alone"
         );
     }
 }
 
-/// The objects that belong to no record, sorted.
+/// The objects that belong to no record and no target, sorted.
 async fn orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
-    let store = &labs.context().own_cluster().store;
+    let context = labs.context();
     // The objects are listed before the records are read: otherwise a lab that is accepted in between would look like
     // an orphan.
-    let (pods, namespaces) = (store.pods(), store.namespaces());
-    let environments = environments(labs).await?;
+    let mut found = in_store(&context.own_cluster().store, None);
+    for (reference, cluster) in context.clusters.others_known() {
+        found.extend(in_store(&cluster.store, Some(&reference.secret)));
+    }
+    found.extend(environments(labs).await?);
     let known: HashSet<String> = labs.records().into_iter().collect();
-    let unknown = |spawn: Option<&String>| spawn.is_none_or(|spawn| !known.contains(spawn));
-    let pods = pods.iter().filter(|pod| unknown(pod.spawn.as_ref())).map(|pod| Orphan {
+    let belongs = |orphan: &Orphan| match (&orphan.spawn, &orphan.target, &context.environments) {
+        (Some(spawn), _, _) => known.contains(spawn),
+        (None, Some(target), Some(environments)) => environments.has_target(target),
+        // Without environments it is not known which targets there are.
+        (None, Some(_), None) => true,
+        (None, None, _) => false,
+    };
+    found.retain(|orphan| !belongs(orphan));
+    found.sort();
+    Ok(found)
+}
+
+/// The pods in one cluster, and the namespaces that were made for labs and targets. Other namespaces are retained ones.
+fn in_store(store: &Store, cluster: Option<&ObjectName>) -> Vec<Orphan> {
+    let pods = store.pods().into_iter().map(|pod| Orphan {
+        cluster: cluster.cloned(),
         kind: OrphanKind::Pod,
         namespace: Some(pod.namespace.clone()),
         name: pod.name.clone(),
         spawn: pod.spawn.clone(),
+        target: None,
         uid: pod.uid.clone(),
     });
-    // A namespace without the label is a retained one, not a lab's own.
-    let namespaces = namespaces.into_iter().filter(|(_, state)| state.spawn.is_some());
-    let namespaces =
-        namespaces.filter(|(_, state)| unknown(state.spawn.as_ref())).map(|(name, state)| Orphan {
-            kind: OrphanKind::Namespace,
-            namespace: None,
-            name,
-            spawn: state.spawn,
-            uid: Some(state.uid),
-        });
-    let environments = environments.into_iter().filter(|environment| unknown(environment.spawn.as_ref()));
-    let mut orphans: Vec<Orphan> = pods.chain(namespaces).chain(environments).collect();
-    orphans.sort();
-    Ok(orphans)
+    let made = store.namespaces().into_iter();
+    let made = made.filter(|(_, state)| state.spawn.is_some() || state.target.is_some());
+    let namespaces = made.map(|(name, state)| Orphan {
+        cluster: cluster.cloned(),
+        kind: OrphanKind::Namespace,
+        namespace: None,
+        name,
+        spawn: state.spawn,
+        target: state.target,
+        uid: Some(state.uid),
+    });
+    pods.chain(namespaces).collect()
 }
 
 /// The environments of labs in namespaces that stay. Elsewhere they are deleted with their namespace.
@@ -122,10 +146,12 @@ async fn environments(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let selector = manifest::environment_selector(&context.config.current().kubernetes.instance);
     let found = list(&maps, &selector, "list the environments of labs").await?;
     let environments = found.into_iter().map(|PartialObjectMeta { metadata, .. }| Orphan {
+        cluster: None,
         kind: OrphanKind::ConfigMap,
         namespace: metadata.namespace,
         name: metadata.name.unwrap_or_default(),
         spawn: metadata.labels.as_ref().and_then(|labels| labels.get(SPAWN_LABEL)).cloned(),
+        target: None,
         uid: metadata.uid,
     });
     Ok(environments.collect())
@@ -136,7 +162,7 @@ async fn delete_orphans(labs: &Labs) -> Result<Vec<Orphan>, KubernetesError> {
     let context = labs.context();
     let mut deleted = Vec::new();
     for orphan in orphans(labs).await? {
-        if !delete(context, &orphan).await? {
+        if orphan.cluster.is_some() || !delete(context, &orphan).await? {
             continue;
         }
         tracing::info!(
@@ -155,20 +181,19 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
     let Some(uid) = &orphan.uid else { return Ok(false) };
     let own = OwnedObject { spawn: orphan.spawn.clone().unwrap_or_default(), uid: Some(uid.clone()) };
     let namespace = || NamespaceName::parse(orphan.namespace.clone().unwrap_or_default());
+    let cluster = context.own_cluster();
     match orphan.kind {
-        OrphanKind::Namespace => {
-            context.own_cluster().deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?;
-        }
+        OrphanKind::Namespace => match (&orphan.spawn, &orphan.target) {
+            (None, Some(target)) => drop(cluster.targets.delete_namespace(&orphan.name, target).await?),
+            _ => drop(cluster.deleter.delete_namespace(&orphan.name, own, TRY_FOR).await?),
+        },
         OrphanKind::Pod => {
             let (Ok(namespace), Ok(pod)) = (namespace(), ObjectName::parse(orphan.name.as_str())) else {
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            context
-                .own_cluster()
-                .deleter
-                .delete_pod(&Place { namespace, pod, cluster: None, claim: None }, own, grace, TRY_FOR)
-                .await?;
+            let place = Place { namespace, pod, cluster: None, claim: None };
+            cluster.deleter.delete_pod(&place, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
             let (Ok(namespace), Ok(spawn)) = (namespace(), LabelValue::parse(own.spawn)) else {
@@ -176,11 +201,8 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
             };
             let shared = context.config.current().kubernetes.namespaces == NamespaceReclaim::Single;
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
-            context
-                .own_cluster()
-                .deleter
-                .delete_lab_objects(namespace.as_str(), &selector, shared, &[], TRY_FOR)
-                .await?;
+            let namespace = namespace.as_str();
+            cluster.deleter.delete_lab_objects(namespace, &selector, shared, &[], TRY_FOR).await?;
         }
     }
     Ok(true)

@@ -32,7 +32,7 @@ use index::Index;
 pub struct Store {
     index: Arc<RwLock<Index>>,
     synced: watch::Sender<Synced>,
-    /// Tells that a namespace is new, has changed or is gone.
+    /// Tells that a namespace is new, has changed or is gone, in this store's cluster or in that of a store beside it.
     namespaces_changed: watch::Sender<()>,
     last_activity: Arc<RwLock<HashMap<&'static str, Instant>>>,
 }
@@ -56,6 +56,12 @@ impl Default for Store {
 }
 
 impl Store {
+    /// A store of another cluster. Who follows the namespaces of one of the two follows those of both.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self { namespaces_changed: self.namespaces_changed.clone(), ..Self::default() }
+    }
+
     /// Waits until pods and namespaces were listed once, as far as they are watched. Before that, an object that is not
     /// in the store may exist.
     pub async fn first_sync(&self) {
@@ -69,7 +75,7 @@ impl Store {
         synced.pods && synced.namespaces
     }
 
-    /// A receiver of every change of namespaces.
+    /// A receiver of every change of namespaces, also of those in the stores beside this one.
     pub fn follow_namespaces(&self) -> watch::Receiver<()> {
         self.namespaces_changed.subscribe()
     }

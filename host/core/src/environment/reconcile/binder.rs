@@ -88,7 +88,7 @@ impl<'a> Pass<'a> {
     /// Marks the claim for the provisioner of its class, and returns what prevents that.
     fn ask_provisioner(&self, next: &mut Claim) -> Option<Problem> {
         let name = next.spec.deployment_target_class_name.clone()?;
-        let Some(class) = self.world.classes.get(name.as_str()) else {
+        let Some(class) = self.world.class(name.as_str()) else {
             let message = format!("There is no DeploymentTargetClass {name}.");
             return Some(("ClassNotFound".to_owned(), message));
         };

@@ -40,11 +40,16 @@ pub struct World {
 }
 
 impl World {
+    /// The class of this name. `delete` and `retain` exist without an object, unless there is one.
+    pub fn class(&self, name: &str) -> Option<&Class> {
+        self.classes.get(name).or_else(|| Class::built_in(name))
+    }
+
     /// What becomes of the target when its claim is deleted. Where nobody says it, nothing is lost.
     pub(in crate::environment) fn reclaim_policy(&self, target: &Target) -> ReclaimPolicy {
         let class = || {
             let class = target.spec.deployment_target_class_name.as_ref()?;
-            Some(self.classes.get(class.as_str())?.spec.reclaim_policy)
+            Some(self.class(class.as_str())?.spec.reclaim_policy)
         };
         target.spec.reclaim_policy.or_else(class).unwrap_or(ReclaimPolicy::Retain)
     }

@@ -40,7 +40,7 @@ impl<'a> Pass<'a> {
 
     fn make_target_for(&mut self, claim: &'a Claim, fresh: &mut dyn FnMut() -> String) {
         let class = claim.spec.deployment_target_class_name.as_ref();
-        let Some(class) = class.and_then(|class| self.world.classes.get(class.as_str())) else { return };
+        let Some(class) = class.and_then(|class| self.world.class(class.as_str())) else { return };
         let Ok(parameters) = Parameters::parse(&class.spec.parameters) else { return };
         let name = claim.name_of_made_target();
         let wanted = claim.annotation(NAMESPACE).map(str::to_owned);

@@ -12,7 +12,7 @@ use crate::cli::plain::plain;
 /// Arguments of `labs orphans`.
 #[derive(Debug, Args)]
 pub(super) struct OrphansArgs {
-    /// Delete them; deleting a namespace deletes the volume claims in it
+    /// Delete those in the service's own cluster; deleting a namespace deletes the volume claims in it
     #[arg(long)]
     delete: bool,
     /// Answer in JSON, as the service does
@@ -22,6 +22,7 @@ pub(super) struct OrphansArgs {
 
 #[derive(Debug, Deserialize)]
 struct Orphan {
+    cluster: Option<String>,
     kind: String,
     namespace: Option<String>,
     name: String,
@@ -37,9 +38,10 @@ pub(super) async fn orphans(
         return print_json(out, &answer);
     }
     let orphans: Vec<Orphan> = serde_json::from_value(answer)?;
-    for Orphan { kind, namespace, name } in &orphans {
+    for Orphan { cluster, kind, namespace, name } in &orphans {
         let place = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        let what = plain(&format!("{kind} {place}{name}")).into_owned();
+        let cluster = cluster.as_ref().map(|secret| format!("  in the cluster of the Secret {secret}"));
+        let what = plain(&format!("{kind} {place}{name}{}", cluster.unwrap_or_default())).into_owned();
         writeln!(out, "{what}{}", if args.delete { "  deleted" } else { "" })?;
     }
     if orphans.is_empty() {

@@ -8,6 +8,9 @@ use crate::spawner;
 /// An object with this service's labels that belongs to no lab.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::http) struct Orphan {
+    /// The Secret with which the object's cluster is reached; null for the service's own cluster. What is in other clusters
+    /// is only reported.
+    cluster: Option<String>,
     /// The kind of the object. A `ConfigMap` is the environment of a lab in a retained namespace; the lab's other
     /// objects there are deleted with it.
     kind: OrphanKind,
@@ -17,6 +20,8 @@ pub(in crate::http) struct Orphan {
     name: String,
     /// The uid of the record that its labels name.
     spawn: Option<String>,
+    /// The uid of the target that its labels name, for a namespace of an environment.
+    target: Option<String>,
 }
 
 /// The kind of an orphan.
@@ -39,7 +44,7 @@ impl From<spawner::OrphanKind> for OrphanKind {
 
 impl From<spawner::Orphan> for Orphan {
     fn from(orphan: spawner::Orphan) -> Self {
-        let spawner::Orphan { kind, namespace, name, spawn, .. } = orphan;
-        Self { kind: kind.into(), namespace, name, spawn }
+        let spawner::Orphan { cluster, kind, namespace, name, spawn, target, .. } = orphan;
+        Self { cluster: cluster.map(Into::into), kind: kind.into(), namespace, name, spawn, target }
     }
 }

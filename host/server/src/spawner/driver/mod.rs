@@ -8,7 +8,7 @@ mod pool;
 mod publish;
 mod tasks;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,6 +181,7 @@ impl Driver {
                 self.observe();
             }
             Message::ClusterAway(cluster, away) => self.publish_cluster_away(cluster.as_ref(), away),
+            Message::Env { spawn, env } => self.learn_env(&spawn, env),
             Message::Housekeeping => self.forget_failure(),
         }
         self.follow_record().await;
@@ -300,6 +301,18 @@ impl Driver {
             } else {
                 Entry::Info("The cluster can be reached again".into())
             });
+        }
+    }
+
+    /// Takes over the environment variables that were read from the cluster.
+    fn learn_env(&mut self, spawn: &str, read: BTreeMap<String, String>) {
+        if self.observer.as_ref().is_some_and(|observer| observer.spawn() == spawn) {
+            let mut about = LabDetails::clone(&self.about);
+            for (name, value) in read {
+                about.env.entry(name).or_insert(value);
+            }
+            self.about = Arc::new(about);
+            self.publish();
         }
     }
 
