@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use wasmspawner_core::environment::{
     Action, Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, KubernetesCredentials, NAMESPACE,
-    NAMESPACE_PROVISIONER, NamespaceState, Object, ReclaimPolicy, Target, TargetSpec, TargetStatus, World,
-    reconcile,
+    NAMESPACE_PROVISIONER, NamespaceState, OWNER, Object, ReclaimPolicy, Target, TargetSpec, TargetStatus,
+    World, reconcile,
 };
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 
@@ -40,6 +40,13 @@ pub(crate) fn object_name(name: &str) -> ObjectName {
 pub(crate) fn claim(name: &str, class: Option<&str>) -> Claim {
     let spec = ClaimSpec { deployment_target_class_name: class.map(object_name), target_name: None };
     Object { metadata: metadata(name), spec, status: ClaimStatus::default() }
+}
+
+/// A claim of the lab of `owner`.
+pub(crate) fn owned(name: &str, class: &str, owner: &str) -> Claim {
+    let mut claim = claim(name, Some(class));
+    claim.annotate(OWNER, owner);
+    claim
 }
 
 pub(crate) fn class(name: &str, reclaim_policy: ReclaimPolicy, pool_size: u32) -> Class {

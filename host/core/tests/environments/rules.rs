@@ -5,7 +5,7 @@ use wasmspawner_core::environment::{
     NAMESPACE_PROVISIONER, OWNER, PROVISIONED_BY, RELEASED, ReclaimPolicy, TargetPhase,
 };
 
-use crate::cluster::{Cluster, claim, class, object_name, target};
+use crate::cluster::{Cluster, claim, class, object_name, owned, target};
 
 fn phase(cluster: &Cluster, claim: &str) -> Option<ClaimPhase> {
     cluster.has.claims.get(claim)?.status.phase
@@ -21,12 +21,6 @@ fn problem(cluster: &Cluster, claim: &str) -> Option<String> {
 
 fn target_of(cluster: &Cluster, claim: &str) -> Option<String> {
     cluster.has.claims[claim].spec.target_name.as_ref().map(ToString::to_string)
-}
-
-fn owned(name: &str, class: &str, owner: &str) -> wasmspawner_core::environment::Claim {
-    let mut claim = claim(name, Some(class));
-    claim.annotate(OWNER, owner);
-    claim
 }
 
 /// A cluster whose only target ada had, and its name.
