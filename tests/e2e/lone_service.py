@@ -1,13 +1,12 @@
 """A service without a Hub, on a simulated cluster of one machine."""
 
-import base64
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import cluster_api
 import requests
-import yaml
 from world import eventually, free_port
 
 import stack
@@ -81,16 +80,6 @@ class LoneService:
         path = f"/api/v1/nodes/{node['metadata']['name']}{part}"
         self.ask_cluster("PATCH", path, json=patch, headers={"Content-Type": "application/merge-patch+json"})
 
-    def ask_cluster(self, method: str, path: str, headers=None, **options) -> requests.Response:
+    def ask_cluster(self, method: str, path: str, **options) -> requests.Response:
         """A request to the cluster's own API, which has to succeed."""
-        kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
-        cluster = kubeconfig["clusters"][0]["cluster"]
-        authority = self.settings.state / "cluster.pem"
-        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-        session = requests.Session()
-        session.trust_env, session.verify = False, str(authority)
-        session.headers["Authorization"] = f"Bearer {kubeconfig['users'][0]['user']['token']}"
-        url = f"{cluster['server']}{path}"
-        answer = session.request(method, url, headers=headers, timeout=10, **options)
-        answer.raise_for_status()
-        return answer
+        return cluster_api.ask(self.settings.state, method, path, **options)

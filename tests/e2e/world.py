@@ -1,6 +1,5 @@
 """The one-machine setup for the tests: its processes, its Hub's API, and a user with a simple HTTP client."""
 
-import base64
 import json
 import os
 import secrets
@@ -14,8 +13,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urljoin
 
+import cluster_api
 import requests
-import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "deploy/local"))
@@ -166,21 +165,12 @@ class World:
 
     def claims(self, user):
         """The names of a user's volume claims in the cluster."""
-        kubeconfig = yaml.safe_load((self.settings.state / "kubeconfig").read_text())
-        answer = requests.get(
-            f"{kubeconfig['clusters'][0]['cluster']['server']}/api/v1/persistentvolumeclaims",
-            params={"labelSelector": f"wasmspawner.io/user={user}"},
-            headers={"Authorization": f"Bearer {kubeconfig['users'][0]['user']['token']}"},
-            verify=self._authority(kubeconfig),
-            timeout=10,
-        )
-        answer.raise_for_status()
-        return {claim["metadata"]["name"] for claim in answer.json()["items"]}
+        path = f"/api/v1/persistentvolumeclaims?labelSelector=wasmspawner.io/user={user}"
+        return {claim["metadata"]["name"] for claim in self.ask_cluster("GET", path).json()["items"]}
 
-    def _authority(self, kubeconfig):
-        file = self.settings.state / "cluster.crt"
-        file.write_bytes(base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]))
-        return str(file)
+    def ask_cluster(self, method: str, path: str, **options) -> requests.Response:
+        """A request to the cluster's own API, which has to succeed."""
+        return cluster_api.ask(self.settings.state, method, path, **options)
 
     @property
     def url(self):
