@@ -38,6 +38,7 @@ class Echo(BaseHTTPRequestHandler):
 HTTPServer((sys.argv[1], int(sys.argv[2])), Echo).serve_forever()
 """
 SUSPENDED_USER = "mallory"
+COURSE = "course"
 
 
 def eventually(condition, seconds=30.0, what="the condition"):
@@ -73,6 +74,25 @@ def adapt(config):
         {"name": "broken", "label": "Broken", "reference": BROKEN_IMAGE},
         {"name": "other", "reference": OTHER_IMAGE, "port": OTHER_PORT, "probe": {"http": "/health"}},
     ]
+    # For the members of one group, so that the form of all others is that of `make run`.
+    config["blueprints"] = {
+        "site": {
+            "base": {"platform": True, "groups": [COURSE], "env": {"COURSE_BASE": "1"}},
+            "course": {
+                "displayName": "The course",
+                "groups": [COURSE],
+                "env": {"COURSE": "physics"},
+                "volumes": [{"name": "course", "mountPath": "/course", "emptyDir": {}}],
+                "initContainers": [
+                    {
+                        "name": "fetch",
+                        "command": ["/bin/sh", "-c", "echo 6 > /course/answer"],
+                        "mounts": [{"volume": "course", "mountPath": "/course"}],
+                    }
+                ],
+            },
+        }
+    }
     config["hub"]["forgotten"] = {"min_age": "1s"}
     # A claim for each server, which is deleted with it.
     config["kubernetes"] = {"namespaces": "retain"}

@@ -80,10 +80,10 @@ impl fmt::Display for Grant {
 
 /// A setting in a policy's answer that its grants do not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("policy `{policy}`: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
+#[error("{author}: `{field}` needs the grant `{grant}`{}", Wanted(.wanted))]
 pub struct GrantViolation {
-    /// The policy's name.
-    pub policy: String,
+    /// Whose answer it is, such as "policy `site`".
+    pub author: String,
     /// The path of the field in the policy's answer.
     pub field: String,
     /// The grant that would allow it.
@@ -109,9 +109,9 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    pub(crate) fn violated_by(self, policy: &str) -> GrantViolation {
+    pub(crate) fn violated_by(self, author: &impl fmt::Display) -> GrantViolation {
         GrantViolation {
-            policy: policy.to_owned(),
+            author: author.to_string(),
             field: self.field,
             grant: self.grant,
             wanted: self.wanted,

@@ -64,6 +64,11 @@ impl Identity {
         format!("/home/{}", in_user_files(self.username.as_str()))
     }
 
+    /// The names of the user's groups.
+    pub fn group_names(&self) -> Vec<String> {
+        self.groups.iter().map(|group| group.name.clone()).collect()
+    }
+
     /// The GIDs of a process besides its primary one, in the given order, without duplicates.
     pub fn supplemental_gids(&self) -> Vec<u32> {
         let mut gids = Vec::new();

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod api_group;
+pub mod blueprint;
 pub mod claims;
 pub mod condition;
 pub mod config;
@@ -38,4 +39,5 @@ pub mod spawn_key;
 pub mod stage;
 mod structural_schema;
 pub mod token;
+pub mod user_string;
 pub mod volumes;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The options of a lab: the submitted spawn form, with one value for each key.
@@ -11,7 +12,7 @@ pub type Options = BTreeMap<String, Value>;
 /// One value of the spawn form.
 ///
 /// In JSON and YAML it is a plain scalar; whole numbers that fit are integers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
     /// `true` or `false`.

@@ -10,6 +10,7 @@ use crate::names::{ChildName, EnvName};
 use crate::options::Options;
 use crate::secret::SecretString;
 use crate::spawn_key::{ChildKey, ChildKind, SpawnKey};
+use crate::user_string::Wanted;
 
 /// A parsed request to start a lab, before policies have decided about it.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct SpawnRequest {
     pub key: LabKey,
     /// The lab's user; the username is `key.user`.
     pub identity: Identity,
+    /// What the lab is to be, if the request says more than its options.
+    pub wanted: Wanted,
     /// The options that were submitted with the spawn form.
     pub options: Options,
     /// Environment variables from the Hub. Credentials among them go into the lab's Secret.

@@ -8,6 +8,7 @@ mod auth_headers;
 mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
+mod blueprints;
 mod config_reload;
 mod dask_pool_rules;
 mod dask_pools;
@@ -44,6 +45,7 @@ mod spawn_form;
 mod start;
 mod tls;
 mod traces;
+mod user_strings;
 mod volumes;
 
 /// The service under test.

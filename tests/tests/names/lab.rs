@@ -7,9 +7,10 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{Compat, LabelValue, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::compose::compose;
-use wasmspawner_core::policy::{ChainAnswer, Grants, ImageInputs, LabServer, Options, SpawnInputs};
+use wasmspawner_core::policy::{Author, ChainAnswer, Grants, ImageInputs, LabServer, Options, SpawnInputs};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::user_string::Wanted;
 
 /// The objects of a lab with every object that is named after its user.
 pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
@@ -26,6 +27,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         spawn: LabelValue::parse("5d3c0f5e-0000-4000-8000-000000000002").unwrap(),
         names: NameTemplates::parse(&config).unwrap().resolve(user, server, None).unwrap(),
         request: SpawnRequest {
+            wanted: Wanted::default(),
             requested_by: "test".to_owned(),
             key: LabKey::new(user.clone(), server.clone()),
             identity: serde_json::from_value::<Identity>(
@@ -38,7 +40,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         },
         job_id: "0196f000-0000-7000-8000-000000000001".parse().unwrap(),
         answers: vec![ChainAnswer {
-            policy: "site".to_owned(),
+            author: Author::Policy("site".to_owned()),
             grants: Grants::default(),
             customization: serde_json::from_value(customization).unwrap(),
             server: LabServer::default(),

@@ -266,7 +266,7 @@ async fn a_crash_of_a_skippable_policy_is_ignored_but_its_refusals_hold() {
     let skipped = |act| PolicySpec { on_failure: OnFailure::Skip, ..hostile(act) };
     let policies = load(vec![skipped("panic"), site()]).await;
     let answers = policies.customize(&LabRequest::default()).await.unwrap();
-    let names: Vec<_> = answers.iter().map(|answer| answer.policy.as_str()).collect();
+    let names: Vec<_> = answers.iter().map(|answer| answer.author.name()).collect();
     assert_eq!(names, ["site"]);
     assert!(policies.loaded()[0].last_error.as_ref().unwrap().contains("as asked"));
 

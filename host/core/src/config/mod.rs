@@ -2,6 +2,7 @@
 
 pub mod auth;
 mod base_url;
+mod blueprints;
 mod changes;
 mod dask;
 mod embedded;
@@ -26,6 +27,7 @@ mod telemetry;
 mod warnings;
 
 pub use base_url::BaseUrl;
+pub use blueprints::BlueprintsConfig;
 pub use changes::ConfigChanges;
 pub use dask::DaskConfig;
 pub use embedded::{EmbeddedConfig, ImageMapping, PodCommand, RuntimeKind, SimulatedStages};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::InvalidSetting;
 use crate::grants::Grants;
 
 /// One policy of the chain. Policies are called in the order given; where two disagree the later one wins.
@@ -68,4 +69,33 @@ impl Default for CallLimits {
     fn default() -> Self {
         Self { deadline_ms: 200, memory_mib: 128, answer_bytes: 1 << 20 }
     }
+}
+
+/// Names are unique, and each policy has one source.
+pub(super) fn check(policies: &[PolicyConfig]) -> Vec<InvalidSetting> {
+    let sources = policies.iter().enumerate().filter_map(source_of_policy);
+    duplicate_policy(policies).into_iter().chain(sources).collect()
+}
+
+fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
+    let twice = policies
+        .iter()
+        .enumerate()
+        .find(|(index, policy)| policies[..*index].iter().any(|p| p.name == policy.name));
+    twice.map(|(index, policy)| {
+        InvalidSetting::new(
+            format!("policies[{index}].name"),
+            format!("`{}` is the name of an earlier policy too", policy.name),
+        )
+    })
+}
+
+/// A policy comes from one place.
+fn source_of_policy((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
+    let problem = match (&policy.path, &policy.oci) {
+        (None, None) => "has neither `path`, a file, nor `oci`, an artifact in a registry; write one of them",
+        (Some(_), Some(_)) => "has both `path` and `oci`; remove one of them",
+        _ => return None,
+    };
+    Some(InvalidSetting::new(format!("policies[{index}]"), problem))
 }

@@ -6,13 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::auth::{Auth, AuthConfig, AuthMode, IngressProof};
-use super::environments;
 use super::lab::{LabConfig, LabSection};
 use super::{
-    DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig, ImagesConfig, InvalidSetting,
-    KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig, RegistriesConfig, RuntimeKind,
-    TelemetryConfig,
+    BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig,
+    ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig,
+    RegistriesConfig, RuntimeKind, TelemetryConfig,
 };
+use super::{environments, policies};
+use crate::blueprint::Library;
 use crate::names::{NameError, NameTemplates, NamesConfig, ServerName, Username};
 
 /// The key of a Secret of the type `kubernetes.io/dockerconfigjson`.
@@ -58,6 +59,9 @@ pub struct ConfigFile {
     /// Labs in namespaces of chosen classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environments: Option<EnvironmentsConfig>,
+    /// The site's descriptions of labs, from which users choose.
+    #[serde(default)]
+    pub blueprints: BlueprintsConfig,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -99,6 +103,8 @@ pub struct Config {
     pub dask: DaskConfig,
     /// Labs in namespaces of chosen classes.
     pub environments: Option<EnvironmentsConfig>,
+    /// The site's descriptions of labs.
+    pub blueprints: Library,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -123,8 +129,9 @@ impl ConfigFile {
         problems.extend(prepulls_where_nothing_is_pulled(self.embedded.as_ref(), &self.images));
         problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
         problems.extend(labs_that_could_be_anybody(&self.http, self.auth.as_ref()));
-        problems.extend(duplicate_policy(&self.policies));
-        problems.extend(self.policies.iter().enumerate().filter_map(source_of_policy));
+        problems.extend(policies::check(&self.policies));
+        let blueprints =
+            self.blueprints.library().map_err(|wrong| problems.extend(wrong)).unwrap_or_default();
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
         let hub = hub.map_err(|problem| problems.push(problem)).ok().flatten();
         let auth = self
@@ -174,6 +181,7 @@ impl ConfigFile {
             images: self.images,
             dask: self.dask,
             environments: self.environments,
+            blueprints,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,
@@ -187,19 +195,6 @@ fn no_auth() -> InvalidSetting {
 
 fn in_names(error: &crate::names::TemplateError) -> InvalidSetting {
     InvalidSetting::new(&error.key, format!("template {:?}: {}", error.template, error.problem))
-}
-
-fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {
-    let twice = policies
-        .iter()
-        .enumerate()
-        .find(|(index, policy)| policies[..*index].iter().any(|p| p.name == policy.name));
-    twice.map(|(index, policy)| {
-        InvalidSetting::new(
-            format!("policies[{index}].name"),
-            format!("`{}` is the name of an earlier policy too", policy.name),
-        )
-    })
 }
 
 /// Where a header alone says who sends a request, a lab that reaches the service could claim to be anybody.
@@ -239,16 +234,6 @@ fn secret_that_no_node_can_use(lab: &LabSection, images: &ImagesConfig) -> Optio
         );
         InvalidSetting::new(format!("lab.secrets[{at}].key"), message)
     })
-}
-
-/// A policy comes from one place.
-fn source_of_policy((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
-    let problem = match (&policy.path, &policy.oci) {
-        (None, None) => "has neither `path`, a file, nor `oci`, an artifact in a registry; write one of them",
-        (Some(_), Some(_)) => "has both `path` and `oci`; remove one of them",
-        _ => return None,
-    };
-    Some(InvalidSetting::new(format!("policies[{index}]"), problem))
 }
 
 /// Requests do not carry JupyterHub's number of a user, so no name of a lab can contain it.

@@ -10,7 +10,8 @@ use crate::grants::{Grant, GrantViolation, Grants, Need};
 pub fn check_grant(policy: &str, form: &Form, grants: &Grants) -> Result<(), GrantViolation> {
     match form {
         Form::Html(_) if !grants.raw_html => {
-            Err(Need { field: "html".to_owned(), grant: Grant::RawHtml, wanted: None }.violated_by(policy))
+            let need = Need { field: "html".to_owned(), grant: Grant::RawHtml, wanted: None };
+            Err(need.violated_by(&format_args!("policy `{policy}`")))
         }
         _ => Ok(()),
     }

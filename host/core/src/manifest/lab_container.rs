@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{resources, secret, volume};
 use crate::lab::PORT_NAME;
+use crate::policy::ValidatedSpawn;
 use crate::policy::compose::{CheckedProbe, LabValue};
-use crate::policy::{Image, ValidatedSpawn};
 
 /// Failure threshold of the startup probe: more failures than occur in the longest time that a spawn may take.
 const FAILURES_OF_A_DAY: i32 = 86_400;
@@ -17,7 +17,7 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
     let config = &spawn.config;
     Container {
         name: config.container.to_string(),
-        image: Some(pinned(&spawn.image)),
+        image: Some(spawn.image.pinned()),
         image_pull_policy: Some(config.image_pull_policy.as_str().to_owned()),
         command: spawn.command.clone(),
         args: spawn.args.clone(),
@@ -38,14 +38,6 @@ pub(super) fn build(spawn: &ValidatedSpawn) -> Container {
         startup_probe: startup_probe(spawn),
         readiness_probe: readiness_probe(spawn),
         ..Container::default()
-    }
-}
-
-/// The image reference, pinned by its digest if there is one: moving a tag then does not change a lab.
-fn pinned(image: &Image) -> String {
-    match &image.digest {
-        Some(digest) if !image.reference.contains('@') => format!("{}@{digest}", image.reference),
-        _ => image.reference.clone(),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn check(
     if denied.is_empty() {
         Ok(granted)
     } else {
-        Err(denied.into_iter().map(|need| need.violated_by(&answer.policy)).collect())
+        Err(denied.into_iter().map(|need| need.violated_by(&answer.author)).collect())
     }
 }
 
@@ -113,11 +113,11 @@ fn is_acted_on(key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::grants::Grants;
-    use crate::policy::LabServer;
+    use crate::policy::{Author, LabServer};
 
     fn answer(asked: &Customization, grants: &Grants) -> ChainAnswer {
         ChainAnswer {
-            policy: "greedy".to_owned(),
+            author: Author::Policy("greedy".to_owned()),
             grants: grants.clone(),
             customization: asked.clone(),
             server: LabServer::default(),

@@ -13,3 +13,13 @@ pub struct Image {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
+
+impl Image {
+    /// The image reference, pinned by its digest if there is one: moving a tag then does not change a lab.
+    pub fn pinned(&self) -> String {
+        match &self.digest {
+            Some(digest) if !self.reference.contains('@') => format!("{}@{digest}", self.reference),
+            _ => self.reference.clone(),
+        }
+    }
+}

@@ -15,6 +15,7 @@ mod grants;
 mod image;
 mod init_container;
 mod lab_server;
+mod of_blueprint;
 mod pair;
 mod pod_patch;
 mod request;
@@ -29,7 +30,7 @@ pub use crate::field_error::FieldError;
 pub use crate::grants::{Grant, GrantViolation, Grants};
 pub use crate::options::{Options, Value};
 pub use authorize::{Action, AuthorizeRequest, Verdict};
-pub use chain_answer::ChainAnswer;
+pub use chain_answer::{Author, ChainAnswer};
 pub use check::{check_customization, check_lab_server};
 pub use compose::{
     ImageInputs, Provenance, RejectionBlame, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,

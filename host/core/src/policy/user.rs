@@ -41,6 +41,13 @@ pub struct User {
     pub quota: Option<UserQuota>,
 }
 
+impl User {
+    /// The names of the user's groups.
+    pub fn group_names(&self) -> Vec<String> {
+        self.groups.iter().map(|group| group.name.clone()).collect()
+    }
+}
+
 impl From<&Identity> for User {
     fn from(identity: &Identity) -> Self {
         let group = |group: &crate::identity::Group| Group { name: group.name.clone(), gid: group.gid };

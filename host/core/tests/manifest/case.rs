@@ -10,12 +10,13 @@ use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::manifest::{LabObjects, build};
 use wasmspawner_core::names::{EnvName, LabelValue, NameTemplates, NamesConfig, ObjectName, ServerName};
 use wasmspawner_core::policy::{
-    ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
+    Author, ChainAnswer, Customization, Grants, ImageInputs, LabServer, Options, SpawnInputs, SpawnRejected,
     ValidatedSpawn, compose::Source, compose::compose,
 };
 use wasmspawner_core::quota::Quota;
 use wasmspawner_core::secret::{SecretBytes, SecretString};
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::user_string::Wanted;
 
 /// All inputs of a spawn. Keys that are absent have their defaults.
 #[derive(Clone, Deserialize)]
@@ -71,7 +72,7 @@ impl Case {
         let key = LabKey::new(self.identity.username.clone(), self.server);
         let names = NameTemplates::parse(&self.names).unwrap().resolve(&key.user, &key.server, None).unwrap();
         let answers = self.answers.into_iter().map(|answer| ChainAnswer {
-            policy: answer.policy,
+            author: Author::Policy(answer.policy),
             grants: answer.grants,
             customization: answer.customization,
             server: answer.server,
@@ -86,6 +87,7 @@ impl Case {
         }
         compose(SpawnInputs {
             request: SpawnRequest {
+                wanted: Wanted::default(),
                 requested_by: "ada".to_owned(),
                 key,
                 identity: self.identity,

@@ -11,6 +11,7 @@ use serde_path_to_error::Track;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
 use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
 
+use super::blueprint_files;
 use crate::run::ConfigSource;
 
 /// The command line options that choose the configuration.
@@ -84,6 +85,7 @@ impl ConfigArgs {
         for policy in &mut file.policies {
             policy.path = policy.path.take().map(|path| folder.join(path));
         }
+        blueprint_files::add(&mut file.blueprints, folder)?;
         Ok(file)
     }
 }

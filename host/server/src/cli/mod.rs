@@ -1,6 +1,8 @@
 //! The command line.
 
 mod assignment;
+mod blueprint_files;
+mod blueprints;
 mod check;
 mod compile_policy;
 mod config_args;
@@ -57,6 +59,8 @@ enum Command {
     Labs(labs::LabsArgs),
     /// Look at the environments of a running service, free and remove targets
     Environments(environments::EnvironmentsArgs),
+    /// Show the blueprints of a running service
+    Blueprints(blueprints::BlueprintsArgs),
     /// Show the images that a running service knows
     Images(images::ImagesArgs),
     /// Try a policy, without a service
@@ -100,6 +104,7 @@ impl Cli {
             Command::Render(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Labs(args) => args.run(&mut stdout().lock()),
             Command::Environments(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Blueprints(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Images(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Policy(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Debug(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

@@ -17,6 +17,7 @@ use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::{ServerName, Username};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
+use wasmspawner_core::user_string::Wanted;
 
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
@@ -101,6 +102,7 @@ impl RenderArgs {
     fn request(&self, config: &Config) -> anyhow::Result<SpawnRequest> {
         let user = Username::parse(&self.user)?;
         Ok(SpawnRequest {
+            wanted: Wanted::default(),
             requested_by: "render".to_owned(),
             identity: self.identity(&user, config)?,
             key: LabKey::new(user, ServerName::parse(&self.server)?),

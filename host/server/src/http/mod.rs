@@ -3,6 +3,7 @@
 
 mod around;
 pub mod auth;
+mod blueprints;
 mod body;
 mod config;
 mod config_reload;
@@ -15,6 +16,7 @@ mod history;
 mod images;
 mod kernels;
 mod lab;
+mod lab_lookup;
 mod lab_status;
 mod labs;
 mod location;

@@ -51,13 +51,34 @@ impl<S: Send + Sync> FromRequestParts<S> for TargetPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
-        let name = params.iter().find(|(key, _)| *key == "target").map_or("", |(_, value)| value);
-        ObjectName::parse(name).map(Self).map_err(|error| {
-            let loc = ["path", "target"];
-            Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &loc, "invalid_name", error.to_string())
-        })
+        object_name(parts, state, "target").await.map(Self)
     }
+}
+
+/// The lab and the blueprint that `/blueprints/{username}/resolved/{blueprint}` names.
+#[derive(Debug)]
+pub(super) struct BlueprintPath(pub(super) LabKey, pub(super) ObjectName);
+
+impl<S: Send + Sync> FromRequestParts<S> for BlueprintPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let LabPath(lab) = LabPath::from_request_parts(parts, state).await?;
+        object_name(parts, state, "blueprint").await.map(|name| Self(lab, name))
+    }
+}
+
+async fn object_name<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+    param: &'static str,
+) -> Result<ObjectName, Problem> {
+    let params = RawPathParams::from_request_parts(parts, state).await.map_err(|_| not_utf8())?;
+    let name = params.iter().find(|(key, _)| *key == param).map_or("", |(_, value)| value);
+    ObjectName::parse(name).map_err(|error| {
+        let loc = ["path", param];
+        Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &loc, "invalid_name", error.to_string())
+    })
 }
 
 /// The kernel that `.../kernels/{kernel}` names, below the path of its lab.

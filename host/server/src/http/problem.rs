@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,6 +15,8 @@ pub(super) struct Problem {
     status: StatusCode,
     details: Vec<Detail>,
     retry_after: Option<u64>,
+    /// The path of the lab that is in the way.
+    location: Option<String>,
 }
 
 /// One problem with a request.
@@ -64,7 +66,18 @@ impl Problem {
 
     /// Several problems at once. `details` must not be empty.
     pub(super) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
-        Self { status, details, retry_after: None }
+        Self { status, details, retry_after: None, location: None }
+    }
+
+    /// The same, and where the lab is if it is a conflict with one.
+    pub(super) fn with_lab_at(mut self, path: String) -> Self {
+        self.location = (self.status == StatusCode::CONFLICT).then_some(path);
+        self
+    }
+
+    /// 404: no blueprint of this name for the user.
+    pub(super) fn unknown_blueprint(msg: impl Into<String>) -> Self {
+        Self::at(StatusCode::NOT_FOUND, &["path", "blueprint"], "unknown_blueprint", msg)
     }
 
     /// 500: the request is correct and the service is at fault. The details are only in the log.
@@ -131,6 +144,9 @@ fn headers(problem: &Problem, given: &HeaderMap) -> HeaderMap {
     }
     if let Some(seconds) = problem.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if let Some(location) = problem.location.as_deref().and_then(|path| HeaderValue::from_str(path).ok()) {
+        headers.insert(LOCATION, location);
     }
     if problem.status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

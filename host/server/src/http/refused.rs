@@ -20,6 +20,9 @@ impl From<SpawnError> for Problem {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", field], "invalid_pool", msg)
             }
             SpawnError::Invalid(errors) => invalid(&errors),
+            SpawnError::NotOffered(_) => {
+                Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "user_string"], "not_offered", msg)
+            }
             SpawnError::Name(_) => {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", "username"], "invalid_name", msg)
             }

@@ -8,6 +8,7 @@ use http::StatusCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::around::{every_request, panicked};
+use super::blueprints::{list_blueprint_choices, list_blueprints, resolve_blueprint};
 use super::config::reload_config;
 use super::dask_pools::{
     connect_scheduler, follow_pool_events, get_pool, list_pools, report_workers, scale_pool, spawn_pool,
@@ -23,6 +24,7 @@ use super::kernels::{
     signal_kernel, start_kernel, stop_kernel,
 };
 use super::lab::{get_lab, stop_lab};
+use super::lab_lookup::find_lab;
 use super::lab_status::get_lab_status;
 use super::labs::list_labs;
 use super::openapi::{browse, get_openapi};
@@ -47,12 +49,14 @@ fn lab_routes() -> Vec<Route> {
     let single = [
         route("GET", "/labs", get(list_labs)),
         route("GET", "/lab-status", get(get_lab_status)),
+        route("GET", "/lab-lookup", get(find_lab)),
         route("GET", "/forgotten", get(list_forgotten)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/environments", get(list_environments)),
         route("POST", "/environments/targets/{target}/release", post(release_target)),
         route("DELETE", "/environments/targets/{target}", delete(retire_target)),
+        route("GET", "/blueprints", get(list_blueprints)),
         route("GET", "/images", get(list_images)),
         route("GET", "/prepulls", get(list_prepulls)),
         route("GET", "/policies", get(list_policies)),
@@ -69,6 +73,8 @@ fn lab_routes() -> Vec<Route> {
         of_server("DELETE", "/labs/{username}", "/volumes", delete(release_volumes)),
         of_server("GET", "/spawn-form/{username}", "", get(get_spawn_form)),
         of_server("GET", "/images/{username}", "", get(get_image_menu)),
+        of_server("GET", "/blueprints/{username}", "", get(list_blueprint_choices)),
+        of_server("GET", "/blueprints/{username}", "/resolved/{blueprint}", get(resolve_blueprint)),
     ];
     let of_servers = of_servers.into_iter().chain(kernel_routes()).chain(pool_routes());
     single.into_iter().chain(of_servers.flatten()).collect()

@@ -14,8 +14,8 @@ use super::location;
 use super::path::LabPath;
 use super::prefix::Prefix;
 use super::problem::Problem;
-use super::wire;
-use crate::spawner::Labs;
+use super::wire::{self, ParsedSpawn};
+use crate::spawner::{Labs, SpawnError};
 
 /// Starts a lab.
 ///
@@ -27,7 +27,8 @@ use crate::spawner::Labs;
         (status = 303, description = "The lab is being started", headers(("location" = String, description = "The lab"))),
         (status = 400, description = "The body is not JSON", body = super::problem::ErrorBody),
         (status = 403, description = "A policy or a quota does not allow it", body = super::problem::ErrorBody),
-        (status = 409, description = "There is a lab, or an operation on it is under way", body = super::problem::ErrorBody),
+        (status = 409, description = "There is a lab, or an operation on it is under way", body = super::problem::ErrorBody,
+            headers(("location" = String, description = "The lab"))),
         (status = 413, description = "The body is too large", body = super::problem::ErrorBody),
         (status = 415, description = "The body does not say that it is JSON", body = super::problem::ErrorBody),
         (status = 422, description = "An option or an environment variable is invalid", body = super::problem::ErrorBody),
@@ -46,20 +47,23 @@ pub(super) async fn spawn_lab(
     LabPath(key): LabPath,
     request: Request,
 ) -> Result<Response, Problem> {
-    let permit = caller.may(Access::Spawn(&key))?;
+    caller.may(Access::Spawn(&key))?;
     let JsonBytes(body) = JsonBytes::from_request(request, &()).await?;
     let parsed = wire::parse_spawn(&body)?;
+    let (key, wanted) = parsed.lab(&key)?;
+    let permit = caller.may(Access::Spawn(&key))?;
+    let lab = location::of_lab(&prefix, &key);
+    let in_the_way = |problem: SpawnError| Problem::from(problem).with_lab_at(lab.clone());
     // A request that costs no more than this does not count: a client may repeat it while the cluster is away.
-    labs.can_spawn(&key.clone().into())?;
+    labs.can_spawn(&key.clone().into()).map_err(in_the_way)?;
     if let Some(user) = caller.limited() {
         fair_use.spawn(user)?;
     }
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let token = caller.token_for_lab(permit);
-    let lab = location::of_lab(&prefix, &key);
     let requested_by = caller.username.to_string();
-    let request =
-        SpawnRequest { key, identity, options: parsed.options, env: parsed.env, token, requested_by };
-    labs.spawn(request).await?;
+    let ParsedSpawn { options, env, .. } = parsed;
+    let request = SpawnRequest { key, identity, wanted, options, env, token, requested_by };
+    labs.spawn(request).await.map_err(in_the_way)?;
     Ok((StatusCode::SEE_OTHER, [(LOCATION, lab)]).into_response())
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use wasmspawner_core::blueprint::{CHOICE, Resolved};
 use wasmspawner_core::config::Config;
 use wasmspawner_core::dask::{Pool, PoolLaunch};
 use wasmspawner_core::digest::Digest;
@@ -24,13 +25,14 @@ use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PoolDes
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::spawn_key::SpawnKey;
+use wasmspawner_core::user_string::Wanted;
 
 use super::context::Context;
 use super::errors::SpawnError;
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
 use super::snapshot::LabDetails;
-use super::{image_menu, programs};
+use super::{blueprints, image_menu, programs};
 use crate::wasm::PolicyAnswer;
 
 /// A request that the policies have approved. Its options are parsed and its names are known.
@@ -41,6 +43,8 @@ pub(super) struct Approved {
     pub(super) user: User,
     /// What the policies are asked about.
     pub(super) subject: Subject,
+    /// The blueprints that hold for it; those of its lab for a child.
+    pub(super) blueprint: Option<Arc<Resolved>>,
     pub(super) quotas: Vec<(Source, Quota)>,
     /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
     pub(super) image: Option<(Source, Image)>,
@@ -81,10 +85,14 @@ pub(super) async fn approve(
     present: PresentUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
+    can_be_had(&request.wanted)?;
     let user = User::from(&request.identity);
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
+    let (library, wanted) = (&rules.config.blueprints, request.wanted.blueprint.as_ref());
+    let blueprint = blueprints::choose(library, wanted, &mut request.options, &request.key.server, &user)?;
     let (options, image) = image_menu::parse(rules, &request.options, &context).await?;
     request.options = options;
+    blueprints::note(blueprint.as_deref(), &mut request.options);
     let question = AuthorizeRequest {
         action: Action::Spawn,
         user: user.clone(),
@@ -95,7 +103,28 @@ pub(super) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
-    Ok(Approved { request, names, user, subject, quotas, image, child: None, fate: None, cluster: None })
+    Ok(Approved {
+        request,
+        names,
+        user,
+        subject,
+        blueprint,
+        quotas,
+        image,
+        child: None,
+        fate: None,
+        cluster: None,
+    })
+}
+
+/// Refuses what this site cannot give.
+fn can_be_had(wanted: &Wanted) -> Result<(), SpawnError> {
+    let problem = match wanted {
+        Wanted { workload: Some(_), .. } => "labs cannot be put into workloads on this site",
+        Wanted { repository: Some(_), .. } => "this site has no provider of repositories' blueprints",
+        _ => return Ok(()),
+    };
+    Err(SpawnError::NotOffered(problem))
 }
 
 /// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
@@ -129,6 +158,9 @@ pub(super) async fn approve_child(
     let server = request.lab.server.to_string();
     let mut options = lab.description.options.clone();
     let mut image = lab.description.image.clone().map(|image| (Source::Service, image));
+    let blueprint =
+        blueprints::choose(&rules.config.blueprints, None, &mut options, &request.lab.server, &user)?;
+    request.options.remove(CHOICE);
     let keeps_image = !request.options.contains_key(IMAGE);
     if !request.options.is_empty() {
         // The lab's image may have left the menu since the lab was started.
@@ -143,6 +175,7 @@ pub(super) async fn approve_child(
             image = chosen.map(|chosen| chosen.image());
         }
     }
+    blueprints::note(blueprint.as_deref(), &mut options);
     let subject = Subject { child: Some(about(&request.child, &request.name)), use_of_user: present };
     let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
@@ -155,6 +188,7 @@ pub(super) async fn approve_child(
     }
     Ok(Approved {
         request: SpawnRequest {
+            wanted: Wanted::default(),
             key: request.lab,
             identity: request.identity,
             options,
@@ -165,6 +199,7 @@ pub(super) async fn approve_child(
         names,
         user,
         subject: question.subject,
+        blueprint,
         quotas,
         image,
         child: Some(Arc::new(ApprovedChild {

@@ -22,6 +22,9 @@ pub enum SpawnError {
     /// The options of the spawn are invalid.
     #[error("the options are invalid")]
     Invalid(Vec<FieldError>),
+    /// The site does not have what the user string asks for.
+    #[error("{0}")]
+    NotOffered(&'static str),
     /// A pool is not possible as it was asked for.
     #[error("{message}")]
     InvalidPool {
@@ -115,6 +118,7 @@ impl SpawnError {
             Self::PolicyFailed { reason, .. } => (reason, Blame::Policy, message),
             Self::Name(_) => ("InvalidName", Blame::User, message),
             Self::InvalidPool { .. } => ("InvalidPool", Blame::User, message),
+            Self::NotOffered(_) => ("NotOffered", Blame::User, message),
             Self::Refused(_)
             | Self::NotReady
             | Self::NoLab

@@ -266,7 +266,9 @@ async fn customize(
         fields: Some(Arc::new(names.fields.clone())),
         subject: approved.subject.clone(),
     };
-    rules.policies.customize(&question).await.map_err(|error| SpawnError::from(error).into_failure())
+    let of_policies = rules.policies.customize(&question).await;
+    let of_policies = of_policies.map_err(|error| SpawnError::from(error).into_failure())?;
+    Ok(approved.blueprint.as_deref().map(ChainAnswer::of_blueprint).into_iter().chain(of_policies).collect())
 }
 
 /// The values of the site's secrets that labs need, with one request per Secret.

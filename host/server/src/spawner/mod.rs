@@ -8,6 +8,7 @@
 mod answer;
 mod approve;
 mod bind;
+mod blueprints;
 mod children;
 mod clock;
 mod context;

@@ -1,13 +1,15 @@
-//! What users are offered before they start a lab: the form, and the images.
+//! What users are offered before they start a lab: the form, the images and the blueprints.
 
 use std::sync::Arc;
 
+use wasmspawner_core::blueprint::Library;
 use wasmspawner_core::form::{FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::images::{Inventory, NodeImages};
 use wasmspawner_core::names::ServerName;
 use wasmspawner_core::policy::User;
 
+use super::blueprints;
 use super::errors::SpawnError;
 use super::image_menu::{self, UserMenu};
 use super::labs::Labs;
@@ -16,7 +18,9 @@ impl Labs {
     /// The spawn form, as a fragment of HTML.
     pub async fn spawn_form(&self, identity: &Identity, server: &ServerName) -> Result<String, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
-        Ok(render(&image_menu::form(&self.context().rules(), &context).await?))
+        let rules = self.context().rules();
+        let form = image_menu::form(&rules, &context).await?;
+        Ok(render(&blueprints::offer(&rules.config.blueprints, &context, form)))
     }
 
     /// The images from which the user chooses; `None` if the site has no menu.
@@ -27,6 +31,11 @@ impl Labs {
     ) -> Result<Option<UserMenu>, SpawnError> {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
         image_menu::menu(&self.context().rules(), &context).await
+    }
+
+    /// The site's blueprints. They change when the configuration is read again.
+    pub fn blueprints(&self) -> Library {
+        self.context().config.current().blueprints.clone()
     }
 
     /// The images that registries and nodes have.

@@ -231,7 +231,7 @@ impl Policies {
                 continue;
             };
             answers.push(policy::ChainAnswer {
-                policy: name.into(),
+                author: policy::Author::Policy(name.into()),
                 grants: policy.spec.grants.clone(),
                 customization,
                 server,

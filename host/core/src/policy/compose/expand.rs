@@ -56,9 +56,9 @@ fn refuse_variables(answer: &ChainAnswer, place: &str) -> Result<(), SpawnReject
     if !labs.chain(inits).any(|word| word.contains("$(")) {
         return Ok(());
     }
-    let policy = &answer.policy;
+    let author = &answer.author;
     let message = format!(
-        "{place} contains `$(`, which cannot be used where the site has variables in a command (policy `{policy}`)"
+        "{place} contains `$(`, which cannot be used where the site has variables in a command ({author})"
     );
     Err(SpawnRejected::request(vec![FieldError::new("options", message)]))
 }
@@ -77,8 +77,8 @@ fn expand_answer(
         if let Some(place) = brace {
             let message = format!(
                 "{place} contains a brace, which cannot be used where the site names storage by templates (`{field}` of \
-                 the policy `{}`)",
-                answer.policy
+                 the {})",
+                answer.author
             );
             return Err(SpawnRejected::request(vec![FieldError::new("options", message)]));
         }
@@ -88,7 +88,7 @@ fn expand_answer(
         }
     }
     if !refused.is_empty() {
-        return Err(SpawnRejected::policy(&answer.policy, refused));
+        return Err(SpawnRejected::by(&answer.author, refused));
     }
     let granted = answer.grants.secrets.iter_mut().chain(&mut answer.grants.host_path);
     for text in granted.filter(|text| text.contains(['{', '}'])) {
@@ -96,7 +96,7 @@ fn expand_answer(
             Ok(template) => *text = template.render(fields),
             Err(error) => {
                 return Err(SpawnRejected::operator(
-                    format!("grants of `{}`", answer.policy),
+                    format!("grants of `{}`", answer.author.name()),
                     error.to_string(),
                 ));
             }

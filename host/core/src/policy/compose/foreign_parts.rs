@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 use super::{ChainAnswer, SpawnRejected};
 use crate::grants::{Grant, Need};
-use crate::policy::{FieldError, grants, pod_patch};
+use crate::policy::{Author, FieldError, grants, pod_patch};
 
 /// An answer, and the spec that its patch sets, which is parsed once.
 struct Part<'a> {
@@ -23,12 +23,12 @@ pub(super) fn check(answers: &[ChainAnswer]) -> Result<(), SpawnRejected> {
         let denied = part.needs(&parts).into_iter().filter(|need| !answer.grants.cover(need));
         let denied: Vec<_> = denied
             .map(|need| {
-                let violation = need.violated_by(&answer.policy);
+                let violation = need.violated_by(&answer.author);
                 FieldError::new(violation.field.clone(), violation.to_string())
             })
             .collect();
         if !denied.is_empty() {
-            return Err(SpawnRejected::policy(&answer.policy, denied));
+            return Err(SpawnRejected::by(&answer.author, denied));
         }
     }
     Ok(())
@@ -43,19 +43,19 @@ impl<'a> Part<'a> {
 
     /// The grants that the answer needs because of what it uses of other policies.
     fn needs(&self, parts: &[Part<'_>]) -> Vec<Need> {
-        let own = self.answer.policy.as_str();
+        let own = &self.answer.author;
         let mut needs = Vec::new();
         for (field, volume) in self.mounted_volumes() {
-            let foreign = sources_of(volume, parts).into_iter().filter(|(policy, ..)| *policy != own);
+            let foreign = sources_of(volume, parts).into_iter().filter(|(author, ..)| *author != own);
             let need = |(_, grant, wanted)| Need { field: field.clone(), grant, wanted: Some(wanted) };
             needs.extend(foreign.map(need));
         }
         for container in self.patched_containers() {
             let owner = parts.iter().rev().find_map(|part| {
                 let mut inits = part.answer.customization.init_containers.iter();
-                inits.find(|init| init.name == container.name).map(|init| (&part.answer.policy, init.profile))
+                inits.find(|init| init.name == container.name).map(|init| (&part.answer.author, init.profile))
             });
-            let foreign = owner.filter(|(policy, _)| *policy != own);
+            let foreign = owner.filter(|(author, _)| *author != own);
             let grant = foreign.and_then(|(_, profile)| grants::of_profile(profile));
             let field = "pod_patch".to_owned();
             needs.extend(grant.map(|grant| Need { field, grant, wanted: None }));
@@ -90,13 +90,13 @@ impl<'a> Part<'a> {
 
 /// The grants that the source of a volume needs, each with the policy that gave the volume this source. The last policy
 /// that has the volume gives it its source; patches are merged into that, so what they set comes on top of it.
-fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a str, Grant, String)> {
+fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a Author, Grant, String)> {
     let last = parts.iter().rev().find_map(|part| {
         let mut volumes = part.answer.customization.volumes.iter();
         Some((part, &volumes.find(|found| found.name == volume)?.source))
     });
     let asked = last.and_then(|(part, source)| {
-        grants::of_source(source).map(|(_, grant, wanted)| (part.answer.policy.as_str(), grant, wanted))
+        grants::of_source(source).map(|(_, grant, wanted)| (&part.answer.author, grant, wanted))
     });
     let patched = parts.iter().flat_map(|part| {
         let mut targets = pod_patch::PatchTargets::default();
@@ -105,8 +105,8 @@ fn sources_of<'a>(volume: &str, parts: &[Part<'a>]) -> Vec<(&'a str, Grant, Stri
         }
         let host_paths = targets.host_paths.into_iter().map(|path| (Grant::HostPath, path));
         let secrets = targets.secrets.into_iter().map(|name| (Grant::Secrets, name));
-        let policy = part.answer.policy.as_str();
-        host_paths.chain(secrets).map(move |(grant, wanted)| (policy, grant, wanted)).collect::<Vec<_>>()
+        let author = &part.answer.author;
+        host_paths.chain(secrets).map(move |(grant, wanted)| (author, grant, wanted)).collect::<Vec<_>>()
     });
     asked.into_iter().chain(patched).collect()
 }

@@ -6,6 +6,18 @@ use super::{Provenance, Source, SpawnInputs, SpawnRejected};
 use crate::config::UnpinnedImages;
 use crate::policy::Image;
 
+/// In an init container's image, stands for the image of the lab, which is only known when all answers are merged.
+pub const IMAGE_OF_LAB: &str = "wasmspawner.io/image-of-the-lab";
+
+impl Merged {
+    /// Gives init containers the image of the lab that want it.
+    pub(super) fn use_image_of_lab(&mut self, image: &Image) {
+        for init in self.init_containers.iter_mut().filter(|init| init.image == IMAGE_OF_LAB) {
+            init.image = image.pinned();
+        }
+    }
+}
+
 pub(super) fn image(
     merged: &Merged,
     inputs: &SpawnInputs<'_>,

@@ -34,9 +34,8 @@ pub(super) struct Merged {
 
 impl Merged {
     /// Adds the next answer of the chain. It wins over earlier answers; lists of named items are merged by name.
-    pub(super) fn add(&mut self, policy: &str, asked: Customization, provenance: &mut Provenance) {
-        let by = Source::Policy(policy.to_owned());
-        let mut merge = Merge { by: &by, provenance };
+    pub(super) fn add(&mut self, by: &Source, asked: Customization, provenance: &mut Provenance) {
+        let mut merge = Merge { by, provenance };
         merge.option("image", &mut self.image, asked.image);
         for var in asked.env {
             merge.entry("env", &mut self.env, var.name, var.value);
@@ -49,7 +48,7 @@ impl Merged {
         }
         for toleration in asked.tolerations {
             if !self.tolerations.contains(&toleration) {
-                merge.provenance.set(format!("tolerations[{}]", self.tolerations.len()), &by);
+                merge.provenance.set(format!("tolerations[{}]", self.tolerations.len()), by);
                 self.tolerations.push(toleration);
             }
         }
@@ -69,9 +68,8 @@ impl Merged {
     }
 
     /// Adds the next answer of the chain to `lab-server`. It wins over earlier answers.
-    pub(super) fn add_server(&mut self, policy: &str, asked: LabServer, provenance: &mut Provenance) {
-        let by = Source::Policy(policy.to_owned());
-        let mut merge = Merge { by: &by, provenance };
+    pub(super) fn add_server(&mut self, by: &Source, asked: LabServer, provenance: &mut Provenance) {
+        let mut merge = Merge { by, provenance };
         merge.option("port", &mut self.server.port, asked.port);
         merge.option("probe", &mut self.server.probe, asked.probe);
     }

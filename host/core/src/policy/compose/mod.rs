@@ -19,6 +19,7 @@ mod verdict;
 
 pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
+pub use image::IMAGE_OF_LAB;
 pub use inputs::{ImageInputs, SpawnInputs};
 pub use lab_server::CheckedProbe;
 pub use provenance::{Conflict, GrantUse, Provenance, Source};
@@ -29,7 +30,7 @@ pub use verdict::all_allow;
 use merge::Merged;
 
 use super::{
-    AffinityPreset, ChainAnswer, FieldError, InitRun, check_customization, check_lab_server, grants,
+    AffinityPreset, Author, ChainAnswer, FieldError, InitRun, check_customization, check_lab_server, grants,
     pod_patch,
 };
 use crate::config::lab::{LabConfig, SecurityLifts};
@@ -51,6 +52,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let quota = limits::quota(&inputs, &mut provenance);
     limits::check_quota(&merged, &quota)?;
     let image = image::image(&merged, &inputs, &mut provenance)?;
+    merged.use_image_of_lab(&image);
     merged.image = Some(image.clone());
     let port = lab_server::port(&merged.server, &inputs.lab.section, &mut provenance);
     let env = env::lab_env(&inputs, &merged, port, &mut provenance)?;
@@ -132,15 +134,15 @@ fn check_answer(
     let mut errors = check_customization(&answer.customization);
     errors.extend(check_lab_server(&answer.server));
     if !errors.is_empty() {
-        return Err(SpawnRejected::policy(&answer.policy, errors));
+        return Err(SpawnRejected::by(&answer.author, errors));
     }
     let reserved = |name: &str| lab.reserves(name);
     let used = grants::check(answer, reserved).map_err(|violations| {
         let details = violations.iter().map(|one| FieldError::new(one.field.clone(), one.to_string()));
-        SpawnRejected::policy(&answer.policy, details.collect())
+        SpawnRejected::by(&answer.author, details.collect())
     })?;
     provenance.grants.extend(used.into_iter().map(|need| GrantUse {
-        policy: answer.policy.clone(),
+        policy: answer.author.name().to_owned(),
         field: need.field,
         grant: need.grant,
     }));
@@ -158,8 +160,9 @@ fn merge(answers: Vec<ChainAnswer>, inputs: &SpawnInputs<'_>, provenance: &mut P
         merged
             .pod_patches
             .extend(answer.customization.pod_patch.as_deref().and_then(|text| pod_patch::parse(text).ok()));
-        merged.add(&answer.policy, answer.customization, provenance);
-        merged.add_server(&answer.policy, answer.server, provenance);
+        let by = answer.author.source();
+        merged.add(&by, answer.customization, provenance);
+        merged.add_server(&by, answer.server, provenance);
     }
     merged.init_containers.retain(|init| init.run == InitRun::Always || !inputs.provisioned);
     merged
@@ -174,7 +177,12 @@ fn check_storage(
 ) -> Result<(), SpawnRejected> {
     let config = &inputs.lab.section;
     let blamed = |field: String, message: String| match provenance.sources.get(&field) {
-        Some(Source::Policy(policy)) => SpawnRejected::policy(policy, vec![FieldError::new(field, message)]),
+        Some(Source::Policy(policy)) => {
+            SpawnRejected::by(&Author::Policy(policy.clone()), vec![FieldError::new(field, message)])
+        }
+        Some(Source::Blueprint(name)) => {
+            SpawnRejected::by(&Author::Blueprint(name.clone()), vec![FieldError::new(field, message)])
+        }
         _ => SpawnRejected::operator(field, message),
     };
     let exists = |name: &str| merged.volumes.iter().any(|volume| volume.name == name);

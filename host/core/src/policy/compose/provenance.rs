@@ -17,6 +17,8 @@ pub enum Source {
     IdentityProvider,
     /// A policy, with its name.
     Policy(String),
+    /// The blueprints of the lab, with the name of the one that was chosen.
+    Blueprint(String),
     /// The service's configuration.
     Configuration,
     /// The security baseline.
@@ -30,6 +32,7 @@ impl fmt::Display for Source {
             Self::Service => f.write_str("service"),
             Self::IdentityProvider => f.write_str("identity provider"),
             Self::Policy(name) => write!(f, "policy `{name}`"),
+            Self::Blueprint(name) => write!(f, "blueprint `{name}`"),
             Self::Configuration => f.write_str("configuration"),
             Self::Baseline => f.write_str("security baseline"),
         }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::policy::FieldError;
+use crate::policy::{Author, FieldError};
 
 /// Who can correct a rejected spawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +29,19 @@ pub struct SpawnRejected {
 }
 
 impl SpawnRejected {
-    /// The answer of `policy` cannot be used. `details` must not be empty.
-    pub(super) fn policy(policy: &str, details: Vec<FieldError>) -> Self {
-        let message = format!("the answer of the policy `{policy}` cannot be used: {}", first(&details));
-        Self { blame: RejectionBlame::Policy(policy.to_owned()), message, details }
+    /// The answer of `author` cannot be used. `details` must not be empty.
+    pub(super) fn by(author: &Author, details: Vec<FieldError>) -> Self {
+        let first = first(&details);
+        let (blame, message) = match author {
+            Author::Policy(policy) => {
+                let message = format!("the answer of the policy `{policy}` cannot be used: {first}");
+                (RejectionBlame::Policy(policy.clone()), message)
+            }
+            Author::Blueprint(name) => {
+                (RejectionBlame::Operator, format!("the blueprint `{name}` cannot be used: {first}"))
+            }
+        };
+        Self { blame, message, details }
     }
 
     /// The request cannot be fulfilled as it is.

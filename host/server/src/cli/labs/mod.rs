@@ -15,10 +15,12 @@ mod volumes;
 use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use wasmspawner_core::lab::LabKey;
-use wasmspawner_core::names::{ServerName, Username};
+use wasmspawner_core::names::ServerName;
+use wasmspawner_core::user_string::UserString;
 
 use super::assignment::{self, Assignment};
 pub(super) use connection::ConnectionArgs;
@@ -31,6 +33,7 @@ Examples:
   export WASMSPAWNER_URL=https://hub.example.org/spawner/v1 WASMSPAWNER_TOKEN=...
   wasmspawner labs list --status running
   wasmspawner labs spawn ada --option size=small --wait
+  wasmspawner labs spawn ada~blueprint=gpu
   wasmspawner labs events ada
   wasmspawner labs show ada --json
   wasmspawner labs stop ada --wait";
@@ -67,9 +70,10 @@ enum LabsCommand {
 
 #[derive(Debug, Args)]
 struct LabArgs {
-    /// The user whose lab it is
+    /// The user whose lab it is, or a user string: `ada/gpu`, `ada~blueprint=gpu`; in it, `%7E` stands for `~` and `%25`
+    /// for `%`
     user: String,
-    /// The name of the user's server; without it, the default server
+    /// The name of the user's server; without it, the default server, or that of the user string
     #[arg(default_value = "", hide_default_value = true)]
     server: String,
 }
@@ -141,7 +145,17 @@ impl LabsArgs {
 
 impl LabArgs {
     fn key(&self) -> anyhow::Result<LabKey> {
-        Ok(LabKey::new(Username::parse(&self.user)?, ServerName::parse(&self.server)?))
+        Ok(self.user_string()?.lab())
+    }
+
+    fn user_string(&self) -> anyhow::Result<UserString> {
+        let mut asked = UserString::parse(&self.user)?;
+        let server = ServerName::parse(&self.server)?;
+        if !server.is_default() {
+            ensure!(asked.server.is_none(), "`{asked}` names a server already; leave out `{server}`");
+            asked.server = Some(server);
+        }
+        Ok(asked)
     }
 }
 
@@ -176,8 +190,9 @@ async fn show(service: &Service, args: &ShowArgs, out: &mut impl Write) -> anyho
 }
 
 async fn spawn(service: &Service, args: &SpawnArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let lab = args.lab.key()?;
-    service.spawn(&lab, &assignment::submission(&args.options)?).await?;
+    let asked = args.lab.user_string()?;
+    let lab = asked.lab();
+    service.spawn(&asked, &assignment::submission(&args.options)?).await?;
     if args.wait {
         return follow::follow(service, &lab, out).await;
     }

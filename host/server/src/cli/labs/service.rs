@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio_rustls::rustls::crypto::ring;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::Username;
+use wasmspawner_core::user_string::UserString;
 
 use super::refusal::Refusal;
 
@@ -59,9 +60,10 @@ impl Service {
         }
     }
 
-    pub(super) async fn spawn(&self, lab: &LabKey, options: &Map<String, Value>) -> anyhow::Result<()> {
-        let request = self.request(Method::POST, self.lab_url(lab, &["spawn"]));
-        self.send(request.json(&json!({ "options": options }))).await.map(drop)
+    pub(super) async fn spawn(&self, asked: &UserString, options: &Map<String, Value>) -> anyhow::Result<()> {
+        let request = self.request(Method::POST, self.lab_url(&asked.lab(), &["spawn"]));
+        let user_string = (!asked.wanted.is_nothing()).then(|| asked.to_string());
+        self.send(request.json(&json!({ "options": options, "user_string": user_string }))).await.map(drop)
     }
 
     pub(super) async fn stop(&self, lab: &LabKey) -> anyhow::Result<()> {

@@ -26,7 +26,7 @@ use super::wire;
         license(name = "Apache-2.0"),
     ),
     paths(
-        super::labs::list_labs, super::lab_status::get_lab_status, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
+        super::labs::list_labs, super::lab_status::get_lab_status, super::lab_lookup::find_lab, super::lab::get_lab, super::lab::stop_lab, super::spawn::spawn_lab,
         super::events::follow_events, super::history::get_history, super::volumes::get_volumes,
         super::volumes::release_volumes, super::spawn_form::get_spawn_form,
         super::kernels::list_kernels, super::kernels::start_kernel, super::kernels::get_kernel, super::kernels::stop_kernel,
@@ -35,13 +35,14 @@ use super::wire;
         super::dask_pools::list_pools, super::dask_pools::spawn_pool, super::dask_pools::get_pool, super::dask_pools::stop_pool,
         super::dask_pools::scale_pool, super::dask_pools::follow_pool_events, super::dask_pools::connect_scheduler, super::dask_pools::report_workers,
         super::environments::list_environments, super::environments::release_target, super::environments::retire_target,
+        super::blueprints::list_blueprints, super::blueprints::list_blueprint_choices, super::blueprints::resolve_blueprint,
         super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
         super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
-    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
+    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "blueprints", description = "Descriptions of labs that users choose"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
 )]
 struct Document;
 

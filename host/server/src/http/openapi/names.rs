@@ -16,7 +16,7 @@ fn pattern() -> String {
     format!("^({no_dot}|{no_dot}{outer}|{outer}{no_dot}|{outer}{inner}+{outer})$")
 }
 
-/// Adds the parameters `username`, `kernel`, `target` and `pool` to every path that has them.
+/// Adds the parameters `username`, `kernel`, `target`, `blueprint` and `pool` to every path that has them.
 pub(super) struct Names;
 
 impl Modify for Names {
@@ -32,7 +32,12 @@ impl Modify for Names {
                 item.parameters.get_or_insert_default().push(child("kernel", id, what).into());
             }
             if path.contains("{target}") {
-                item.parameters.get_or_insert_default().push(target().into());
+                let parameter = object("target", "gpu-1", "The target's name");
+                item.parameters.get_or_insert_default().push(parameter.into());
+            }
+            if path.contains("{blueprint}") {
+                let parameter = object("blueprint", "gpu", "The blueprint's name");
+                item.parameters.get_or_insert_default().push(parameter.into());
             }
             if path.contains("{pool}") {
                 let parameter = child("pool", "survey", "The pool's name, which its client chooses");
@@ -67,17 +72,18 @@ fn named_server((path, item): (&String, &PathItem)) -> Option<(String, PathItem)
 }
 
 /// The same rule as `wasmspawner_core::names::ObjectName`, except for the length.
-fn target() -> Parameter {
+/// A name that Kubernetes allows for an object.
+fn object(parameter: &str, example: &str, description: &str) -> Parameter {
     let label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
     let schema =
         ObjectBuilder::new().schema_type(Type::String).pattern(Some(format!("^{label}(\\.{label})*$")));
     ParameterBuilder::new()
-        .name("target")
+        .name(parameter)
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .description(Some("The target's name"))
+        .description(Some(description))
         .schema(Some(schema.max_length(Some(253))))
-        .example(Some("gpu-1".into()))
+        .example(Some(example.into()))
         .build()
 }
 

@@ -8,12 +8,14 @@ use serde_json::{Map, Value as Json, json};
 use utoipa::ToSchema;
 use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 use wasmspawner_core::form;
+use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::EnvName;
 use wasmspawner_core::policy::Options;
+use wasmspawner_core::user_string::{UserString, Wanted};
 
 use crate::http::problem::{Detail, Problem};
 
-/// The options and the environment of the lab to start. Both may be left out.
+/// The options and the environment of the lab to start, and what it is to be. All of them may be left out.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct SpawnBody {
@@ -25,6 +27,10 @@ pub(in crate::http) struct SpawnBody {
     /// 256 characters. A value must not contain NUL. All together have at most 256 KiB.
     #[schema(schema_with = environment, required = false)]
     env: BTreeMap<String, String>,
+    /// Who wants what, in one text: `ada~blueprint=gpu`, `ada~repo=org/project`. The user is that of the path. The lab is
+    /// the one that the text means, on a server of its own; a path with a server has to name the same.
+    #[schema(required = false, example = "ada~blueprint=gpu", max_length = 1024)]
+    user_string: Option<String>,
 }
 
 /// The schema of `options`.
@@ -60,6 +66,7 @@ pub(super) fn environment() -> Object {
 pub(in crate::http) struct ParsedSpawn {
     pub(in crate::http) options: Options,
     pub(in crate::http) env: BTreeMap<EnvName, String>,
+    user_string: Option<UserString>,
 }
 
 /// Parses a body. A body that is not JSON is a 400; otherwise all mistakes are reported together, as a 422.
@@ -74,13 +81,16 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
         limit.check(name, entries, &mut mistakes)
     };
     let (options, env) = (part("options", OPTIONS_LIMIT), part("env", ENV_LIMIT));
-    let parsed =
-        ParsedSpawn { options: parse_options(&options, &mut mistakes), env: parse_env(env, &mut mistakes) };
+    let parsed = ParsedSpawn {
+        options: parse_options(&options, &mut mistakes),
+        env: parse_env(env, &mut mistakes),
+        user_string: fields.remove("user_string").and_then(|text| parse_user_string(&text, &mut mistakes)),
+    };
     for key in fields.keys() {
         mistakes.push(Detail::new(
             ["body", key],
             "unknown_field",
-            "a spawn has `options` and `env` and nothing else",
+            "a spawn has `options`, `env` and `user_string`, and nothing else",
         ));
     }
     if mistakes.is_empty() {
@@ -89,6 +99,30 @@ pub(in crate::http) fn parse_spawn(body: &[u8]) -> Result<ParsedSpawn, Problem> 
         Err(Problem::of(StatusCode::UNPROCESSABLE_ENTITY, mistakes))
     }
 }
+
+fn parse_user_string(text: &Json, mistakes: &mut Vec<Detail>) -> Option<UserString> {
+    let parsed = match text {
+        Json::Null => return None,
+        Json::String(text) => UserString::parse(text).map_err(|mistake| mistake.to_string()),
+        other => Err(format!("must be a string, not {}", kind(other))),
+    };
+    parsed.map_err(|msg| mistakes.push(Detail::new(USER_STRING, "invalid_user_string", msg))).ok()
+}
+
+impl ParsedSpawn {
+    /// The lab to start, and what it is to be. The path names the lab, or its user alone if there is a user string.
+    pub(in crate::http) fn lab(&self, path: &LabKey) -> Result<(LabKey, Wanted), Problem> {
+        let Some(text) = &self.user_string else { return Ok((path.clone(), Wanted::default())) };
+        let lab = text.lab();
+        if lab.user != path.user || !path.server.is_default() && lab != *path {
+            let msg = format!("`{text}` is the lab {lab}, and the path names {path}");
+            return Err(Problem::at(StatusCode::UNPROCESSABLE_ENTITY, &USER_STRING, "another_lab", msg));
+        }
+        Ok((lab, text.wanted.clone()))
+    }
+}
+
+const USER_STRING: [&str; 2] = ["body", "user_string"];
 
 /// How large a part of a body may be.
 pub(super) struct SizeLimit {
@@ -217,7 +251,10 @@ mod tests {
 
     #[test]
     fn an_empty_object_is_a_valid_body() {
-        assert_eq!(parse(&json!({})).unwrap(), ParsedSpawn { options: Options::new(), env: BTreeMap::new() });
+        assert_eq!(
+            parse(&json!({})).unwrap(),
+            ParsedSpawn { options: Options::new(), env: BTreeMap::new(), user_string: None }
+        );
     }
 
     #[test]
@@ -225,6 +262,7 @@ mod tests {
         let body = json!({
             "options": {"a": [], "b": null, "c": [["x"]], "d": {"e": 1}, "ok": 1},
             "env": {"1A": "", "A-B": "", "N": 1, "Z": "a\u{0}b", "": "", "OK": ""},
+            "user_string": "ada~colour=red",
             "more": 1,
         });
         let problem = format!("{:?}", parse(&body).unwrap_err());
@@ -238,6 +276,7 @@ mod tests {
             r#"["body", "env", "N"]"#,
             r#"["body", "env", "Z"]"#,
             r#"["body", "env", ""]"#,
+            r#"["body", "user_string"]"#,
             r#"["body", "more"]"#,
         ] {
             assert!(problem.contains(place), "{place} is not in {problem}");

@@ -1,0 +1,29 @@
+//! What a blueprint means for the options of a lab.
+
+use super::Resolved;
+use crate::options::{Options, Value};
+
+/// The option of the spawn form with which a user chooses a blueprint.
+pub const CHOICE: &str = "blueprint";
+
+impl Resolved {
+    /// Changes what was submitted: the options of the chosen blueprint count, and those of the platform where nothing was
+    /// chosen.
+    pub fn change(&self, options: &mut Options) {
+        let text = |text: &String| Value::Text(text.clone());
+        let own = self
+            .spec
+            .options
+            .iter()
+            .map(|(name, value)| (format!("options.{name}"), name.as_str(), value.clone()));
+        let image = self.spec.image.iter().map(|image| ("image".to_owned(), "image", text(image)));
+        let size = self.spec.size.iter().map(|size| ("size".to_owned(), "size", text(size)));
+        for (field, name, value) in own.chain(image).chain(size) {
+            if self.defaults.contains(&field) {
+                options.entry(name.to_owned()).or_insert(value);
+            } else {
+                options.insert(name.to_owned(), value);
+            }
+        }
+    }
+}

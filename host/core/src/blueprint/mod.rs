@@ -1,0 +1,28 @@
+//! Blueprints: named descriptions of labs, for courses, projects and teams. They lie below the policies: what a policy says
+//! about a lab takes the place of what a blueprint says, and a blueprint is granted nothing.
+
+mod check;
+mod choice;
+mod library;
+mod link;
+mod package;
+mod resolve;
+mod resolved;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod trail;
+mod volume;
+
+pub use check::InvalidBlueprint;
+pub use choice::CHOICE;
+pub use library::Library;
+pub use package::Package;
+pub use resolve::ResolveError;
+pub use resolved::{Overlap, Resolved};
+pub use spec::{
+    BlueprintInit, BlueprintMount, BlueprintSpec, BlueprintVolume, ClaimName, EmptyDir, Export, MapName,
+    Packages,
+};
+pub use trail::Trail;
+pub use volume::VolumeFiles;

@@ -1,0 +1,109 @@
+//! Finds all that a blueprint consists of, and merges it.
+
+use super::link::Link;
+use super::{Library, Resolved, Trail};
+use crate::names::ObjectName;
+
+/// How many blueprints may extend each other in a row.
+const DEEPEST: usize = 8;
+/// Of how many blueprints a lab may consist.
+const MOST: usize = 32;
+
+/// Why a blueprint cannot be resolved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// There is none that the user may choose.
+    #[error("there is no blueprint `{name}` that you may choose{}", of(.choices))]
+    NotOffered {
+        /// The name that was asked for.
+        name: ObjectName,
+        /// Those that the user may choose.
+        choices: Vec<ObjectName>,
+    },
+    /// One extends a blueprint that does not exist.
+    #[error("there is no blueprint `{missing}` ({trail})")]
+    Missing {
+        /// Its name.
+        missing: ObjectName,
+        /// How it was reached.
+        trail: Trail,
+    },
+    /// One extends itself.
+    #[error("the blueprints extend each other in a circle: {0}")]
+    Circle(Trail),
+    /// Too many in a row.
+    #[error("more than {DEEPEST} blueprints extend each other: {0}")]
+    TooDeep(Trail),
+    /// Too many in all.
+    #[error("a lab may consist of {MOST} blueprints, and there are more: {0}")]
+    TooMany(Trail),
+}
+
+fn of(choices: &[ObjectName]) -> String {
+    if choices.is_empty() {
+        return "; there are none".to_owned();
+    }
+    let names: Vec<_> = choices.iter().map(|name| format!("`{name}`")).collect();
+    format!("; there are {}", names.join(", "))
+}
+
+impl Library {
+    /// What holds for a lab of a member of `groups`: the platform's blueprints, and over them the chosen one with all that it
+    /// extends. `None` if there is neither.
+    pub fn resolve(
+        &self,
+        chosen: Option<&ObjectName>,
+        groups: &[String],
+    ) -> Result<Option<Resolved>, ResolveError> {
+        let mut links = Vec::new();
+        let platform = self.all().filter(|(_, spec)| spec.platform && spec.is_for(groups));
+        for (name, _) in platform {
+            self.follow(name, &Trail::new(&[]), &mut links)?;
+        }
+        let of_platform = links.len();
+        if let Some(chosen) = chosen {
+            let choices = || self.choices(groups).map(|(name, _)| name.clone());
+            if !choices().any(|name| name == *chosen) {
+                return Err(ResolveError::NotOffered { name: chosen.clone(), choices: choices().collect() });
+            }
+            self.follow(chosen, &Trail::new(&[]), &mut links)?;
+        }
+        Ok((!links.is_empty()).then(|| Resolved::merge(chosen, &links, of_platform)))
+    }
+
+    /// The blueprint and all that it extends, each once, before what extends it.
+    pub(super) fn chain(&self, name: &ObjectName) -> Result<Vec<Link<'_>>, ResolveError> {
+        let mut links = Vec::new();
+        self.follow(name, &Trail::new(&[]), &mut links)?;
+        Ok(links)
+    }
+
+    fn follow<'a>(
+        &'a self,
+        name: &ObjectName,
+        from: &Trail,
+        links: &mut Vec<Link<'a>>,
+    ) -> Result<(), ResolveError> {
+        let trail = from.then(name);
+        if from.contains(name) {
+            return Err(ResolveError::Circle(trail));
+        }
+        if trail.len() > DEEPEST {
+            return Err(ResolveError::TooDeep(trail));
+        }
+        if links.iter().any(|link| link.name == name) {
+            return Ok(());
+        }
+        let Some((name, spec)) = self.entry(name) else {
+            return Err(ResolveError::Missing { missing: name.clone(), trail });
+        };
+        for parent in &spec.extends {
+            self.follow(parent, &trail, links)?;
+        }
+        if links.len() >= MOST {
+            return Err(ResolveError::TooMany(trail));
+        }
+        links.push(Link { name, spec, trail });
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! What holds for a lab, from all its blueprints.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::link::Link;
+use super::{BlueprintSpec, Trail};
+use crate::names::ObjectName;
+
+/// What holds for a lab, from all its blueprints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The blueprint that was chosen; `None` if only the platform's hold.
+    pub chosen: Option<ObjectName>,
+    /// All blueprints, in the order in which they are merged.
+    pub consists_of: Vec<ObjectName>,
+    /// What they say together.
+    pub spec: BlueprintSpec,
+    /// How the blueprint that decided a field was reached, by the field: `image`, `env.SIZE`, `volumes.data`.
+    pub sources: BTreeMap<String, Trail>,
+    /// Fields about which two blueprints differ that do not extend each other.
+    pub overlaps: Vec<Overlap>,
+    /// The fields that only the platform decided. They are defaults: what a user chooses counts over them.
+    pub(super) defaults: BTreeSet<String>,
+}
+
+/// A field about which two blueprints differ that do not extend each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// The field.
+    pub field: String,
+    /// How the blueprint was reached whose value does not count.
+    pub earlier: Trail,
+    /// How the one was reached whose value counts.
+    pub later: Trail,
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} counts, and not {}", self.field, self.later, self.earlier)
+    }
+}
+
+impl Resolved {
+    /// The name of the chosen blueprint, or those of the platform's.
+    pub fn label(&self) -> String {
+        match &self.chosen {
+            Some(chosen) => chosen.to_string(),
+            None => self.consists_of.iter().map(ObjectName::as_str).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// Merges the links, of which the first `of_platform` are the platform's.
+    pub(super) fn merge(chosen: Option<&ObjectName>, links: &[Link<'_>], of_platform: usize) -> Self {
+        let mut merged = Merged { links, ..Merged::default() };
+        for at in 0..links.len() {
+            merged.add(at);
+        }
+        let Merged { mut spec, decided_by, overlaps, .. } = merged;
+        let defaults = decided_by.iter().filter(|(_, at)| **at < of_platform);
+        let defaults = defaults.map(|(field, _)| field.clone()).collect();
+        let sources = decided_by.into_iter().map(|(field, at)| (field, links[at].trail.clone())).collect();
+        let named = chosen.and_then(|chosen| links.iter().find(|link| link.name == chosen));
+        spec.display_name = named.and_then(|link| link.spec.display_name.clone());
+        spec.description = named.and_then(|link| link.spec.description.clone());
+        Self {
+            chosen: chosen.cloned(),
+            consists_of: links.iter().map(|link| link.name.clone()).collect(),
+            spec,
+            sources,
+            overlaps,
+            defaults,
+        }
+    }
+}
+
+/// The merge so far.
+#[derive(Default)]
+struct Merged<'a> {
+    links: &'a [Link<'a>],
+    spec: BlueprintSpec,
+    /// Which link has decided a field.
+    decided_by: BTreeMap<String, usize>,
+    overlaps: Vec<Overlap>,
+}
+
+impl Merged<'_> {
+    fn add(&mut self, at: usize) {
+        let spec = self.links[at].spec;
+        if let Some(image) = &spec.image {
+            let differs = self.spec.image.as_ref().is_some_and(|before| before != image);
+            self.decide("image".to_owned(), at, differs);
+            self.spec.image = Some(image.clone());
+        }
+        if let Some(size) = &spec.size {
+            let differs = self.spec.size.as_ref().is_some_and(|before| before != size);
+            self.decide("size".to_owned(), at, differs);
+            self.spec.size = Some(size.clone());
+        }
+        for (name, value) in &spec.options {
+            let before = self.spec.options.insert(name.clone(), value.clone());
+            self.decide(format!("options.{name}"), at, before.is_some_and(|before| before != *value));
+        }
+        for (name, value) in &spec.env {
+            let before = self.spec.env.insert(name.clone(), value.clone());
+            self.decide(format!("env.{name}"), at, before.is_some_and(|before| before != *value));
+        }
+        for volume in &spec.volumes {
+            let before = put(&mut self.spec.volumes, volume, |volume| &volume.name);
+            self.decide(
+                format!("volumes.{}", volume.name),
+                at,
+                before.is_some_and(|before| before != *volume),
+            );
+        }
+        for init in &spec.init_containers {
+            let before = put(&mut self.spec.init_containers, init, |init| &init.name);
+            self.decide(
+                format!("initContainers.{}", init.name),
+                at,
+                before.is_some_and(|before| before != *init),
+            );
+        }
+        for package in &spec.packages.pip {
+            if !self.spec.packages.pip.contains(package) {
+                self.spec.packages.pip.push(package.clone());
+                self.decide(format!("packages.pip.{package}"), at, false);
+            }
+        }
+    }
+
+    /// Notes who has decided a field. `differs` if somebody else had decided it in another way.
+    fn decide(&mut self, field: String, at: usize, differs: bool) {
+        let before = self.decided_by.insert(field.clone(), at);
+        if let (Some(before), true) = (before, differs)
+            && !self.extends(at, before)
+        {
+            let (earlier, later) = (self.links[before].trail.clone(), self.links[at].trail.clone());
+            self.overlaps.push(Overlap { field, earlier, later });
+        }
+    }
+
+    /// True if one link extends the other, directly or not.
+    fn extends(&self, at: usize, other: usize) -> bool {
+        let direct = self.links[at].spec.extends.iter();
+        direct
+            .filter_map(|parent| self.links.iter().position(|link| link.name == parent))
+            .any(|parent| parent == other || parent < at && self.extends(parent, other))
+    }
+}
+
+/// Replaces the item of the same name, or adds it at the end. Returns the one that was there.
+fn put<T: Clone>(items: &mut Vec<T>, item: &T, name: fn(&T) -> &String) -> Option<T> {
+    if let Some(known) = items.iter_mut().find(|known| name(known) == name(item)) {
+        return Some(std::mem::replace(known, item.clone()));
+    }
+    items.push(item.clone());
+    None
+}

@@ -1,0 +1,143 @@
+//! Reads user strings.
+
+use super::{InvalidRepository, InvalidWorkload, Repository, UserString, Wanted, Workload};
+use crate::names::{InvalidName, ObjectName, ServerName, Username};
+
+/// The longest user string, in bytes.
+const LONGEST: usize = 1024;
+
+/// Text that is not a user string.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("character {position} of the user string: {problem}")]
+pub struct InvalidUserString {
+    /// Where the mistake is: the number of a character, from 1.
+    pub position: usize,
+    /// What is wrong.
+    pub problem: UserStringProblem,
+}
+
+/// What is wrong with a user string.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UserStringProblem {
+    /// It is too long.
+    #[error("a user string has at most 1024 bytes, and this one has {0}")]
+    TooLong(usize),
+    /// A `%` without two hexadecimal digits, or bytes that are not UTF-8.
+    #[error("`%` stands before two hexadecimal digits of a byte of UTF-8: `%7E` is `~`")]
+    Escape,
+    /// A name that JupyterHub or Kubernetes does not allow.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// Nothing follows the `/`.
+    #[error("the name of a server is missing after `/`")]
+    NoServer,
+    /// A setting without a value.
+    #[error("a setting is `KEY=VALUE`, and KEY is one of {KEYS}")]
+    NoValue,
+    /// A setting that does not exist.
+    #[error("there is no setting `{0}`; there are {KEYS}")]
+    UnknownKey(String),
+    /// A setting that was there before.
+    #[error("`{0}` is there twice")]
+    Twice(String),
+    /// The repository is invalid.
+    #[error(transparent)]
+    Repository(#[from] InvalidRepository),
+    /// The workload is invalid.
+    #[error(transparent)]
+    Workload(#[from] InvalidWorkload),
+}
+
+const KEYS: &str = "`blueprint`, `repo` and `workload`";
+
+/// A part of the text, and where it begins.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    text: &'a str,
+    /// The number of its first character, from 1.
+    position: usize,
+}
+
+impl<'a> Part<'a> {
+    fn refuse<T>(self, problem: impl Into<UserStringProblem>) -> Result<T, InvalidUserString> {
+        Err(InvalidUserString { position: self.position, problem: problem.into() })
+    }
+
+    /// The parts before and after the first `separator`.
+    fn split_at(self, separator: char) -> (Self, Option<Self>) {
+        let Some((first, rest)) = self.text.split_once(separator) else { return (self, None) };
+        let position = self.position + first.chars().count() + 1;
+        (Self { text: first, ..self }, Some(Self { text: rest, position }))
+    }
+
+    /// The text without its percent-encoding.
+    fn decoded(self) -> Result<String, InvalidUserString> {
+        let mut bytes = Vec::with_capacity(self.text.len());
+        let mut rest = self.text.as_bytes();
+        while let [first, after @ ..] = rest {
+            rest = after;
+            if *first != b'%' {
+                bytes.push(*first);
+                continue;
+            }
+            let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+            let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+            let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) else {
+                let before = &self.text[..self.text.len() - after.len() - 1];
+                let position = self.position + before.chars().count();
+                return Self { position, ..self }.refuse(UserStringProblem::Escape);
+            };
+            bytes.push(byte);
+            rest = &after[2..];
+        }
+        String::from_utf8(bytes).or_else(|_| self.refuse(UserStringProblem::Escape))
+    }
+
+    fn parsed<T, E: Into<UserStringProblem>>(
+        self,
+        parse: impl FnOnce(&'a str) -> Result<T, E>,
+    ) -> Result<T, InvalidUserString> {
+        parse(self.text).or_else(|problem| self.refuse(problem))
+    }
+}
+
+impl UserString {
+    /// Parses a user string.
+    pub fn parse(text: &str) -> Result<Self, InvalidUserString> {
+        let all = Part { text, position: 1 };
+        if text.len() > LONGEST {
+            return all.refuse(UserStringProblem::TooLong(text.len()));
+        }
+        let (lab, mut settings) = all.split_at('~');
+        let (user, server) = lab.split_at('/');
+        let user = Username::parse(user.decoded()?).or_else(|problem| user.refuse(problem))?;
+        let server = match server {
+            Some(part) if part.text.is_empty() => return part.refuse(UserStringProblem::NoServer),
+            Some(part) => Some(ServerName::parse(part.decoded()?).or_else(|problem| part.refuse(problem))?),
+            None => None,
+        };
+        let mut wanted = Wanted::default();
+        while let Some(rest) = settings {
+            let (setting, following) = rest.split_at('~');
+            wanted.set(setting)?;
+            settings = following;
+        }
+        Ok(Self { user, server, wanted })
+    }
+}
+
+impl Wanted {
+    fn set(&mut self, setting: Part<'_>) -> Result<(), InvalidUserString> {
+        let (key, value) = setting.split_at('=');
+        let Some(value) = value.filter(|value| !value.text.is_empty()) else {
+            return setting.refuse(UserStringProblem::NoValue);
+        };
+        let is_set = match key.text {
+            "blueprint" => self.blueprint.replace(value.parsed(ObjectName::parse)?).is_some(),
+            "repo" => self.repository.replace(value.parsed(Repository::parse)?).is_some(),
+            "workload" => self.workload.replace(value.parsed(Workload::parse)?).is_some(),
+            unknown => return key.refuse(UserStringProblem::UnknownKey(unknown.to_owned())),
+        };
+        if is_set { key.refuse(UserStringProblem::Twice(key.text.to_owned())) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,36 @@
+//! The path of a repository at the site's git server.
+
+use std::fmt;
+
+/// The longest path, in bytes.
+const LONGEST: usize = 200;
+
+/// The path of a repository, such as `org/project`: two or more parts of letters, digits, `.`, `_` and `-`. It becomes a
+/// part of a URL, so it is no URL itself and has no `.` or `..`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Repository(String);
+
+/// Text that is not the path of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a repository is `ORGANIZATION/PROJECT`: two or more parts of letters, digits, `.`, `_` and `-`, with at most 200 characters"
+)]
+pub struct InvalidRepository;
+
+impl Repository {
+    /// Parses a path.
+    pub fn parse(text: &str) -> Result<Self, InvalidRepository> {
+        let is_part = |part: &str| {
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+            !part.is_empty() && part != "." && part != ".." && part.bytes().all(allowed)
+        };
+        let is_path = text.len() <= LONGEST && text.contains('/') && text.split('/').all(is_part);
+        is_path.then(|| Self(text.to_owned())).ok_or(InvalidRepository)
+    }
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
