@@ -185,7 +185,7 @@ fn labs_start_as_much_as_the_groups_of_their_user_may_have() {
         UseOfUser { labs: 1, kernels: 1, dask_pools: 1, dask_workers: 4, cpu_millis: 0, memory_bytes: 0 };
     let may = |user: &User, action, kind, workers| {
         let child = ChildOfLab { kind, name: "x".into(), workers };
-        let subject = Subject { child: Some(child), present_use: Some(present) };
+        let subject = Subject { child: Some(child), present_use: Some(present), ..Subject::default() };
         match site.may_with(action, user, &subject).unwrap() {
             Verdict::Allow => String::new(),
             Verdict::Deny(message) => message,

@@ -3,7 +3,7 @@
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
-pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, UseOfUser};
+pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, LabBlueprint, UseOfUser};
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +121,16 @@ pub fn present_use() -> UseOfUser {
     return host::present_use();
     #[cfg(not(target_arch = "wasm32"))]
     return crate::subject_stand_in::present_use();
+}
+
+/// The blueprints of the lab that the call is about, or of the lab of the child that it is about; `None` if none holds. Known
+/// to `Authorize` for a start, `Quota`, `BuildPod` and `LabServer`. What they want for the pod comes before the answers of all
+/// policies, so a policy that answers something else for a field has the last word.
+pub fn blueprint() -> Option<LabBlueprint> {
+    #[cfg(target_arch = "wasm32")]
+    return host::blueprint();
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::subject_stand_in::blueprint();
 }
 
 pub(crate) fn config() -> String {

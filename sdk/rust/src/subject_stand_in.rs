@@ -1,8 +1,8 @@
-//! Stands in for the host in native tests: the child that a call is about, and what the user has.
+//! Stands in for the host in native tests: the child that a call is about, what the user has, and the blueprints.
 
 use std::cell::RefCell;
 
-use crate::bindings::host::{ChildOfLab, UseOfUser};
+use crate::bindings::host::{ChildOfLab, LabBlueprint, UseOfUser};
 
 thread_local! {
     static SUBJECT: RefCell<Subject> = RefCell::default();
@@ -16,6 +16,8 @@ pub struct Subject {
     pub child: Option<ChildOfLab>,
     /// What the user has beside that.
     pub present_use: Option<UseOfUser>,
+    /// The blueprints of the lab.
+    pub blueprint: Option<LabBlueprint>,
 }
 
 /// Runs `hook` for this subject.
@@ -28,6 +30,10 @@ pub(crate) fn with<T>(subject: &Subject, hook: impl FnOnce() -> T) -> T {
 
 pub(crate) fn child() -> Option<ChildOfLab> {
     SUBJECT.with_borrow(|subject| subject.child.clone())
+}
+
+pub(crate) fn blueprint() -> Option<LabBlueprint> {
+    SUBJECT.with_borrow(|subject| subject.blueprint.clone())
 }
 
 pub(crate) fn present_use() -> UseOfUser {

@@ -157,6 +157,32 @@ async fn what_a_blueprint_means_is_shown_with_where_it_comes_from() {
     assert_eq!(get(&eve, "/eve/resolved/A B").await.problem().unwrap(), "422 invalid_name");
 }
 
+#[tokio::test]
+async fn a_policy_sees_the_blueprints_and_may_refuse_them() {
+    let service = Service::start_with(BINARY, |config| {
+        config["blueprints"]["site"] = json!({
+            "everybody": { "platform": true },
+            "base": {},
+            "team": { "extends": ["base"], "env": { "TEAM": "1" } },
+            "secret": { "env": { "FORBIDDEN": "1" } },
+        });
+    })
+    .await
+    .unwrap();
+    for (user, blueprint, status) in
+        [("strict", "team", 303), ("strict", "secret", 403), ("ada", "secret", 303)]
+    {
+        let server = format!("{user}/servers/of-{blueprint}");
+        let answer = start(&service.user(user).unwrap(), &server, json!({ "blueprint": blueprint })).await;
+        assert_eq!(answer.status, status, "{user} {blueprint}: {answer:?}");
+        assert!(status == 303 || answer.body.contains("Not this blueprint."), "{answer:?}");
+    }
+    let teller = service.user("tell.all").unwrap();
+    assert_eq!(start(&teller, "tell.all", json!({ "blueprint": "team" })).await.status, 303);
+    let lab = running(&teller, "tell.all").await;
+    assert_eq!(lab["env"]["BLUEPRINTS"], "everybody base team", "{lab:#}");
+}
+
 /// A blueprint is granted nothing.
 #[tokio::test]
 async fn a_blueprint_cannot_take_what_belongs_to_the_service() {

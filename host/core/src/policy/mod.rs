@@ -46,7 +46,7 @@ pub use pair::Pair;
 pub use request::LabRequest;
 pub use resources::{ResourceClaim, Resources};
 pub use scheduling::{AffinityPreset, TaintEffect, Toleration, TolerationOperator};
-pub use subject::{PresentUse, Subject, SubjectChild};
+pub use subject::{PresentUse, Subject, SubjectBlueprint, SubjectChild};
 pub use time_limits::TimeLimits;
 pub use user::{Group, User};
 pub use volume::{

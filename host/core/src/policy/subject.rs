@@ -1,5 +1,6 @@
 //! What a call of a policy is about, beside the user and the options.
 
+use crate::blueprint::Resolved;
 use crate::spawn_key::ChildKind;
 
 /// What a call of a policy is about, beside the user and the options. Policies ask for it with functions of `host`.
@@ -9,6 +10,30 @@ pub struct Subject {
     pub child: Option<SubjectChild>,
     /// What the user has beside that.
     pub use_of_user: PresentUse,
+    /// The blueprints that hold for the lab.
+    pub blueprint: Option<SubjectBlueprint>,
+}
+
+/// The blueprints of a lab that a call is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubjectBlueprint {
+    /// The name of the chosen one.
+    pub chosen: Option<String>,
+    /// The names of all, in the order in which they are merged.
+    pub consists_of: Vec<String>,
+    /// What they say together, as JSON.
+    pub spec: String,
+}
+
+impl From<&Resolved> for SubjectBlueprint {
+    fn from(resolved: &Resolved) -> Self {
+        Self {
+            chosen: resolved.chosen.as_ref().map(ToString::to_string),
+            consists_of: resolved.consists_of.iter().map(ToString::to_string).collect(),
+            // It has texts as keys and no number that JSON does not have, so this cannot fail.
+            spec: serde_json::to_string(&resolved.spec).unwrap_or_default(),
+        }
+    }
 }
 
 /// A kernel or a Dask pool that a call is about.

@@ -18,7 +18,7 @@ use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::{ChildName, LabNames};
 use wasmspawner_core::policy::compose::{REDACTED, Source, all_allow};
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectChild, User, Verdict,
+    Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectBlueprint, SubjectChild, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PoolDescription};
@@ -98,7 +98,11 @@ pub(super) async fn approve(
         user: user.clone(),
         server: request.key.server.to_string(),
         options: request.options.clone(),
-        subject: Subject { child: None, use_of_user: present },
+        subject: Subject {
+            child: None,
+            use_of_user: present,
+            blueprint: about_blueprint(blueprint.as_deref()),
+        },
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
@@ -176,7 +180,11 @@ pub(super) async fn approve_child(
         }
     }
     blueprints::note(blueprint.as_deref(), &mut options);
-    let subject = Subject { child: Some(about(&request.child, &request.name)), use_of_user: present };
+    let subject = Subject {
+        child: Some(about(&request.child, &request.name)),
+        use_of_user: present,
+        blueprint: about_blueprint(blueprint.as_deref()),
+    };
     let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
     let usage = Usage { labs: present.labs };
@@ -210,6 +218,10 @@ pub(super) async fn approve_child(
         cluster: lab.place.cluster,
         fate: lab.place.claim.map(|claim| claim.fate),
     })
+}
+
+fn about_blueprint(resolved: Option<&Resolved>) -> Option<SubjectBlueprint> {
+    resolved.map(SubjectBlueprint::from)
 }
 
 /// What the policies learn about a child.

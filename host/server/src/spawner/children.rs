@@ -101,7 +101,11 @@ impl Labs {
                 workers: workers.or(pool.map(|pool| pool.workers)).map_or(0, |workers| workers.maximum),
             }
         };
-        Subject { child: key.child.as_ref().map(about), use_of_user: self.registry().use_beside(key) }
+        Subject {
+            child: key.child.as_ref().map(about),
+            use_of_user: self.registry().use_beside(key),
+            blueprint: None,
+        }
     }
 
     /// A lab that runs.

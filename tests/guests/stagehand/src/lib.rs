@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use wasmspawner_sdk::pod::{Customization, EnvVar};
 use wasmspawner_sdk::{
-    AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export, hooks,
+    AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export, hooks, host,
 };
 
 struct Stagehand;
@@ -33,6 +33,9 @@ impl hooks::Authorize for Stagehand {
             "denied" => Ok(Verdict::Deny("Ask your local support for access.".into())),
             "hurried" => Err(Error::RetryLater(7)),
             "trapped" => endless(),
+            "strict" if host::blueprint().is_some_and(|blueprint| blueprint.spec.contains("FORBIDDEN")) => {
+                Ok(Verdict::Deny("Not this blueprint.".into()))
+            }
             _ => Ok(Verdict::Allow),
         }
     }
@@ -49,6 +52,7 @@ impl hooks::BuildPod for Stagehand {
             "ready" => Ok(staged("ready-delay", how)),
             "stop" => Ok(staged("stop-delay", how)),
             "act" => misbehave(how),
+            "tell" => Ok(told()),
             _ => Ok(ordinary()),
         }
     }
@@ -57,6 +61,12 @@ impl hooks::BuildPod for Stagehand {
 fn ordinary() -> Customization {
     let image = Image { reference: "lab:1".into(), digest: None, description: Some("Plain".into()) };
     Customization { image: Some(image), ..Customization::default() }
+}
+
+/// A lab that tells which blueprints it is of.
+fn told() -> Customization {
+    let names = host::blueprint().map(|blueprint| blueprint.consists_of.join(" ")).unwrap_or_default();
+    Customization { env: vec![EnvVar::literal("BLUEPRINTS", names)], ..ordinary() }
 }
 
 /// A lab that has the fault after two seconds of running.

@@ -51,6 +51,10 @@ impl host::Host for CallState {
         convert::present_use(self.subject().use_of_user)
     }
 
+    fn blueprint(&mut self) -> Option<host::LabBlueprint> {
+        self.subject().blueprint.as_ref().map(convert::blueprint)
+    }
+
     fn expand(&mut self, template: String) -> Result<String, String> {
         self.expand_template(template)
     }

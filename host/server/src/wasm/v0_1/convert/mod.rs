@@ -16,5 +16,5 @@ pub(super) use images::{image_menu, image_menu_request, known_image, wanted_imag
 pub(super) use lab_server::{lab_server, lab_server_request};
 pub(super) use pod::{customization, lab_request};
 pub(super) use quota::{quota, usage};
-pub(super) use subject::{child, present_use};
+pub(super) use subject::{blueprint, child, present_use};
 pub(super) use user::{field_errors, hook_error, option_entries, options, user};

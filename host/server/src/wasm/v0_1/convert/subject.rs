@@ -1,4 +1,4 @@
-use wasmspawner_core::policy::{PresentUse, SubjectChild};
+use wasmspawner_core::policy::{PresentUse, SubjectBlueprint, SubjectChild};
 use wasmspawner_core::spawn_key::ChildKind;
 
 use crate::wasm::v0_1::bindings::host;
@@ -10,6 +10,11 @@ pub(in crate::wasm::v0_1) fn child(child: &SubjectChild) -> host::ChildOfLab {
         ChildKind::DaskPool => host::ChildKind::DaskPool,
     };
     host::ChildOfLab { kind, name: name.clone(), workers: *workers }
+}
+
+pub(in crate::wasm::v0_1) fn blueprint(blueprint: &SubjectBlueprint) -> host::LabBlueprint {
+    let SubjectBlueprint { chosen, consists_of, spec } = blueprint.clone();
+    host::LabBlueprint { chosen, consists_of, spec }
 }
 
 pub(in crate::wasm::v0_1) fn present_use(present: PresentUse) -> host::UseOfUser {
