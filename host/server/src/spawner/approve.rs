@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmspawner_core::blueprint::{CHOICE, Resolved};
-use wasmspawner_core::config::Config;
-use wasmspawner_core::dask::{Pool, PoolLaunch};
+use wasmspawner_core::dask::PoolLaunch;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
 use wasmspawner_core::form::FormContext;
@@ -27,6 +26,7 @@ use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::user_string::Wanted;
 
+use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
 use super::context::Context;
 use super::errors::SpawnError;
 use super::rules::SiteRules;
@@ -231,48 +231,6 @@ pub(super) fn about(child: &Child, name: &ChildName) -> SubjectChild {
         Child::DaskPool(pool) => (name.to_string(), pool.workers.maximum),
     };
     SubjectChild { kind: child.kind(), name, workers }
-}
-
-fn allow_another((have, allowed): (u32, u32), what: &str, remedy: &str) -> Result<(), SpawnError> {
-    if have < allowed {
-        return Ok(());
-    }
-    let message = format!("You may have {allowed} {what} at a time and have {have}; {remedy} first");
-    Err(SpawnError::Denied { message })
-}
-
-fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(), SpawnError> {
-    if have.saturating_add(asked) <= allowed {
-        return Ok(());
-    }
-    let message = format!(
-        "You may have {allowed} Dask workers at a time and have {have}, so there is no room for {asked} more; ask for \
-         fewer, or close another pool first"
-    );
-    Err(SpawnError::Denied { message })
-}
-
-/// Changes a pool as the site wants it, or says why that cannot be done.
-fn follow_rules_of_site(pool: &mut Pool, config: &Config, lab: &Place) -> Result<(), SpawnError> {
-    pool.workers = config.dask.workers(pool.workers);
-    pool.idle_timeout = config.dask.idle_timeout(pool.idle_timeout);
-    if !pool.outlives_lab {
-        return Ok(());
-    }
-    if pool.idle_timeout.is_none() {
-        let message = "a pool that goes on without its lab has to end by itself; give it an idle time-out";
-        return Err(SpawnError::InvalidPool { field: "idle_timeout", message });
-    }
-    let is_deleted = match &lab.claim {
-        Some(claim) => claim.fate == NamespaceFate::Deleted,
-        None => config.kubernetes.namespaces.is_deleted(),
-    };
-    if is_deleted {
-        let message =
-            "on this site a lab's namespace is deleted with the lab, so that no pool can go on without it";
-        return Err(SpawnError::InvalidPool { field: "outlive_lab", message });
-    }
-    Ok(())
 }
 
 /// How the program in a child's pod reaches the service.
