@@ -14,7 +14,7 @@ c.JupyterHub.load_roles += [
     {
         "name": "e2e",
         "services": ["e2e"],
-        "scopes": ["admin:users", "admin:servers", "access:servers", "read:hub", "list:users"],
+        "scopes": ["admin:users", "admin:groups", "admin:servers", "access:servers", "read:hub", "list:users"],
     },
     {"name": "limited", "services": ["limited"], "scopes": ["list:users!user=ada", "read:servers"]},
 ]

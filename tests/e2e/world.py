@@ -82,14 +82,6 @@ def adapt(config):
                 "displayName": "The course",
                 "groups": [COURSE],
                 "env": {"COURSE": "physics"},
-                "volumes": [{"name": "course", "mountPath": "/course", "emptyDir": {}}],
-                "initContainers": [
-                    {
-                        "name": "fetch",
-                        "command": ["/bin/sh", "-c", "echo 6 > /course/answer"],
-                        "mounts": [{"volume": "course", "mountPath": "/course"}],
-                    }
-                ],
             },
         }
     }

@@ -13,6 +13,11 @@ ADA = Lab("ada")
 EVENTS = "GET /labs/ada/events"
 
 
+def test_each_server_has_a_form_of_its_own():
+    assert ADA.form_path == "/spawn-form/ada"
+    assert Lab("ada", "gpu").form_path == "/spawn-form/ada/servers/gpu"
+
+
 @pytest.mark.parametrize(
     ("lab", "path"),
     [

@@ -22,10 +22,13 @@ class Lab:
     @property
     def path(self) -> str:
         """The path of the lab, relative to the API's base URL."""
-        path = f"/labs/{path_segment(self.user)}"
-        return f"{path}/servers/{path_segment(self.server)}" if self.server else path
+        return self._below("/labs")
 
     @property
     def form_path(self) -> str:
-        """The path of the user's spawn form, relative to the API's base URL."""
-        return f"/spawn-form/{path_segment(self.user)}"
+        """The path of the lab's spawn form, relative to the API's base URL."""
+        return self._below("/spawn-form")
+
+    def _below(self, folder: str) -> str:
+        path = f"{folder}/{path_segment(self.user)}"
+        return f"{path}/servers/{path_segment(self.server)}" if self.server else path
