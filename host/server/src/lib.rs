@@ -1,5 +1,6 @@
 //! The service: all IO around the decisions of `wasmspawner-core`.
 
+pub mod blueprint_providers;
 pub mod cli;
 pub mod clusters;
 mod config_part;

@@ -16,6 +16,7 @@ use wasmspawner_core::config::auth::AuthMethod;
 use wasmspawner_core::config::{Config, ConfigFile, KubernetesConfig};
 use wasmspawner_core::manifest::service_selector;
 
+use crate::blueprint_providers::BlueprintProviders;
 use crate::clusters::{Cluster, ClusterSettings, Clusters};
 use crate::environments::{self, Environments};
 use crate::history::{History, Retention};
@@ -244,6 +245,7 @@ fn context(
     });
     Ok(Context {
         policies,
+        blueprint_providers: BlueprintProviders::default(),
         clusters,
         environments,
         history,

@@ -8,6 +8,7 @@ mod auth_headers;
 mod auth_jupyterhub;
 mod auth_oidc;
 mod bad_input;
+mod blueprint_providers;
 mod blueprints;
 mod config_reload;
 mod dask_pool_rules;

@@ -6,6 +6,9 @@ use crate::options::{Options, Value};
 /// The option of the spawn form with which a user chooses a blueprint.
 pub const CHOICE: &str = "blueprint";
 
+/// The option with which a user names a repository whose blueprint the lab is of.
+pub const REPOSITORY: &str = "repo";
+
 impl Resolved {
     /// Changes what was submitted: the options of the chosen blueprint count, and those of the platform where nothing was
     /// chosen.

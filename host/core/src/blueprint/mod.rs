@@ -3,6 +3,7 @@
 
 mod check;
 mod choice;
+mod foreign;
 mod library;
 mod link;
 mod package;
@@ -15,7 +16,8 @@ mod trail;
 mod volume;
 
 pub use check::InvalidBlueprint;
-pub use choice::CHOICE;
+pub use choice::{CHOICE, REPOSITORY};
+pub use foreign::{ForeignBlueprint, NotForForeign};
 pub use library::Library;
 pub use package::Package;
 pub use resolve::ResolveError;

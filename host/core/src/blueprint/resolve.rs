@@ -62,13 +62,19 @@ impl Library {
         }
         let of_platform = links.len();
         if let Some(chosen) = chosen {
-            let choices = || self.choices(groups).map(|(name, _)| name.clone());
-            if !choices().any(|name| name == *chosen) {
-                return Err(ResolveError::NotOffered { name: chosen.clone(), choices: choices().collect() });
-            }
+            self.require_choice(chosen, groups)?;
             self.follow(chosen, &Trail::new(&[]), &mut links)?;
         }
         Ok((!links.is_empty()).then(|| Resolved::merge(chosen, &links, of_platform)))
+    }
+
+    /// Refuses a blueprint that a member of these groups may not choose.
+    pub(super) fn require_choice(&self, name: &ObjectName, groups: &[String]) -> Result<(), ResolveError> {
+        if self.choices(groups).any(|(choice, _)| choice == name) {
+            return Ok(());
+        }
+        let choices = self.choices(groups).map(|(name, _)| name.clone()).collect();
+        Err(ResolveError::NotOffered { name: name.clone(), choices })
     }
 
     /// The blueprint and all that it extends, each once, before what extends it.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InvalidSetting;
-use crate::blueprint::{BlueprintSpec, Library};
+use super::{InvalidSetting, ProvidersConfig};
+use crate::blueprint::{BlueprintSpec, InvalidBlueprint, Library};
 use crate::names::ObjectName;
 
 /// The site's descriptions of labs, from which users choose. They lie below the policies, and are granted nothing.
@@ -18,6 +18,8 @@ pub struct BlueprintsConfig {
     /// configuration is read again. A path that is not absolute is relative to the configuration file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+    /// Where the blueprints of repositories and of users are read. Default: nowhere.
+    pub providers: ProvidersConfig,
     /// Blueprints by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub site: BTreeMap<ObjectName, BlueprintSpec>,
@@ -25,12 +27,17 @@ pub struct BlueprintsConfig {
 
 impl BlueprintsConfig {
     /// Checks all blueprints.
-    pub(super) fn library(self) -> Result<Library, Vec<InvalidSetting>> {
-        Library::new(self.site).map_err(|wrong| {
-            let setting = |wrong: crate::blueprint::InvalidBlueprint| {
-                InvalidSetting::new(format!("blueprints.site.{}.{}", wrong.name, wrong.field), wrong.problem)
-            };
-            wrong.into_iter().map(setting).collect()
-        })
+    pub(super) fn library(self) -> Result<(Library, ProvidersConfig), Vec<InvalidSetting>> {
+        let setting = |wrong: InvalidBlueprint| {
+            InvalidSetting::new(format!("blueprints.site.{}.{}", wrong.name, wrong.field), wrong.problem)
+        };
+        let library = Library::new(self.site);
+        let mut problems = self.providers.check();
+        match library {
+            Ok(library) if problems.is_empty() => return Ok((library, self.providers)),
+            Ok(_) => {}
+            Err(wrong) => problems.extend(wrong.into_iter().map(setting)),
+        }
+        Err(problems)
     }
 }

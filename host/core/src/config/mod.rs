@@ -2,6 +2,7 @@
 
 pub mod auth;
 mod base_url;
+mod blueprint_providers;
 mod blueprints;
 mod changes;
 mod dask;
@@ -27,6 +28,7 @@ mod telemetry;
 mod warnings;
 
 pub use base_url::BaseUrl;
+pub use blueprint_providers::{ProviderConfig, ProviderFields, ProvidersConfig};
 pub use blueprints::BlueprintsConfig;
 pub use changes::ConfigChanges;
 pub use dask::DaskConfig;

@@ -10,7 +10,7 @@ use super::lab::{LabConfig, LabSection};
 use super::{
     BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig,
     ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig,
-    RegistriesConfig, RuntimeKind, TelemetryConfig,
+    ProvidersConfig, RegistriesConfig, RuntimeKind, TelemetryConfig,
 };
 use super::{environments, policies};
 use crate::blueprint::Library;
@@ -105,6 +105,8 @@ pub struct Config {
     pub environments: Option<EnvironmentsConfig>,
     /// The site's descriptions of labs.
     pub blueprints: Library,
+    /// Where other blueprints are read.
+    pub blueprint_providers: ProvidersConfig,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -130,7 +132,7 @@ impl ConfigFile {
         problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
         problems.extend(labs_that_could_be_anybody(&self.http, self.auth.as_ref()));
         problems.extend(policies::check(&self.policies));
-        let blueprints =
+        let (blueprints, blueprint_providers) =
             self.blueprints.library().map_err(|wrong| problems.extend(wrong)).unwrap_or_default();
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
         let hub = hub.map_err(|problem| problems.push(problem)).ok().flatten();
@@ -182,6 +184,7 @@ impl ConfigFile {
             dask: self.dask,
             environments: self.environments,
             blueprints,
+            blueprint_providers,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,

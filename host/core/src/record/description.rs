@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::blueprint::ForeignBlueprint;
 use crate::dask::WorkerRange;
 use crate::identity::Group;
 use crate::policy::{Image, Options};
@@ -34,6 +35,9 @@ pub struct LabDescription {
     /// Environment variables whose values are not in the lab's `ConfigMap`, and the text that is shown in place of the
     /// values: credentials, and values that only the pod knows.
     pub hidden_env: BTreeMap<String, String>,
+    /// The blueprint of a repository or a user, if the lab is of one. What the lab starts is of the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_blueprint: Option<ForeignBlueprint>,
     /// The kernel, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelDescription>,

@@ -29,7 +29,7 @@ impl Wanted {
     }
 
     /// The name of the server that has such a lab, where nobody names one.
-    pub(super) fn server(&self) -> ServerName {
+    pub fn server(&self) -> ServerName {
         let Self { blueprint, repository, workload } = self;
         let name = match (blueprint, repository, workload) {
             (None, None, None) => return ServerName::default(),

@@ -21,6 +21,7 @@ use wasmspawner_core::user_string::Wanted;
 
 use super::ConfigArgs;
 use super::assignment::{self, Assignment};
+use crate::blueprint_providers::BlueprintProviders;
 use crate::registry::Artifacts;
 use crate::spawner::{SiteRules, preview};
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
@@ -90,7 +91,8 @@ impl RenderArgs {
             let artifacts = Artifacts::new(config.registries.clone());
             let policies =
                 Policies::load(specs, EngineOptions { artifacts, ..EngineOptions::default() }).await?;
-            let rules = SiteRules { config: Arc::clone(&config), policies: &policies };
+            let providers = BlueprintProviders::default();
+            let rules = SiteRules { config: Arc::clone(&config), policies: &policies, providers: &providers };
             preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::{CHOICE, Resolved};
+use wasmspawner_core::blueprint::{CHOICE, REPOSITORY};
 use wasmspawner_core::dask::PoolLaunch;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
@@ -26,6 +26,7 @@ use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::user_string::Wanted;
 
+use super::blueprints::Chosen;
 use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
 use super::context::Context;
 use super::errors::SpawnError;
@@ -44,7 +45,7 @@ pub(super) struct Approved {
     /// What the policies are asked about.
     pub(super) subject: Subject,
     /// The blueprints that hold for it; those of its lab for a child.
-    pub(super) blueprint: Option<Arc<Resolved>>,
+    pub(super) blueprints: Chosen,
     pub(super) quotas: Vec<(Source, Quota)>,
     /// The image that was chosen, and by whom; that of a child's lab, unless the request chooses another.
     pub(super) image: Option<(Source, Image)>,
@@ -88,21 +89,16 @@ pub(super) async fn approve(
     can_be_had(&request.wanted)?;
     let user = User::from(&request.identity);
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
-    let (library, wanted) = (&rules.config.blueprints, request.wanted.blueprint.as_ref());
-    let blueprint = blueprints::choose(library, wanted, &mut request.options, &request.key.server, &user)?;
+    let chosen = blueprints::choose(rules, &mut request, &user).await?;
     let (options, image) = image_menu::parse(rules, &request.options, &context).await?;
     request.options = options;
-    blueprints::note(blueprint.as_deref(), &mut request.options);
+    chosen.note(&mut request.options);
     let question = AuthorizeRequest {
         action: Action::Spawn,
         user: user.clone(),
         server: request.key.server.to_string(),
         options: request.options.clone(),
-        subject: Subject {
-            child: None,
-            use_of_user: present,
-            blueprint: about_blueprint(blueprint.as_deref()),
-        },
+        subject: Subject { child: None, use_of_user: present, blueprint: about_blueprint(&chosen) },
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
@@ -112,7 +108,7 @@ pub(super) async fn approve(
         names,
         user,
         subject,
-        blueprint,
+        blueprints: chosen,
         quotas,
         image,
         child: None,
@@ -125,7 +121,6 @@ pub(super) async fn approve(
 fn can_be_had(wanted: &Wanted) -> Result<(), SpawnError> {
     let problem = match wanted {
         Wanted { workload: Some(_), .. } => "labs cannot be put into workloads on this site",
-        Wanted { repository: Some(_), .. } => "this site has no provider of repositories' blueprints",
         _ => return Ok(()),
     };
     Err(SpawnError::NotOffered(problem))
@@ -162,9 +157,8 @@ pub(super) async fn approve_child(
     let server = request.lab.server.to_string();
     let mut options = lab.description.options.clone();
     let mut image = lab.description.image.clone().map(|image| (Source::Service, image));
-    let blueprint =
-        blueprints::choose(&rules.config.blueprints, None, &mut options, &request.lab.server, &user)?;
-    request.options.remove(CHOICE);
+    let chosen = blueprints::of_lab(rules, &lab.description, &mut options, &user)?;
+    request.options.retain(|name, _| !matches!(name.as_str(), CHOICE | REPOSITORY));
     let keeps_image = !request.options.contains_key(IMAGE);
     if !request.options.is_empty() {
         // The lab's image may have left the menu since the lab was started.
@@ -179,11 +173,11 @@ pub(super) async fn approve_child(
             image = chosen.map(|chosen| chosen.image());
         }
     }
-    blueprints::note(blueprint.as_deref(), &mut options);
+    chosen.note(&mut options);
     let subject = Subject {
         child: Some(about(&request.child, &request.name)),
         use_of_user: present,
-        blueprint: about_blueprint(blueprint.as_deref()),
+        blueprint: about_blueprint(&chosen),
     };
     let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
@@ -207,7 +201,7 @@ pub(super) async fn approve_child(
         names,
         user,
         subject: question.subject,
-        blueprint,
+        blueprints: chosen,
         quotas,
         image,
         child: Some(Arc::new(ApprovedChild {
@@ -220,8 +214,8 @@ pub(super) async fn approve_child(
     })
 }
 
-fn about_blueprint(resolved: Option<&Resolved>) -> Option<SubjectBlueprint> {
-    resolved.map(SubjectBlueprint::from)
+fn about_blueprint(chosen: &Chosen) -> Option<SubjectBlueprint> {
+    chosen.resolved.as_deref().map(SubjectBlueprint::from)
 }
 
 /// What the policies learn about a child.
@@ -298,7 +292,7 @@ impl Approved {
             groups: identity.groups.clone(),
             ..LabDescription::default()
         };
-        self.describe_child(&mut description);
+        self.complete(&mut description);
         LabDetails {
             description: description.into(),
             env: names.map(|name| (name, REDACTED.to_owned())).collect::<BTreeMap<_, _>>(),
@@ -332,8 +326,9 @@ impl Approved {
         self.child.as_ref().is_some_and(|child| child.keeps_image)
     }
 
-    /// Describes the child, if this is one.
-    pub(super) fn describe_child(&self, description: &mut LabDescription) {
+    /// Adds to a description what only the request says: a blueprint of others, and the child, if this is one.
+    pub(super) fn complete(&self, description: &mut LabDescription) {
+        description.foreign_blueprint = self.blueprints.foreign.as_deref().cloned();
         match self.child.as_ref().map(|child| &child.launch) {
             Some(ChildLaunch::Kernel(Launch { kernel, token, .. })) => {
                 let launcher = digest(token);

@@ -23,6 +23,7 @@ use super::live_config::LiveConfig;
 use super::provisioned::Provisioned;
 use super::rules::SiteRules;
 use super::volumes::Volumes;
+use crate::blueprint_providers::BlueprintProviders;
 use crate::clusters::{Cluster, Clusters};
 use crate::environments::Environments;
 use crate::history::History;
@@ -38,6 +39,8 @@ pub struct Context {
     pub config: LiveConfig,
     /// The loaded chain of policies.
     pub policies: Policies,
+    /// Reads blueprints that the site has not written.
+    pub blueprint_providers: BlueprintProviders,
     /// The clusters with labs.
     pub clusters: Clusters,
     /// Claims, targets and classes; only where the site has them.
@@ -76,7 +79,11 @@ pub(super) fn reclaim_of(fate: NamespaceFate) -> NamespaceReclaim {
 impl Context {
     /// The configuration and the policies: all that a decision needs without a cluster.
     pub(super) fn rules(&self) -> SiteRules<'_> {
-        SiteRules { config: self.config.current(), policies: &self.policies }
+        SiteRules {
+            config: self.config.current(),
+            policies: &self.policies,
+            providers: &self.blueprint_providers,
+        }
     }
 
     /// The names of a lab: those that were kept from earlier labs, and otherwise what the templates give.

@@ -204,7 +204,7 @@ fn build(
             .map(|seconds| SignedDuration::from_secs(seconds.into())),
     };
     let description = Arc::make_mut(&mut about.description);
-    approved.describe_child(description);
+    approved.complete(description);
     let mut objects = match approved.child.as_deref() {
         None => with_routes(manifest::build(&spawn), rules, approved, &spawn),
         Some(ApprovedChild { launch: ChildLaunch::Kernel(launch), lab, .. }) => {
@@ -268,7 +268,14 @@ async fn customize(
     };
     let of_policies = rules.policies.customize(&question).await;
     let of_policies = of_policies.map_err(|error| SpawnError::from(error).into_failure())?;
-    Ok(approved.blueprint.as_deref().map(ChainAnswer::of_blueprint).into_iter().chain(of_policies).collect())
+    Ok(approved
+        .blueprints
+        .resolved
+        .as_deref()
+        .map(ChainAnswer::of_blueprint)
+        .into_iter()
+        .chain(of_policies)
+        .collect())
 }
 
 /// The values of the site's secrets that labs need, with one request per Secret.
@@ -341,6 +348,7 @@ fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -
         uid: spawn.identity.uid,
         gid: spawn.identity.gid,
         groups: spawn.identity.groups.clone(),
+        foreign_blueprint: None,
         quotas: Some(Quotas {
             limits: share(resources.cpu_limit_millis, resources.memory_limit_bytes),
             requests: share(resources.cpu_request_millis, resources.memory_request_bytes),

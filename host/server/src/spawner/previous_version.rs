@@ -250,6 +250,7 @@ impl Candidate {
     fn description(&self) -> LabDescription {
         let Written { options, uid, gid, groups, quotas, image, policy, elsewhere, .. } = &self.written;
         LabDescription {
+            foreign_blueprint: None,
             options: options.clone(),
             uid: *uid,
             gid: *gid,

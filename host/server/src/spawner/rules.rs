@@ -6,6 +6,7 @@ use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameError};
 
+use crate::blueprint_providers::BlueprintProviders;
 use crate::wasm::Policies;
 
 /// The configuration and the policies, which decide about labs; nothing of the cluster.
@@ -15,6 +16,8 @@ pub struct SiteRules<'a> {
     pub config: Arc<Config>,
     /// The loaded chain of policies.
     pub policies: &'a Policies,
+    /// Reads blueprints that the site has not written.
+    pub providers: &'a BlueprintProviders,
 }
 
 impl SiteRules<'_> {

@@ -20,7 +20,7 @@ impl Labs {
         let context = FormContext { user: User::from(identity), server: server.to_string() };
         let rules = self.context().rules();
         let form = image_menu::form(&rules, &context).await?;
-        Ok(render(&blueprints::offer(&rules.config.blueprints, &context, form)))
+        Ok(render(&blueprints::offer(&rules, &context, form)))
     }
 
     /// The images from which the user chooses; `None` if the site has no menu.
