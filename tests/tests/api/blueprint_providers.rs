@@ -161,7 +161,7 @@ async fn the_token_goes_to_the_provider_alone_and_only_that_of_the_labs_user() {
 
 #[tokio::test]
 async fn what_is_no_blueprint_of_this_user_is_refused_with_the_reason() {
-    let (service, _git) = with_git(false).await;
+    let (service, git) = with_git(false).await;
     let ada = service.user("ada").unwrap();
     for (repository, told) in [
         ("missing", "there is no blueprint at http://127.0.0.1"),
@@ -186,6 +186,10 @@ async fn what_is_no_blueprint_of_this_user_is_refused_with_the_reason() {
     }
     let refused = spawn(&ada, "ada~blueprint=missing").await;
     assert_eq!(refused.json().unwrap()["detail"][0]["loc"], json!(["body", "options", "blueprint"]));
+    // The site has that one, and not for her.
+    let refused = spawn(&ada, "ada~blueprint=staff-only").await;
+    assert!(refused.body.contains("there is no blueprint `staff-only` that you may choose"), "{refused:?}");
+    assert_eq!(git.asked("people/staff-only/ada.yaml"), None);
     let labs = service.hub().unwrap().get(&format!("{PREFIX}/labs?status=all")).await.unwrap();
     assert_eq!(labs.json().unwrap(), Value::from(Vec::<Value>::new()));
 }

@@ -58,6 +58,10 @@ impl Library {
         foreign: &ForeignBlueprint,
         groups: &[String],
     ) -> Result<Option<Resolved>, ResolveError> {
+        if self.has(&foreign.name) {
+            // Under the name of a blueprint of the site, it would take that one's place in others.
+            return Err(self.not_offered(&foreign.name, groups));
+        }
         for parent in &foreign.spec.extends {
             self.require_choice(parent, groups)?;
         }

@@ -20,6 +20,11 @@ impl Library {
         self.0.is_empty()
     }
 
+    /// True if there is one of this name, whether somebody may choose it or not.
+    pub fn has(&self, name: &ObjectName) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// The blueprint of this name.
     pub(super) fn entry(&self, name: &ObjectName) -> Option<(&ObjectName, &BlueprintSpec)> {
         self.0.get_key_value(name)

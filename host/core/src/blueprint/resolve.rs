@@ -73,8 +73,12 @@ impl Library {
         if self.choices(groups).any(|(choice, _)| choice == name) {
             return Ok(());
         }
+        Err(self.not_offered(name, groups))
+    }
+
+    pub(super) fn not_offered(&self, name: &ObjectName, groups: &[String]) -> ResolveError {
         let choices = self.choices(groups).map(|(name, _)| name.clone()).collect();
-        Err(ResolveError::NotOffered { name: name.clone(), choices })
+        ResolveError::NotOffered { name: name.clone(), choices }
     }
 
     /// The blueprint and all that it extends, each once, before what extends it.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{BlueprintSpec, InvalidBlueprint, Library, Resolved};
+use super::{BlueprintSpec, ForeignBlueprint, InvalidBlueprint, Library, Resolved};
 use crate::names::ObjectName;
 use crate::options::{Options, Value};
 
@@ -143,6 +143,32 @@ gpu: {image: cuda, options: {debug: false}}
         ("size", Value::Text("large".into())),
     ];
     assert_eq!(options, expected.map(|(name, value)| (name.to_owned(), value)).into());
+}
+
+/// It could otherwise take the place of what holds for everybody.
+#[test]
+fn somebody_elses_blueprint_replaces_none_of_the_site() {
+    let library = library(
+        "
+everybody: {platform: true, extends: [hidden], env: {RULE: site}}
+hidden: {groups: [staff], env: {WATCHED: \"yes\"}}
+open: {env: {OPEN: \"1\"}}
+",
+    );
+    let foreign = |named: &str, yaml: &str| {
+        let spec = serde_saphyr::from_str(yaml).unwrap();
+        let foreign = ForeignBlueprint::new(name(named), spec).unwrap();
+        library.resolve_foreign(&foreign, &[])
+    };
+    for taken in ["everybody", "hidden", "open"] {
+        let refused = foreign(taken, "{env: {WATCHED: \"no\"}}").unwrap_err().to_string();
+        assert_eq!(refused, format!("there is no blueprint `{taken}` that you may choose; there are `open`"));
+    }
+    for parent in ["everybody", "hidden", "mine"] {
+        assert!(foreign("mine", &format!("{{extends: [{parent}]}}")).is_err(), "{parent}");
+    }
+    let mine = foreign("mine", "{extends: [open], env: {RULE: mine}}").unwrap().unwrap();
+    assert_eq!(names(&mine), ["hidden", "everybody", "open", "mine"]);
 }
 
 #[test]

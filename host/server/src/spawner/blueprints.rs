@@ -78,7 +78,7 @@ pub(super) async fn choose(
     if wanted.blueprint.is_none() && wanted.repository.is_none() {
         wanted.blueprint = of_server(library, &request.key.server, &user.group_names());
     }
-    let foreign = foreign(rules, request, user, &wanted).await?;
+    let foreign = foreign(rules, request, &wanted).await?;
     let option = if wanted.repository.is_some() { REPOSITORY } else { CHOICE };
     let mut chosen = Chosen::new(library, wanted.blueprint.as_ref(), foreign, option, user)?;
     if let Some(resolved) = &chosen.resolved {
@@ -121,11 +121,9 @@ pub(super) fn of_lab(
 async fn foreign(
     rules: &SiteRules<'_>,
     request: &SpawnRequest,
-    user: &User,
     wanted: &Wanted,
 ) -> Result<Option<ForeignBlueprint>, SpawnError> {
     let (library, providers) = (&rules.config.blueprints, &rules.config.blueprint_providers);
-    let is_offered = |name: &ObjectName| library.choices(&user.group_names()).any(|(known, _)| known == name);
     let (provider, option, beside) = match (&wanted.repository, &wanted.blueprint) {
         (Some(_), beside) => match &providers.repository {
             Some(provider) => (provider, REPOSITORY, beside.as_ref()),
@@ -133,7 +131,7 @@ async fn foreign(
                 return Err(SpawnError::NotOffered("this site has no provider of repositories' blueprints"));
             }
         },
-        (None, Some(name)) if !is_offered(name) => match &providers.user {
+        (None, Some(name)) if !library.has(name) => match &providers.user {
             Some(provider) => (provider, CHOICE, None),
             None => return Ok(None),
         },
