@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "wasmspawner/fuzz"
-TARGETS = ("answer", "submission", "names", "pod", "configuration")
+TARGETS = ("answer", "submission", "names", "pod", "configuration", "blueprint")
 INSTRUMENTED = (
     "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
     " -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"

@@ -8,6 +8,7 @@ use wasmspawner_core::access::Scope;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::progress::EventId;
 use wasmspawner_core::quota::Quantity;
+use wasmspawner_core::user_string::UserString;
 
 fuzz_target!(|text: &str| {
     if let Ok(id) = text.parse::<EventId>() {
@@ -16,6 +17,9 @@ fuzz_target!(|text: &str| {
     let _ = text.parse::<Scope>();
     if let Ok(quantity) = text.parse::<Quantity>() {
         assert_eq!(quantity.to_string().parse(), Ok(quantity), "{text}");
+    }
+    if let Ok(asked) = UserString::parse(text) {
+        assert_eq!(UserString::parse(&asked.to_string()), Ok(asked), "{text}");
     }
     let (user, server) = text.split_once('/').unwrap_or((text, ""));
     let (Ok(user), Ok(server)) = (Username::parse(user), ServerName::parse(server)) else { return };
