@@ -28,6 +28,7 @@ pub mod names;
 pub mod operation_record;
 pub mod options;
 mod path;
+pub mod percent;
 pub mod policy;
 pub mod port_range;
 pub mod progress;

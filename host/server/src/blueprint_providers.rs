@@ -12,7 +12,7 @@ use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::ProviderConfig;
 use wasmspawner_core::secret::SecretString;
 
-use crate::outgoing;
+use crate::{outgoing, yaml_problem};
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
 const LARGEST: usize = 16 << 10;
@@ -129,9 +129,7 @@ async fn fetch(
 
 fn parse(url: &str, text: &str) -> Result<BlueprintSpec, ProviderError> {
     serde_saphyr::from_str(text).map_err(|error| {
-        // Only the first line of the error is kept; the others quote the document.
-        let error = error.to_string();
-        let problem = error.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let problem = yaml_problem::in_one_line(&error);
         ProviderError::Invalid { url: url.to_owned(), problem }
     })
 }

@@ -26,3 +26,4 @@ pub mod store;
 pub mod telemetry;
 pub mod wasm;
 mod whole_file;
+mod yaml_problem;

@@ -1,12 +1,11 @@
 //! `blueprints.providers`: where the blueprints of repositories and of users are read.
 
-use std::fmt::Write as _;
-
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::InvalidSetting;
+use crate::percent::percent_encoded;
 
 /// Where the blueprints of repositories and of users are read: at URLs of one host each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,9 +56,9 @@ impl ProviderConfig {
     /// The URL for these values.
     pub fn url(&self, fields: ProviderFields<'_>) -> String {
         let values = [
-            ("{username}", encoded(fields.username, false)),
-            ("{repo}", encoded(fields.repo, true)),
-            ("{blueprint}", encoded(fields.blueprint, false)),
+            ("{username}", percent_encoded(fields.username, b"")),
+            ("{repo}", percent_encoded(fields.repo, b"/")),
+            ("{blueprint}", percent_encoded(fields.blueprint, b"")),
         ];
         let (mut url, mut rest) = (String::new(), self.url.as_str());
         // The values are not looked through again.
@@ -127,19 +126,6 @@ impl ProvidersConfig {
             .then(|| InvalidSetting::new(key("timeout"), "must be 1s to 1m"));
         of_repository.into_iter().chain(of_user).chain(timeout).collect()
     }
-}
-
-/// The text with everything percent-encoded but RFC 3986's unreserved characters, and slashes if they may stay.
-fn encoded(text: &str, slashes: bool) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || slashes && byte == b'/' {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    })
 }
 
 #[cfg(test)]

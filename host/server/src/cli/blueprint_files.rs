@@ -8,6 +8,8 @@ use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::BlueprintsConfig;
 use wasmspawner_core::names::ObjectName;
 
+use crate::yaml_problem;
+
 /// The largest file, in bytes.
 const LARGEST: u64 = 256 << 10;
 
@@ -46,10 +48,7 @@ fn read(folder: &cap_std::fs::Dir, file: &Path) -> anyhow::Result<(ObjectName, B
         bail!("the file has {size} bytes; the largest that is read has {LARGEST}");
     }
     let text = folder.read_to_string(file)?;
-    let spec = serde_saphyr::from_str(&text).map_err(|error| {
-        // Only the first line of the error is kept; the others quote the file.
-        let error = error.to_string();
-        anyhow::anyhow!("{}", error.lines().next().unwrap_or_default().trim_start_matches("error: "))
-    })?;
+    let spec = serde_saphyr::from_str(&text)
+        .map_err(|error| anyhow::anyhow!("{}", yaml_problem::in_one_line(&error)))?;
     Ok((name, spec))
 }

@@ -13,6 +13,7 @@ use wasmspawner_core::config::{Config, ConfigFile, RuntimeKind};
 
 use super::blueprint_files;
 use crate::run::ConfigSource;
+use crate::yaml_problem;
 
 /// The command line options that choose the configuration.
 #[derive(Debug, Clone, Args)]
@@ -97,11 +98,9 @@ fn parse(text: &str) -> Result<ConfigFile, String> {
         ConfigFile::deserialize(serde_path_to_error::Deserializer::new(yaml, &mut track))
     });
     parsed.map_err(|error| {
-        // Only the first line of the error is kept; the others quote the file.
-        let error = error.to_string();
-        let message = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let message = yaml_problem::in_one_line(&error);
         let key = track.path().to_string();
-        if key == "." { message.to_owned() } else { format!("{key}: {message}") }
+        if key == "." { message } else { format!("{key}: {message}") }
     })
 }
 

@@ -1,8 +1,7 @@
 //! URL paths of labs.
 
-use std::fmt::Write as _;
-
 use wasmspawner_core::lab::LabKey;
+use wasmspawner_core::percent::percent_encoded;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey};
 
 use super::prefix::Prefix;
@@ -34,15 +33,7 @@ pub(super) fn of_child(key: &SpawnKey) -> String {
 
 /// One segment of a path: everything but RFC 3986's unreserved characters and `@` is percent-encoded.
 fn segment(name: &str) -> String {
-    name.bytes().fold(String::with_capacity(name.len()), |mut path, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@') {
-            path.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(path, "%{byte:02X}");
-        }
-        path
-    })
+    percent_encoded(name, b"@")
 }
 
 #[cfg(test)]
