@@ -19,6 +19,10 @@ CONTROLLERS = (
     "garbagecollector",
     "resourcequota",
     "persistentvolumeclaim-protection-controller",  # without it claims, and so their namespaces, would never be deleted
+    "deployment",  # these four make the pods of workloads, into which labs are put
+    "replicaset",
+    "statefulset",
+    "daemonset",
 )
 ON_LOOPBACK = {
     "service_cluster_ip_range": "10.0.0.0/24",

@@ -42,3 +42,4 @@ mod structural_schema;
 pub mod token;
 pub mod user_string;
 pub mod volumes;
+pub mod workload;

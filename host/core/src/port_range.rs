@@ -27,6 +27,21 @@ impl PortRange {
         }
     }
 
+    /// These ports, where `first` is not above `last`.
+    pub(crate) fn new(first: u16, last: u16) -> Self {
+        Self(first..=last)
+    }
+
+    /// The first port.
+    pub fn first(&self) -> u16 {
+        *self.0.start()
+    }
+
+    /// The last port.
+    pub fn last(&self) -> u16 {
+        *self.0.end()
+    }
+
     /// True if the port is one of these.
     pub fn contains(&self, port: u16) -> bool {
         self.0.contains(&port)

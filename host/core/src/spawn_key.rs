@@ -21,13 +21,15 @@ pub enum SpawnKind {
     Kernel,
     /// A Dask pool of a lab.
     DaskPool,
+    /// A user's server in the pods of a workload.
+    Injected,
 }
 
 impl SpawnKind {
     /// The kind as people call it.
     pub fn noun(self) -> &'static str {
         match self {
-            Self::Lab => "lab",
+            Self::Lab | Self::Injected => "lab",
             Self::Kernel => "kernel",
             Self::DaskPool => "Dask pool",
         }
@@ -36,7 +38,7 @@ impl SpawnKind {
     /// The first part of a record's name.
     fn prefix(self) -> &'static str {
         match self {
-            Self::Lab => "lab",
+            Self::Lab | Self::Injected => "lab",
             Self::Kernel => "kernel",
             Self::DaskPool => "dask-pool",
         }

@@ -40,6 +40,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
             pod: ObjectName::parse("nb-ada").unwrap(),
             cluster: None,
             claim: None,
+            workload: None,
         },
         remains: Vec::new(),
         time_limits: LIMITS.into(),

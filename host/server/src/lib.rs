@@ -26,4 +26,5 @@ pub mod store;
 pub mod telemetry;
 pub mod wasm;
 mod whole_file;
+pub mod workloads;
 mod yaml_problem;

@@ -25,7 +25,7 @@ use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
-use crate::k8s::{Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets};
+use crate::k8s::{Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets, WorkloadRequests};
 use crate::one_machine::OneMachine;
 use crate::prepull::{LivePrepulls, Prepuller};
 use crate::records::{self, SpawnRecords};
@@ -33,6 +33,7 @@ use crate::registry::Artifacts;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
+use crate::workloads::Workloads;
 
 /// A connection to the Kubernetes API without data for this long counts as dead. The API server ends watches before
 /// that, after 70 s. A list that stalls leaves the service without news of the cluster for this long.
@@ -243,7 +244,11 @@ fn context(
         let KubernetesConfig { namespace, instance, .. } = config.kubernetes.clone();
         Environments::new(connection, clusters.clone(), namespace, instance, request_timeout)
     });
+    let namespaces = config.workloads.namespaces.clone();
+    let workloads = (!namespaces.is_empty())
+        .then(|| Workloads::new(WorkloadRequests::new(client.clone(), request_timeout), namespaces));
     Ok(Context {
+        workloads,
         policies,
         blueprint_providers: BlueprintProviders::default(),
         clusters,

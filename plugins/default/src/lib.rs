@@ -23,6 +23,7 @@ mod size;
 mod storage;
 mod template;
 mod wanted;
+mod workloads;
 
 use wasmspawner_sdk::pod::TimeLimits;
 use wasmspawner_sdk::{Info, Policy, Section, export};
@@ -39,6 +40,7 @@ use profile::{PROFILE, Profiles};
 use quota::Quotas;
 use size::Size;
 use storage::Storage;
+use workloads::Rule;
 
 /// The policy with its configuration.
 pub struct DefaultPolicy {
@@ -61,6 +63,7 @@ pub struct DefaultPolicy {
     time_limits: Option<TimeLimits>,
     quotas: Quotas,
     access: Access,
+    workloads: Vec<Rule>,
 }
 
 impl Policy for DefaultPolicy {
@@ -116,11 +119,12 @@ impl Policy for DefaultPolicy {
             }),
             quotas: Quotas::read(config),
             access: Access::read(config),
+            workloads: Rule::read_all(config),
         }
     }
 }
 
-export!(DefaultPolicy: form, quota, authorize, build_pod, lab_server, images);
+export!(DefaultPolicy: form, quota, authorize, inject, build_pod, lab_server, images);
 
 #[cfg(test)]
 mod tests;

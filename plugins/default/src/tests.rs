@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use wasmspawner_sdk::form::FieldKind;
 use wasmspawner_sdk::host::{ChildKind, ChildOfLab, UseOfUser};
+use wasmspawner_sdk::inject::{self, Workload, WorkloadKind};
 use wasmspawner_sdk::testing::{Subject, TestKit};
 use wasmspawner_sdk::{Action, Error, User, Verdict};
 
@@ -21,6 +22,36 @@ fn problems(config: &Value) -> Vec<String> {
 
 fn ada() -> User {
     User::named("ada").in_group("science")
+}
+
+#[test]
+fn a_lab_in_a_workload_needs_a_rule_that_fits_user_and_workload() {
+    let workload = |kind, name: &str| Workload {
+        kind,
+        namespace: "shop".to_owned(),
+        name: name.to_owned(),
+        containers: Vec::new(),
+        volumes: Vec::new(),
+    };
+    let (web, node) = (workload(WorkloadKind::Deployment, "web"), workload(WorkloadKind::DaemonSet, "node"));
+    let rules = json!({ "workloads": [
+        { "workloads": ["deployment/shop/*"], "groups": ["science"], "environment_of": "web" },
+        { "workloads": ["*/shop/node"], "users": ["eve"] },
+    ] });
+    let site = TestKit::<DefaultPolicy>::new(&rules).unwrap();
+    let may = |user: &User, workload: &Workload| match site.inject(user, workload).unwrap() {
+        inject::Verdict::Allow(access) => access.environment_of.unwrap_or_default(),
+        inject::Verdict::Deny(message) => message,
+    };
+    assert_eq!(may(&ada(), &web), "web");
+    assert_eq!(may(&User::named("eve"), &web), "You may not have a lab in shop/web here.");
+    assert_eq!(may(&User::named("eve"), &node), "");
+    assert_eq!(may(&ada(), &node), "You may not have a lab in shop/node here.");
+    let nothing = TestKit::<DefaultPolicy>::new(&json!({})).unwrap();
+    assert!(matches!(nothing.inject(&ada(), &web).unwrap(), inject::Verdict::Deny(_)));
+    for wrong in ["web", "pod/shop/web", "deployment//web", "deployment/shop/web/x"] {
+        assert_eq!(problems(&json!({ "workloads": [{ "workloads": [wrong] }] })), ["/workloads/0/workloads"]);
+    }
 }
 
 #[test]

@@ -72,6 +72,12 @@ hook_world!(
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
+    inject,
+    "package wasmspawner:sdk; world inject { export wasmspawner:policy/inject@0.1.0; }",
+    "export_inject",
+    "wasmspawner:policy/types@0.1.0": crate::bindings::types
+);
+hook_world!(
     build_pod,
     "package wasmspawner:sdk; world build-pod { export wasmspawner:policy/build-pod@0.1.0; }",
     "export_build_pod",

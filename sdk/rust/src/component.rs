@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use crate::bindings::{authorize, build_pod, config, form, images, lab_server, metadata, quota, types};
+use crate::bindings::{
+    authorize, build_pod, config, form, images, inject, lab_server, metadata, quota, types,
+};
 use crate::hooks;
 use crate::options::Options;
 
@@ -59,6 +61,13 @@ impl<P: hooks::Authorize> authorize::Guest for Component<P> {
     }
 }
 
+impl<P: hooks::Inject> inject::Guest for Component<P> {
+    fn decide(request: inject::Request) -> Result<inject::Verdict, types::Error> {
+        let inject::Request { user, server, options, workload } = request;
+        policy::<P>()?.inject(&user, &server, &Options::from(options), &workload)
+    }
+}
+
 impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
     fn customize(request: build_pod::Request) -> Result<build_pod::Customization, types::Error> {
         let options = Options::from(request.options);
@@ -85,7 +94,7 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `build_pod`, `lab_server` and `images`. The interfaces `metadata` and
+/// The hooks are `form`, `quota`, `authorize`, `inject`, `build_pod`, `lab_server` and `images`. The interfaces `metadata` and
 /// `config` are always exported.
 #[macro_export]
 macro_rules! export {
@@ -118,6 +127,9 @@ macro_rules! export_hook {
     };
     (authorize, $of:ident) => {
         $crate::bindings::authorize::export_authorize!($of with_types_in $crate::bindings::authorize);
+    };
+    (inject, $of:ident) => {
+        $crate::bindings::inject::export_inject!($of with_types_in $crate::bindings::inject);
     };
     (build_pod, $of:ident) => {
         $crate::bindings::build_pod::export_build_pod!($of with_types_in $crate::bindings::build_pod);

@@ -4,7 +4,7 @@ use crate::bindings::types::{Error, FieldError, User};
 use crate::config::Section;
 use crate::form::{self, Field, FormContext};
 use crate::options::Options;
-use crate::{AuthorizeRequest, Info, Verdict, images, lab_server, pod, quota, submission};
+use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_server, pod, quota, submission};
 
 /// A policy: its description, and how it is created from its configuration.
 pub trait Policy: Sized {
@@ -62,6 +62,21 @@ pub trait Authorize: Policy {
     /// # Errors
     /// The reason why there is no verdict.
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error>;
+}
+
+/// Decides who may have a lab in the pods of a workload, and what of them the lab sees.
+pub trait Inject: Policy {
+    /// Allows or denies a lab of `user` in `workload`.
+    ///
+    /// # Errors
+    /// The reason why there is no verdict.
+    fn inject(
+        &self,
+        user: &User,
+        server: &str,
+        options: &Options,
+        workload: &inject::Workload,
+    ) -> Result<inject::Verdict, Error>;
 }
 
 /// Decides the settings of the lab's pod.

@@ -7,7 +7,7 @@ use crate::images::{ImageMenu, WantedImage};
 pub use crate::images_stand_in::KnownImages;
 use crate::options::Options;
 pub use crate::subject_stand_in::Subject;
-use crate::{Action, AuthorizeRequest, Verdict, lab_server, pod, quota};
+use crate::{Action, AuthorizeRequest, Verdict, inject, lab_server, pod, quota};
 use crate::{images_stand_in, lab_stand_in, subject_stand_in};
 
 /// A policy with a configuration.
@@ -140,6 +140,17 @@ impl<P: hooks::Policy> TestKit<P> {
         P: hooks::Images,
     {
         images_stand_in::with(known, || self.policy.prepull())
+    }
+
+    /// Whether `user` may have a lab in this workload, and what of it the lab sees.
+    ///
+    /// # Errors
+    /// The error of the hook.
+    pub fn inject(&self, user: &User, workload: &inject::Workload) -> Result<inject::Verdict, Error>
+    where
+        P: hooks::Inject,
+    {
+        self.policy.inject(user, "", &Options::default(), workload)
     }
 
     /// How the program of `user`'s lab with these options is reached.

@@ -14,6 +14,7 @@ mod network_policy;
 mod prepulls;
 mod restore;
 mod site;
+mod workloads;
 
 use wasmspawner_tests::kubernetes::SKIPPED;
 

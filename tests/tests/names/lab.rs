@@ -24,6 +24,7 @@ pub(crate) fn lab(user: &Username, server: &ServerName) -> LabObjects {
         }],
     });
     let spawn = compose(SpawnInputs {
+        port: None,
         spawn: LabelValue::parse("5d3c0f5e-0000-4000-8000-000000000002").unwrap(),
         names: NameTemplates::parse(&config).unwrap().resolve(user, server, None).unwrap(),
         request: SpawnRequest {

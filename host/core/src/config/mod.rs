@@ -26,6 +26,7 @@ mod root;
 mod span;
 mod telemetry;
 mod warnings;
+mod workloads;
 
 pub use base_url::BaseUrl;
 pub use blueprint_providers::{ProviderConfig, ProviderFields, ProvidersConfig};
@@ -49,5 +50,6 @@ pub use prepull::PrepullConfig;
 pub use registries::RegistriesConfig;
 pub use root::{Config, ConfigFile};
 pub use telemetry::{LogFormat, OtlpConfig, SampleRatio, TelemetryConfig};
+pub use workloads::WorkloadsConfig;
 
 use span::check_span;

@@ -10,7 +10,7 @@ use super::lab::{LabConfig, LabSection};
 use super::{
     BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig,
     ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig,
-    ProvidersConfig, RegistriesConfig, RuntimeKind, TelemetryConfig,
+    ProvidersConfig, RegistriesConfig, RuntimeKind, TelemetryConfig, WorkloadsConfig,
 };
 use super::{environments, policies};
 use crate::blueprint::Library;
@@ -62,6 +62,9 @@ pub struct ConfigFile {
     /// The site's descriptions of labs, from which users choose.
     #[serde(default)]
     pub blueprints: BlueprintsConfig,
+    /// Labs in the pods of other workloads.
+    #[serde(default)]
+    pub workloads: WorkloadsConfig,
     /// How long operations may take, and how many may run at once.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -107,6 +110,8 @@ pub struct Config {
     pub blueprints: Library,
     /// Where other blueprints are read.
     pub blueprint_providers: ProvidersConfig,
+    /// Labs in the pods of other workloads.
+    pub workloads: WorkloadsConfig,
     /// How long operations may take, and how many may run at once.
     pub limits: LimitsConfig,
     /// Logs and traces.
@@ -124,6 +129,7 @@ impl ConfigFile {
         problems.extend(self.embedded.as_ref().and_then(|embedded| embedded.check().err()));
         problems.extend(self.dask.check().err());
         problems.extend(environments::check(self.environments.as_ref(), &self.kubernetes));
+        problems.extend(self.workloads.check(&self.kubernetes, self.embedded.as_ref()));
         problems.extend(self.limits.check().err());
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
@@ -185,6 +191,7 @@ impl ConfigFile {
             environments: self.environments,
             blueprints,
             blueprint_providers,
+            workloads: self.workloads,
             limits: self.limits,
             telemetry: self.telemetry,
             state_dir: self.state_dir,

@@ -26,6 +26,8 @@ pub struct Restarts {
     counted: Option<u32>,
     /// Number of restarts since the lab became ready.
     total: u32,
+    /// True if the lab has begun anew in another pod.
+    moved: bool,
     /// Times of the restarts that may still be within the window.
     recent: VecDeque<Timestamp>,
 }
@@ -39,6 +41,17 @@ impl Restarts {
     /// Number of restarts since the lab became ready.
     pub fn total(&self) -> u32 {
         self.total
+    }
+
+    /// The lab has begun anew in another pod, whose restarts are counted from now on.
+    pub(super) fn begin_anew(&mut self) {
+        (self.counted, self.moved) = (None, true);
+        self.total = self.total.saturating_add(1);
+    }
+
+    /// True if the lab has begun anew in another pod.
+    pub(super) fn has_moved(&self) -> bool {
+        self.moved
     }
 
     /// Takes the pod's current restart count and returns how many restarts are new.

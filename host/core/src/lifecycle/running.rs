@@ -4,7 +4,12 @@ use jiff::Timestamp;
 
 use super::{Effect, Ending, Failure, Lab, Operation, Phase, RestartPolicy};
 use crate::progress::Entry;
+use crate::spawn_key::SpawnKind;
 use crate::stage::{Analysis, DELETED, Stage};
+
+/// What the user of a lab in a workload reads when the lab goes on in another pod.
+const MOVED: &str =
+    "The pod of your lab is gone. The lab goes on in another pod of its workload, where it has begun anew.";
 
 impl Lab {
     /// Begins the cleanup of a running lab whose pod ended. Losing readiness does not end a lab, and neither does a
@@ -18,14 +23,14 @@ impl Lab {
     ) {
         let noun = self.noun();
         let ending = match analysis.stage {
-            _ if self.observed.pod.is_missing() => {
+            Stage::Unknown if self.observed.pod.is_missing() => {
                 Some(Ending::Gone(format!("The {noun}'s pod was deleted")))
             }
             Stage::Stopped => Some(Ending::Gone(format!("The {noun} has shut down"))),
             Stage::Terminating if analysis.reason == DELETED => {
                 Some(Ending::Gone(format!("The {noun}'s pod is being deleted")))
             }
-            // The cluster needs the machine, and has said so.
+            // The cluster needs the machine, or the lab's workload has lost the lab, and the message says so.
             Stage::Terminating => Some(Ending::Gone(analysis.message.clone())),
             Stage::Failed => Some(Ending::Crashed(Failure::cluster(&analysis.reason, &analysis.message))),
             Stage::Running
@@ -40,7 +45,28 @@ impl Lab {
             return effects.push(Effect::Cleanup(ending));
         }
         self.publish_findings(&analysis.findings, effects);
+        if self.moved(effects) {
+            return;
+        }
         self.count_restarts(analysis, policy, now, effects);
+    }
+
+    /// True if a lab in a workload goes on in another pod, because the one that it had is gone. It begins anew there.
+    fn moved(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let Phase::Running(running) = &mut self.phase else { return false };
+        let Some(pod) = self.observed.pod_uid.as_ref().filter(|_| self.kind == SpawnKind::Injected) else {
+            return false;
+        };
+        if running.pod_uid.as_ref() == Some(pod) {
+            return false;
+        }
+        if running.pod_uid.replace(pod.clone()).is_none() {
+            return false;
+        }
+        running.restarts.begin_anew();
+        effects.push(Effect::Restarted(1));
+        effects.push(Effect::Publish(Entry::Error(MOVED.to_owned())));
+        true
     }
 
     fn count_restarts(
@@ -72,10 +98,16 @@ impl Lab {
 
     /// Shows the latest restart and its cause as the lab's stage.
     pub(super) fn show_restarts(&mut self, analysis: &Analysis) {
-        if let (Phase::Running(running), Some(why)) = (&self.phase, &analysis.last_end)
-            && running.restarts() > 0
-        {
-            self.stage = Some((analysis.stage, "Restarted".to_owned(), why.clone()));
+        let Phase::Running(running) = &self.phase else { return };
+        if running.restarts() == 0 {
+            return;
+        }
+        match &analysis.last_end {
+            Some(why) => self.stage = Some((analysis.stage, "Restarted".to_owned(), why.clone())),
+            None if running.restarts.has_moved() => {
+                self.stage = Some((analysis.stage, "Moved".to_owned(), MOVED.to_owned()));
+            }
+            None => {}
         }
     }
 

@@ -138,7 +138,7 @@ impl Lab {
 
     pub(super) fn observe_start(&mut self, analysis: &Analysis, now: Timestamp, effects: &mut Vec<Effect>) {
         self.publish_findings(&analysis.findings, effects);
-        if self.observed.pod.is_missing() {
+        if self.observed.pod.is_missing() && analysis.stage == Stage::Unknown {
             let message = format!("The {} was deleted before it was ready", self.noun());
             return self.fail(Failure::cluster("PodDeleted", message), now, effects);
         }

@@ -8,6 +8,7 @@ mod dask_pool;
 mod default_resources;
 mod env_config_map;
 mod init_container;
+mod injection;
 mod kernel;
 mod lab_container;
 mod limit_range;
@@ -32,10 +33,11 @@ mod volume;
 
 pub use child::ParentPod;
 pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
+pub use injection::{InjectedLab, Injection, build_injected};
 pub use kernel::build_kernel;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use object_kind::ObjectKind;
-pub use objects::{KINDS_DELETED_BY_LABEL, LabObject, LabObjects};
+pub use objects::{KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, LabObject, LabObjects};
 pub use route::{Route, build_routes, route_kinds};
 
 use crate::config::NamespaceReclaim;

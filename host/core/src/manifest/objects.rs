@@ -178,6 +178,10 @@ pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
     ObjectKind::of::<NetworkPolicy>(),
 ];
 
+/// The kinds of objects of a lab in a workload.
+pub const KINDS_BESIDE_WORKLOAD: [ObjectKind; 2] =
+    [ObjectKind::of::<ConfigMap>(), ObjectKind::of::<Secret>()];
+
 impl LabObject {
     /// The object's kind, as Kubernetes writes it.
     pub fn kind(&self) -> &'static str {

@@ -25,6 +25,7 @@ mod subject;
 mod time_limits;
 mod user;
 mod volume;
+mod workload_access;
 
 pub use crate::field_error::FieldError;
 pub use crate::grants::{Grant, GrantViolation, Grants};
@@ -52,4 +53,7 @@ pub use user::{Group, User};
 pub use volume::{
     AccessMode, ClaimReclaim, ClaimSource, ClaimTemplate, EmptyDirSource, Mount, NfsSource, ObjectSource,
     Volume, VolumeSource,
+};
+pub use workload_access::{
+    InjectRequest, InjectVerdict, SeenContainer, SeenVolume, SeenWorkload, VolumeAccess, WorkloadAccess,
 };

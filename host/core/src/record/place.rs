@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::{ClusterRef, NamespaceFate};
 use crate::lab::JobId;
 use crate::names::{LabNames, NamespaceName, ObjectName};
+use crate::workload::Workload;
 
 /// The place of a spawn in the cluster. It is recorded when the spawn is accepted, so that a later change of a template
 /// does not move a lab.
@@ -14,7 +15,7 @@ use crate::names::{LabNames, NamespaceName, ObjectName};
 pub struct Place {
     /// The namespace of all objects of the spawn.
     pub namespace: NamespaceName,
-    /// The name of the pod.
+    /// The name of the pod; for a lab in the pods of a workload, that of the lab's other objects.
     pub pod: ObjectName,
     /// How the cluster is reached; absent for the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,6 +23,21 @@ pub struct Place {
     /// The claim of the lab; absent if the namespace was made for the lab itself, or exists without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<PlaceClaim>,
+    /// The workload in whose pods the lab is; absent for a lab with a pod of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<PlaceWorkload>,
+}
+
+/// The workload in whose pods a lab is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceWorkload {
+    /// Its kind, namespace and name.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// Its uid, which differs from that of another workload of the same name; absent until the lab is decided. Before that,
+    /// nothing of the lab is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
 }
 
 /// The claim through which a lab has its namespace.
@@ -52,6 +68,12 @@ impl PlaceClaim {
 impl Place {
     /// The place of a lab with these names.
     pub fn of(names: &LabNames) -> Self {
-        Self { namespace: names.namespace.clone(), pod: names.pod.clone(), cluster: None, claim: None }
+        Self {
+            namespace: names.namespace.clone(),
+            pod: names.pod.clone(),
+            cluster: None,
+            claim: None,
+            workload: None,
+        }
     }
 }

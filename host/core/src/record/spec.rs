@@ -25,7 +25,7 @@ fn to_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LabDescrip
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnSpec {
-    /// The kind of the spawn.
+    /// The kind of the spawn. `Injected` is a lab in the pods of the workload that `place` names.
     pub kind: SpawnKind,
     /// The raw username of the spawn's user.
     pub user: Username,
@@ -99,7 +99,9 @@ impl SpawnSpec {
     /// wrote.
     pub fn key(&self) -> Option<SpawnKey> {
         let kind = match self.kind {
-            SpawnKind::Lab => return Some(LabKey::new(self.user.clone(), self.name.clone()).into()),
+            SpawnKind::Lab | SpawnKind::Injected => {
+                return Some(LabKey::new(self.user.clone(), self.name.clone()).into());
+            }
             SpawnKind::Kernel => ChildKind::Kernel,
             SpawnKind::DaskPool => ChildKind::DaskPool,
         };

@@ -13,14 +13,12 @@
 mod parse;
 mod repository;
 mod wanted;
-mod workload;
 
 use std::fmt::{self, Write as _};
 
 pub use parse::{InvalidUserString, UserStringProblem};
 pub use repository::{InvalidRepository, Repository};
 pub use wanted::Wanted;
-pub use workload::{InvalidWorkload, Workload, WorkloadKind};
 
 use crate::lab::LabKey;
 use crate::names::{ServerName, Username};
@@ -147,7 +145,7 @@ mod tests {
         (blueprint, repository, workload).prop_map(|(blueprint, repository, workload)| Wanted {
             blueprint: blueprint.map(|name| crate::names::ObjectName::parse(name).unwrap()),
             repository: repository.map(|name| Repository::parse(&name).unwrap()),
-            workload: workload.map(|name| Workload::parse(&name).unwrap()),
+            workload: workload.map(|name| crate::workload::Workload::parse(&name).unwrap()),
         })
     }
 

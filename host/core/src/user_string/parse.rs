@@ -1,7 +1,8 @@
 //! Reads user strings.
 
-use super::{InvalidRepository, InvalidWorkload, Repository, UserString, Wanted, Workload};
+use super::{InvalidRepository, Repository, UserString, Wanted};
 use crate::names::{InvalidName, ObjectName, ServerName, Username};
+use crate::workload::{InvalidWorkload, Workload};
 
 /// The longest user string, in bytes.
 const LONGEST: usize = 1024;

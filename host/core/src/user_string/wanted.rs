@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use super::{Repository, Workload};
+use super::Repository;
 use crate::digest::Digest;
 use crate::names::{ObjectName, ServerName, extract};
+use crate::workload::Workload;
 
 /// The longest readable part of a server's name that is made from what is wanted.
 const LONGEST_READABLE: usize = 40;

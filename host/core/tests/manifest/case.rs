@@ -86,6 +86,7 @@ impl Case {
             }
         }
         compose(SpawnInputs {
+            port: None,
             request: SpawnRequest {
                 wanted: Wanted::default(),
                 requested_by: "ada".to_owned(),

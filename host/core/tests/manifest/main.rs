@@ -7,6 +7,7 @@ mod case;
 mod dask_pools;
 mod golden;
 mod granted;
+mod injection;
 mod properties;
 mod refusals;
 mod rules;

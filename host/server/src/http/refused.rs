@@ -23,6 +23,9 @@ impl From<SpawnError> for Problem {
             SpawnError::NotOffered(_) => {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", "user_string"], "not_offered", msg)
             }
+            SpawnError::Workload { .. } => {
+                Self::at(StatusCode::CONFLICT, &["body", "user_string"], "workload_refused", msg)
+            }
             SpawnError::Name(_) => {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["path", "username"], "invalid_name", msg)
             }
@@ -43,7 +46,9 @@ impl From<SpawnError> for Problem {
             SpawnError::LabNotRunning => {
                 Self::at(StatusCode::CONFLICT, &["path", "username"], "lab_not_running", msg)
             }
-            SpawnError::NoChildren => Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg),
+            SpawnError::NoChildren | SpawnError::NoChildrenInWorkloads => {
+                Self::new(StatusCode::CONFLICT, "kernels_unavailable", msg)
+            }
             SpawnError::NotReady => Self::not_ready(),
         }
     }

@@ -50,20 +50,43 @@ impl Creator {
         cancel: CancellationToken,
     ) -> Result<CreatedLab, KubernetesError> {
         let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        let namespace = self.create_most(objects, spawn_uid, &retry_policy).await?;
+        self.check_claims_of_the_site(objects, &retry_policy).await?;
+        let pod =
+            self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
+        Ok(CreatedLab { namespace, pod: parse(pod)? })
+    }
+
+    /// Creates the objects of a lab that has no pod of its own.
+    pub async fn create_beside_pod(
+        &self,
+        objects: &LabObjects,
+        spawn_uid: &str,
+        within: Duration,
+        cancel: CancellationToken,
+    ) -> Result<(), KubernetesError> {
+        let retry_policy = RetryPolicy { request: self.request_timeout, total: within, cancel };
+        self.create_most(objects, spawn_uid, &retry_policy).await.map(drop)
+    }
+
+    /// Creates all objects but the pod, and returns the namespace, if it is among them.
+    async fn create_most(
+        &self,
+        objects: &LabObjects,
+        spawn_uid: &str,
+        retry_policy: &RetryPolicy,
+    ) -> Result<Option<Namespace>, KubernetesError> {
         let namespace = match objects.first() {
-            Some(namespace) => Some(parse(self.create_object(namespace, spawn_uid, &retry_policy).await?)?),
+            Some(namespace) => Some(parse(self.create_object(namespace, spawn_uid, retry_policy).await?)?),
             None => None,
         };
         let rest: Vec<LabObject> = objects.rest().collect();
         // Waits for all of them, also when one fails, so that no request is still under way when the lab is deleted
         // again.
         let created =
-            join_all(rest.iter().map(|object| self.create_object(object, spawn_uid, &retry_policy))).await;
+            join_all(rest.iter().map(|object| self.create_object(object, spawn_uid, retry_policy))).await;
         created.into_iter().collect::<Result<Vec<_>, _>>()?;
-        self.check_claims_of_the_site(objects, &retry_policy).await?;
-        let pod =
-            self.create_object(&LabObject::from(objects.last().clone()), spawn_uid, &retry_policy).await?;
-        Ok(CreatedLab { namespace, pod: parse(pod)? })
+        Ok(namespace)
     }
 
     /// Creates one more pod of a spawn whose other objects exist.

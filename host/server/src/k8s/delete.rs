@@ -8,7 +8,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::manifest::{KINDS_DELETED_BY_LABEL, ObjectKind};
+use wasmspawner_core::manifest::{KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
 use super::create::{api_resource, belongs_to};
@@ -109,6 +109,17 @@ impl Deleter {
             KINDS_DELETED_BY_LABEL.iter().chain(more).filter(|kind| !(shared && kind.limits_namespace()));
         try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await?;
         Ok(DeletionAnswer::Gone)
+    }
+
+    /// Deletes the objects of a lab in a workload: it brings no other kinds along.
+    pub async fn delete_objects_beside_workload(
+        &self,
+        namespace: &str,
+        selector: &str,
+        within: Duration,
+    ) -> Result<(), KubernetesError> {
+        let kinds = KINDS_BESIDE_WORKLOAD.iter();
+        try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await.map(drop)
     }
 
     async fn delete_all(

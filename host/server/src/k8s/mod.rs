@@ -22,6 +22,7 @@ mod retry;
 mod secrets;
 mod status_reason;
 mod timed;
+mod workloads;
 
 pub(crate) use changing_client::ChangingClient;
 pub use claims::Claims;
@@ -44,3 +45,5 @@ pub use records::ConfigMapRecords;
 pub(crate) use retry::{RetryPolicy, retrying};
 pub use secrets::SiteSecrets;
 pub use status_reason::StatusReason;
+pub use workloads::{LabInWorkload, WorkloadRequests};
+pub(crate) use workloads::{parse as parse_workload, workload_resource};

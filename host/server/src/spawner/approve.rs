@@ -20,11 +20,12 @@ use wasmspawner_core::policy::{
     Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectBlueprint, SubjectChild, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
-use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PoolDescription};
+use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
 use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::{Child, ChildRequest, SpawnRequest};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::user_string::Wanted;
+use wasmspawner_core::workload::Workload;
 
 use super::blueprints::Chosen;
 use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
@@ -86,7 +87,7 @@ pub(super) async fn approve(
     present: PresentUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
-    can_be_had(&request.wanted)?;
+    let names = names_in_workload(rules, names, &request)?;
     let user = User::from(&request.identity);
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };
     let chosen = blueprints::choose(rules, &mut request, &user).await?;
@@ -117,13 +118,18 @@ pub(super) async fn approve(
     })
 }
 
-/// Refuses what this site cannot give.
-fn can_be_had(wanted: &Wanted) -> Result<(), SpawnError> {
-    let problem = match wanted {
-        Wanted { workload: Some(_), .. } => "labs cannot be put into workloads on this site",
-        _ => return Ok(()),
-    };
-    Err(SpawnError::NotOffered(problem))
+/// The names of a lab in a workload: in the workload's namespace, and different from those of anything else there.
+fn names_in_workload(
+    rules: &SiteRules<'_>,
+    names: LabNames,
+    request: &SpawnRequest,
+) -> Result<LabNames, SpawnError> {
+    let Some(Workload { namespace, .. }) = &request.wanted.workload else { return Ok(names) };
+    if !rules.config.workloads.namespaces.contains(namespace) {
+        return Err(SpawnError::NO_WORKLOADS);
+    }
+    let object = SpawnKey::from(request.key.clone()).object_prefix(names.pod.as_str());
+    Ok(names.of_child(namespace.clone(), object))
 }
 
 /// The same for a child of `lab`, which runs. `names` are the names of the lab's objects. The options of the lab hold for
@@ -302,6 +308,9 @@ impl Approved {
 
     /// The place that the record of the spawn names first.
     pub(super) fn place(&self, context: &Context, key: &SpawnKey, operation: JobId) -> Place {
+        if let Some(workload) = self.request.wanted.workload.clone() {
+            return Place { workload: Some(PlaceWorkload { workload, uid: None }), ..Place::of(&self.names) };
+        }
         match &self.child {
             Some(_) => Place { cluster: self.cluster.clone(), ..Place::of(&self.names) },
             None => context.first_place(key, &self.names, operation),

@@ -131,6 +131,7 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
         cluster,
         pod: to_bind.place.pod.clone(),
         claim: Some(PlaceClaim { name: claim, own, fate }),
+        workload: None,
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn choose(
         // The options may be those of a policy's form.
         return Ok(Chosen::default());
     }
-    let mut wanted = std::mem::take(&mut request.wanted);
+    let mut wanted = request.wanted.clone();
     let of_option = text(&mut request.options, CHOICE);
     let of_form = text(&mut request.options, REPOSITORY);
     if wanted.blueprint.is_none() {

@@ -115,6 +115,9 @@ impl Labs {
         if snapshot.status != LabStatus::Running {
             return Err(SpawnError::LabNotRunning);
         }
+        if view.as_ref().and_then(|view| view.place.as_ref()).is_some_and(|place| place.workload.is_some()) {
+            return Err(SpawnError::NoChildrenInWorkloads);
+        }
         let known = view.and_then(|view| {
             let (place, uid) = (view.place?, view.pod_uid?);
             let pod =

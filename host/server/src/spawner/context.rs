@@ -32,6 +32,7 @@ use crate::records::SpawnRecords;
 use crate::store::Reach;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
+use crate::workloads::Workloads;
 
 /// The configuration and modules that every driver uses.
 pub struct Context {
@@ -45,6 +46,8 @@ pub struct Context {
     pub clusters: Clusters,
     /// Claims, targets and classes; only where the site has them.
     pub environments: Option<Environments>,
+    /// The workloads into which labs may be put; only where there are namespaces for that.
+    pub workloads: Option<Workloads>,
     /// The records of labs, stored in the cluster.
     pub records: SpawnRecords,
     /// The site's own Secrets, which are copied into labs.
@@ -108,7 +111,7 @@ impl Context {
     /// its target.
     pub(super) fn reclaim(&self, key: &SpawnKey, place: &Place) -> NamespaceReclaim {
         match &place.claim {
-            _ if !key.is_lab() => NamespaceReclaim::Single,
+            _ if !key.is_lab() || place.workload.is_some() => NamespaceReclaim::Single,
             Some(claim) => reclaim_of(claim.fate),
             None => self.config.current().kubernetes.namespaces,
         }

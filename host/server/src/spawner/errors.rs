@@ -25,6 +25,15 @@ pub enum SpawnError {
     /// The site does not have what the user string asks for.
     #[error("{0}")]
     NotOffered(&'static str),
+    /// A lab cannot be put into the workload that was asked for.
+    #[error("{message}")]
+    Workload {
+        /// Why not.
+        message: String,
+    },
+    /// The lab is in a workload, where it has no pods of its own.
+    #[error("a lab in a workload starts no kernels with pods of their own and no Dask pools")]
+    NoChildrenInWorkloads,
     /// A pool is not possible as it was asked for.
     #[error("{message}")]
     InvalidPool {
@@ -103,6 +112,10 @@ impl From<KubernetesError> for SpawnError {
 }
 
 impl SpawnError {
+    /// The site does not list the namespace of the workload.
+    pub(super) const NO_WORKLOADS: Self =
+        Self::NotOffered("labs cannot be put into the workloads of this namespace on this site");
+
     /// The same error, as the failure of a spawn that has begun already.
     pub(super) fn into_failure(self) -> Failure {
         let message = self.to_string();
@@ -119,11 +132,13 @@ impl SpawnError {
             Self::Name(_) => ("InvalidName", Blame::User, message),
             Self::InvalidPool { .. } => ("InvalidPool", Blame::User, message),
             Self::NotOffered(_) => ("NotOffered", Blame::User, message),
+            Self::Workload { .. } => ("WorkloadRefused", Blame::User, message),
             Self::Refused(_)
             | Self::NotReady
             | Self::NoLab
             | Self::LabNotRunning
             | Self::NoChildren
+            | Self::NoChildrenInWorkloads
             | Self::ClusterAway
             | Self::NoTime
             | Self::RecordTaken

@@ -1,12 +1,10 @@
 //! From a request to a lab's objects: approve it, fetch what it refers to, compose the answers of the policies, build
 //! the objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::future::try_join_all;
 use jiff::SignedDuration;
-use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
@@ -18,19 +16,19 @@ use wasmspawner_core::policy::compose::{
 use wasmspawner_core::policy::{ChainAnswer, LabRequest};
 use wasmspawner_core::quota::Quota;
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
-use wasmspawner_core::secret::SecretBytes;
 use wasmspawner_core::stage::ObservedPod;
 use wasmspawner_core::volumes::VolumeRecord;
 
 use super::approve::{Approved, ApprovedChild, ChildLaunch};
 use super::context::{Context, reclaim_of};
 use super::errors::{SpawnError, failure};
+use super::from_cluster::FromCluster;
 use super::lab_routes::lab_routes;
 use super::pod_note::PodNote;
 use super::rules::SiteRules;
 use super::snapshot::LabDetails;
 use super::volumes::OwnClaim;
-use crate::k8s::KubernetesError;
+use super::workload_requests::{self, AdmittedWorkload, WorkloadLab};
 
 /// A lab whose objects are decided.
 pub(super) struct Decided {
@@ -43,15 +41,10 @@ pub(super) struct Decided {
     terms: LabTimeLimits,
     /// The environment that the lab has to have and does not have yet. The rest is then decided again.
     environment: Option<EnvironmentChoice>,
+    /// The workload into which the lab is put, if it has no pod of its own.
+    pub(super) workload: Option<WorkloadLab>,
     /// What the service counts because no `ResourceQuota` of a namespace does: all labs share one.
     quota: Option<Quota>,
-}
-
-/// The facts from the cluster that a decision needs.
-pub(super) struct FromCluster {
-    pub(super) provisioned: bool,
-    pub(super) site_secrets: SiteSecretData,
-    pub(super) own_claim: OwnClaim,
 }
 
 /// The rest of the decision, which is made after the caller was told that the spawn has begun.
@@ -61,31 +54,19 @@ pub(super) async fn decide(
     operation: &Operation,
     spawn: &str,
 ) -> Result<Decided, Failure> {
-    let (site_secrets, own_claim) = tokio::try_join!(site_secrets(context), own_claim(context, approved))
-        .map_err(|error| failure(&error))?;
-    let provisioned = context.provisioned.contains(&approved.request.key.user);
-    let cluster = FromCluster { provisioned, site_secrets, own_claim };
+    let cluster = FromCluster::read(context, approved, spawn).await.map_err(SpawnError::into_failure)?;
+    let in_workload = cluster.workload.is_some();
     let decided = decide_with(&context.rules(), approved, operation, spawn, cluster).await?;
     // What a lab uses is remembered. A child may use less.
-    let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared)) && decided.environment.is_none();
+    let kept = matches!(approved.fate, None | Some(NamespaceFate::Shared))
+        && decided.environment.is_none()
+        && !in_workload;
     if let (Some(volumes), Some(record), None, true) =
         (&context.volumes, decided.volumes.clone(), &approved.child, kept)
     {
         volumes.remember(record).await.map_err(|error| failure(&error))?;
     }
     Ok(decided)
-}
-
-async fn own_claim(context: &Context, approved: &Approved) -> Result<OwnClaim, KubernetesError> {
-    match &context.volumes {
-        // In the namespace of a claim there is nothing of before.
-        _ if approved.fate.is_some() => Ok(OwnClaim::Today),
-        // The names of a child's claims are those of its lab, which has looked for older ones.
-        Some(volumes) if approved.child.is_none() => {
-            volumes.own_claim(&approved.request.key, &approved.names, &context.config.current().names).await
-        }
-        _ => Ok(OwnClaim::Today),
-    }
 }
 
 /// Like `decide`, with the facts from the cluster given by the caller.
@@ -112,6 +93,7 @@ pub(super) async fn decide_with(
             inventory: rules.policies.inventory().registries(),
             unpinned: rules.config.images.unpinned,
         },
+        port: cluster.workload.as_ref().map(|workload| workload.port),
     };
     let mut spawn = compose(inputs).map_err(rejected)?;
     if let (true, Some((_, image))) = (approved.keeps_image(), &approved.image) {
@@ -121,6 +103,10 @@ pub(super) async fn decide_with(
     refuse_claim_of_another(&cluster.own_claim, volumes.as_ref())?;
     for conflict in &spawn.provenance.conflicts {
         tracing::warn!(%conflict, "two policies disagree");
+    }
+    if let Some(workload) = &cluster.workload {
+        spawn.namespaces = workload_requests::NAMESPACE;
+        return build_in_workload(rules, approved, spawn, workload, operation);
     }
     let environment = environment(rules, approved, &spawn)?;
     if let Some(fate) = approved.fate {
@@ -132,6 +118,19 @@ pub(super) async fn decide_with(
         decided.objects.namespace = None;
     }
     Ok(Decided { environment, ..decided })
+}
+
+/// A lab that is put into a workload. It has no volume claims, and no environment.
+fn build_in_workload(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: ValidatedSpawn,
+    workload: &AdmittedWorkload,
+    operation: &Operation,
+) -> Result<Decided, Failure> {
+    let (objects, workload) = workload_requests::build(&spawn, workload).map_err(SpawnError::into_failure)?;
+    let decided = build(rules, approved, spawn, None, operation);
+    Ok(Decided { objects, workload: Some(workload), ..decided })
 }
 
 /// The environment that a lab still has to get.
@@ -236,6 +235,7 @@ fn build(
         volumes,
         terms,
         environment: None,
+        workload: None,
         quota,
     }
 }
@@ -276,19 +276,6 @@ async fn customize(
         .into_iter()
         .chain(of_policies)
         .collect())
-}
-
-/// The values of the site's secrets that labs need, with one request per Secret.
-async fn site_secrets(context: &Context) -> Result<SiteSecretData, KubernetesError> {
-    let needed = context.config.current().lab.needed_secrets();
-    let names: BTreeSet<_> = needed.into_iter().map(|key| key.name).collect();
-    let secrets = try_join_all(names.into_iter().map(async |name| {
-        let values = context.secrets.read(name.as_str()).await?;
-        Ok(values
-            .into_iter()
-            .map(move |(key, value)| (SecretKey { name: name.clone(), key }, SecretBytes::new(value.0))))
-    }));
-    Ok(secrets.await?.into_iter().flatten().collect())
 }
 
 /// The uids of Kubernetes are UUIDs, but another API server's might not be valid as a label.

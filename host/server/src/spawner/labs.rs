@@ -29,6 +29,7 @@ use super::quota_claims::QuotaClaims;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
 use super::view::View;
+use super::workload_requests;
 use crate::per_user::PerUser;
 use crate::records::StoredSpawn;
 use crate::telemetry::trace::Cause;
@@ -253,6 +254,7 @@ impl Labs {
         let turn = self.turn_of(&lab.user).await?;
         let present = self.registry().use_beside(&key);
         let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, present).await?;
+        workload_requests::admit(&self.context, &approved, "").await?;
         self.begin(&key, approved, turn).await
     }
 

@@ -20,6 +20,7 @@ mod environments;
 mod errors;
 mod evaluate;
 mod forgotten;
+mod from_cluster;
 mod hub_comparison;
 mod image_menu;
 mod kernel_links;
@@ -52,6 +53,8 @@ mod sweep;
 mod turn;
 mod view;
 mod volumes;
+mod workload_observer;
+mod workload_requests;
 
 pub use clock::Clock;
 pub use context::Context;

@@ -14,6 +14,8 @@ use super::context::Context;
 use crate::environments::ClaimFollower;
 use crate::store::{Claim, Follower, NamespaceState, Store};
 
+use super::workload_observer::WorkloadObserver;
+
 /// What is known of a lab's place, from the watches and from the answers to the service's own requests.
 pub(super) struct PlaceObserver {
     follower: Follower,
@@ -22,6 +24,8 @@ pub(super) struct PlaceObserver {
     reclaim: NamespaceReclaim,
     /// The claim of the place, if it is the lab's own.
     claim: Option<ClaimFollower>,
+    /// The workload in whose pods the lab is, if it has no pod of its own.
+    workload: Option<WorkloadObserver>,
     /// The uid of the lab's record. Objects whose label does not have it do not belong to the lab.
     spawn: String,
     /// Places where an earlier lab left objects.
@@ -42,6 +46,7 @@ impl PlaceObserver {
         let claim = own.zip(context.environments.as_ref());
         Self {
             claim: claim.map(|(claim, environments)| environments.follow_claim(&claim.name)),
+            workload: WorkloadObserver::of(context, &place, &spawn),
             follower: store.follow(place),
             store,
             reclaim,
@@ -70,6 +75,9 @@ impl PlaceObserver {
 
     /// Waits until something at the place has changed.
     pub(super) async fn changed(&self) {
+        if let Some(workload) = &self.workload {
+            return workload.changed().await;
+        }
         match &self.claim {
             Some(claim) => tokio::select! {
                 () = self.follower.changed() => {}
@@ -104,6 +112,9 @@ impl PlaceObserver {
 
     /// The lab's pod, as far as the watches have shown it.
     pub(super) fn pod(&self) -> Option<std::sync::Arc<ObservedPod>> {
+        if let Some(workload) = &self.workload {
+            return workload.pod();
+        }
         self.follower.pod().filter(|pod| pod.spawn.as_ref() == Some(&self.spawn))
     }
 
@@ -125,6 +136,9 @@ impl PlaceObserver {
 
     /// True if the watches have shown the pod of this operation, not that of an earlier spawn of the lab.
     pub(super) fn has_pod_of(&self, operation: JobId) -> bool {
+        if let Some(workload) = &self.workload {
+            return workload.has_lab_of(operation);
+        }
         self.pod().and_then(|pod| pod.operation) == Some(operation)
     }
 
@@ -184,6 +198,13 @@ impl PlaceObserver {
         }
     }
 
+    /// The lab in its workload, which the look is about: the operation that has started it, and the pod that it had.
+    pub(super) fn set_lab(&mut self, operation: Option<JobId>, kept: Option<&str>) {
+        if let Some(workload) = &mut self.workload {
+            workload.set_lab(operation, kept);
+        }
+    }
+
     /// The state of the place, analysed. `now` is the time of day, with which the cluster's timestamps are compared.
     pub(super) fn observe(&self, policy: &StagePolicy, now: Timestamp) -> Observed {
         let (pod, namespace, workers) = (self.pod(), self.namespace(), self.workers());
@@ -203,6 +224,9 @@ impl PlaceObserver {
             (true, _) => Presence::Missing,
             (false, asked) => Presence::of(asked),
         };
+        if let Some(workload) = &self.workload {
+            return Observed { rest: rest.max(elsewhere), ..workload.observe(self.pod_unknown, policy, now) };
+        }
         Observed {
             // What a cluster that has not answered yet has is not known.
             pod: presence(

@@ -14,7 +14,8 @@ use wasmspawner_core::spawn::SpawnRequest;
 
 use super::approve::approve;
 use super::errors::SpawnError;
-use super::evaluate::{FromCluster, decide_with};
+use super::evaluate::decide_with;
+use super::from_cluster::FromCluster;
 use super::rules::SiteRules;
 use super::volumes::OwnClaim;
 
@@ -39,7 +40,12 @@ pub async fn preview(
     let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
     let approved =
         approve(rules, names, request, PresentUse::default()).await.map_err(SpawnError::into_failure)?;
-    let cluster = FromCluster { provisioned, site_secrets: placeholders(rules), own_claim: OwnClaim::Today };
+    let cluster = FromCluster {
+        provisioned,
+        site_secrets: placeholders(rules),
+        own_claim: OwnClaim::Today,
+        workload: None,
+    };
     let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
     Ok(Preview { objects: decided.objects, provenance: decided.provenance })
 }

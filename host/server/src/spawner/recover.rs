@@ -18,6 +18,7 @@ use super::pod_note::PodNote;
 use super::quota_claims::share_of;
 use super::requests;
 use super::snapshot::LabDetails;
+use super::workload_requests;
 use crate::history::HistoryEntry;
 use crate::k8s::{KubernetesError, belongs_to};
 use crate::records::StoredSpawn;
@@ -29,6 +30,11 @@ pub(super) async fn complete(
 ) -> Result<StoredSpawn, KubernetesError> {
     let settled = |status: &SpawnStatus| status.ready_at.is_some() || status.failure.is_some();
     if stored.spec.desired == Desired::Stopped || stored.status.as_ref().is_some_and(settled) {
+        return Ok(stored);
+    }
+    if stored.spec.place.workload.is_some() {
+        // The record was completed before anything was put into the workload.
+        workload_requests::read(context, &stored.spec.place, &stored.uid, requests::TRY_FOR).await?;
         return Ok(stored);
     }
     let cluster = context.cluster(&stored.spec.place);
@@ -78,6 +84,8 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
     }
     let ready = stored.status.as_ref().is_some_and(|status| status.ready_at.is_some());
     observer.recovered(ready, stored.spec.desired == Desired::Running);
+    let kept = stored.status.as_ref().and_then(|status| status.pod_uid.as_deref());
+    observer.set_lab(Some(stored.spec.operation.id), kept);
     let mut current = observer.observe(&driver.stage_policy(), Timestamp::now());
     driver.observe_children(&mut current);
     let fresh = JobId::new(Uuid::now_v7());

@@ -88,7 +88,7 @@ impl Registry {
 /// Counts a spawn. A pool counts with all the workers that it may have.
 fn add(present: &mut PresentUse, kind: SpawnKind, description: &LabDescription) {
     match kind {
-        SpawnKind::Lab => present.labs += 1,
+        SpawnKind::Lab | SpawnKind::Injected => present.labs += 1,
         SpawnKind::Kernel => present.kernels += 1,
         SpawnKind::DaskPool => {
             let workers = description.pool.as_ref().map_or(0, |pool| pool.workers.maximum);

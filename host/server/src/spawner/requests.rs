@@ -20,6 +20,7 @@ use super::context::{Context, reclaim_of};
 use super::errors::{SpawnError, failure};
 use super::evaluate::{Decided, decide};
 use super::place_observer::PlaceObserver;
+use super::workload_requests;
 use crate::k8s::{Causes, CreatedLab, DeletionAnswer, KubernetesError, OwnedObject, belongs_to};
 use crate::records::{RecordError, StoredSpawn, soon};
 
@@ -30,6 +31,8 @@ pub(super) const TRY_FOR: Duration = Duration::from_secs(15);
 pub(super) enum TaskResult {
     Decided(Result<Box<Decided>, Failure>),
     Created(Result<Box<CreatedLab>, Failure>),
+    /// The lab was put into its workload.
+    PutIn(Result<(), Failure>),
     /// The stops of the children have begun, or could not begin.
     ChildrenStopping,
     /// Workers were created and deleted.
@@ -83,7 +86,7 @@ pub(super) async fn evaluate(
     operation: Operation,
     spawn: String,
 ) -> TaskResult {
-    TaskResult::Decided(decide(&context, &approved, &operation, &spawn).await.map(Box::new))
+    TaskResult::Decided(Box::pin(decide(&context, &approved, &operation, &spawn)).await.map(Box::new))
 }
 
 /// Creates the lab's objects: the namespace, then everything else in parallel, then the pod.
@@ -95,6 +98,12 @@ pub(super) async fn create(
     within: Duration,
     cancel: CancellationToken,
 ) -> TaskResult {
+    if let (Some(lab), Some(workloads)) = (&decided.workload, &context.workloads) {
+        let creator = &context.own_cluster().creator;
+        let done =
+            workload_requests::put_in(workloads, creator, (&decided.objects, lab), within, cancel).await;
+        return TaskResult::PutIn(done.map_err(|error| failure(&error)));
+    }
     let created = context
         .clusters
         .get(cluster.as_ref())
@@ -112,6 +121,10 @@ pub(super) async fn delete_pod(
     force: bool,
     within: Duration,
 ) -> TaskResult {
+    if place.workload.is_some() {
+        let done = workload_requests::take_out(&context, &place, &own.spawn, within).await;
+        return TaskResult::PodDeletion(done.map(|()| true).map_err(|error| failure(&error)));
+    }
     let grace = if force { 0 } else { context.config.current().lab.section.termination_grace_period_seconds };
     let deleted = context.cluster(&place).deleter.delete_pod(&place, own, grace, within).await;
     TaskResult::PodDeletion(
@@ -148,6 +161,9 @@ async fn delete_place(
     reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<bool, KubernetesError> {
+    if place.workload.is_some() {
+        return workload_requests::clear(context, place, spawn, within).await;
+    }
     let own = OwnedObject { spawn: spawn.to_owned(), uid: None };
     let grace = context.config.current().lab.section.termination_grace_period_seconds;
     let pod = context.cluster(place).deleter.delete_pod(place, own.clone(), grace, within).await?;
@@ -173,6 +189,10 @@ async fn delete_objects(
     reclaim: NamespaceReclaim,
     within: Duration,
 ) -> Result<DeletionAnswer, KubernetesError> {
+    if place.workload.is_some() {
+        let gone = workload_requests::delete_rest(context, place, &own.spawn, within).await?;
+        return Ok(if gone { DeletionAnswer::Gone } else { DeletionAnswer::Accepted });
+    }
     if place.claim.as_ref().is_some_and(|claim| claim.fate == NamespaceFate::Deleted) {
         // They go with the namespace of the claim.
         return Ok(DeletionAnswer::Gone);
@@ -199,6 +219,10 @@ pub(super) async fn read(
     known: (Option<String>, Option<String>),
     within: Duration,
 ) -> TaskResult {
+    if place.workload.is_some() {
+        let read = workload_requests::read(&context, &place, &spawn, within).await;
+        return TaskResult::Read(read.map_err(|error| failure(&error)));
+    }
     let (pod_uid, namespace_uid) = known;
     let cluster = context.cluster(&place);
     let read = cluster.deleter.read(&place, within).await.map(|(pod, namespace)| {

@@ -11,6 +11,7 @@ use wasmspawner_core::manifest;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
 use wasmspawner_core::spawn_key::SpawnKind;
+use wasmspawner_core::workload::installation_label;
 
 use super::forgotten;
 use super::labs::Labs;
@@ -21,6 +22,7 @@ use crate::clusters::OnHealth;
 use crate::k8s::{Causes, KubernetesError};
 use crate::records::StoredSpawn;
 use crate::store::Reach;
+use crate::workloads::Workloads;
 
 /// Finds out which labs there are, then follows the cluster until `stop`. The service is ready once the labs are known.
 /// While the cluster cannot be reached, this retries.
@@ -33,6 +35,9 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
         store.first_sync().await;
         if let Some(environments) = &context.environments {
             environments.first_sync().await;
+        }
+        if let Some(workloads) = &context.workloads {
+            workloads.first_sync().await;
         }
         initial_recovery(&labs).await;
     };
@@ -51,6 +56,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
         store.run(watches.clone(), &reach, &selector, &stop),
         context.clusters.follow_others(&stop, tell_health(&labs)),
         run_environments(&labs, &stop),
+        follow_workloads(&labs, watches.clone(), &stop),
         later
     );
 }
@@ -59,6 +65,14 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
 async fn run_environments(labs: &Labs, stop: &CancellationToken) {
     if let Some(environments) = &labs.context().environments {
         Box::pin(environments.run(stop)).await;
+    }
+}
+
+/// Follows the workloads into which labs may be put, where there are namespaces for that.
+async fn follow_workloads(labs: &Labs, watches: kube::Client, stop: &CancellationToken) {
+    if let Some(workloads) = &labs.context().workloads {
+        let label = installation_label(&labs.context().config.current().kubernetes.instance);
+        workloads.run(watches, &label, stop).await;
     }
 }
 
@@ -80,6 +94,12 @@ enum RecoverError {
          service with that section, stop the lab, and try again"
     )]
     Claimed { record: ObjectName },
+    /// A lab is in a workload of a namespace that the configuration does not name any more.
+    #[error(
+        "the lab of the record {record} is in a workload of the namespace {namespace}, which is not one of \
+         workloads.namespaces; start the service with that namespace, stop the lab, and try again"
+    )]
+    Unlisted { record: ObjectName, namespace: NamespaceName },
 }
 
 /// Refuses records of labs that have objects outside of the reach. The service would take the labs for gone, and leave
@@ -88,9 +108,25 @@ fn refuse_elsewhere(reach: &Reach, records: &[StoredSpawn]) -> Result<(), Recove
     let Reach::Namespace(single) = reach else { return Ok(()) };
     for stored in records {
         let places = stored.spec.remains.iter().chain([&stored.spec.place]);
-        if let Some(place) = places.into_iter().find(|place| place.namespace != *single) {
+        let elsewhere = |place: &&Place| place.namespace != *single && place.workload.is_none();
+        if let Some(place) = places.into_iter().find(elsewhere) {
             let (record, namespace) = (stored.name.clone(), place.namespace.clone());
             return Err(RecoverError::Elsewhere { record, namespace });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses records of labs in workloads that the service does not follow.
+fn refuse_unlisted(workloads: Option<&Workloads>, records: &[StoredSpawn]) -> Result<(), RecoverError> {
+    for stored in records {
+        let places = stored.spec.remains.iter().chain([&stored.spec.place]);
+        let unlisted = |place: &&Place| {
+            place.workload.is_some() && !workloads.is_some_and(|workloads| workloads.are_in(&place.namespace))
+        };
+        if let Some(place) = places.into_iter().find(unlisted) {
+            let (record, namespace) = (stored.name.clone(), place.namespace.clone());
+            return Err(RecoverError::Unlisted { record, namespace });
         }
     }
     Ok(())
@@ -131,12 +167,13 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     previous_version::adopt_all(context).await?;
     let (records, mut env_of_labs) = tokio::try_join!(context.records.list(), labs.list_env())?;
     refuse_elsewhere(&context.reach(), &records)?;
+    refuse_unlisted(context.workloads.as_ref(), &records)?;
     refuse_claimed(context.environments.is_some(), &records)?;
     let found = records.len();
     let completed = records.into_iter().map(|stored| recover::complete(context, stored));
     let mut completed = try_join_all(completed).await?;
     // Children come before their labs, so that a lab that is being stopped finds them.
-    completed.sort_by_key(|stored| stored.spec.kind == SpawnKind::Lab);
+    completed.sort_by_key(|stored| matches!(stored.spec.kind, SpawnKind::Lab | SpawnKind::Injected));
     for stored in completed {
         let Place { namespace, cluster, .. } = &stored.spec.place;
         let listed = env_of_labs.remove(&(namespace.to_string(), stored.uid.clone()));

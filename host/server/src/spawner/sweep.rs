@@ -192,7 +192,7 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            let place = Place { namespace, pod, cluster: None, claim: None };
+            let place = Place { namespace, pod, cluster: None, claim: None, workload: None };
             cluster.deleter.delete_pod(&place, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {

@@ -130,6 +130,7 @@ mod tests {
             pod: ObjectName::parse("nb-ada").unwrap(),
             cluster: None,
             claim: None,
+            workload: None,
         }
     }
 

@@ -8,7 +8,8 @@ use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    self, AuthorizeRequest, Customization, LabRequest, LabServer, Options, Subject, User, Verdict,
+    self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options,
+    Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 
@@ -210,6 +211,29 @@ impl Policies {
             let answer = policy.authorize(&self.engine, request).await;
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
+            answers.push(answer);
+            if denied {
+                break;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Whether a lab may be put into a workload, up to the first denial. Empty if no policy decides about that.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], which names the policy.
+    pub async fn inject(
+        &self,
+        request: &InjectRequest,
+        subject: &Subject,
+    ) -> Result<Vec<PolicyAnswer<InjectVerdict>>, CallError> {
+        let mut answers = Vec::new();
+        for policy in self.live.load_full().iter() {
+            let answer = policy.inject(&self.engine, request, subject).await;
+            let Some(answer) = deciding_answer(policy, answer)? else { continue };
+            let denied = matches!(answer.value, InjectVerdict::Deny(_));
             answers.push(answer);
             if denied {
                 break;

@@ -18,6 +18,8 @@ pub enum Hook {
     Quota,
     /// Decides whether an action is allowed.
     Authorize,
+    /// Decides whether a lab may be put into a workload.
+    Inject,
     /// Decides what the lab's pod looks like.
     BuildPod,
     /// Decides how the program in the lab's container is reached.
@@ -38,6 +40,7 @@ impl Hook {
             Self::ParseForm => "form.parse",
             Self::Quota => "quota.limits",
             Self::Authorize => "authorize.decide",
+            Self::Inject => "inject.decide",
             Self::BuildPod => "build-pod.customize",
             Self::LabServer => "lab-server.decide",
             Self::ImageMenu => "images.menu",

@@ -4,7 +4,8 @@ use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, User,
+    Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
@@ -33,6 +34,7 @@ pub(super) struct HookTable {
     pub(super) form: Option<Box<dyn FormHook>>,
     pub(super) quota: Option<Box<dyn QuotaHook>>,
     pub(super) authorize: Option<Box<dyn Authorize>>,
+    pub(super) inject: Option<Box<dyn Inject>>,
     pub(super) build_pod: Option<Box<dyn BuildPod>>,
     pub(super) lab_server: Option<Box<dyn LabServerHook>>,
     pub(super) images: Option<Box<dyn ImagesHook>>,
@@ -84,6 +86,10 @@ pub(super) trait Authorize: Interface {
     fn decide<'a>(&'a self, guest: Guest, request: &'a AuthorizeRequest) -> Calling<'a, Verdict>;
 }
 
+pub(super) trait Inject: Interface {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a InjectRequest) -> Calling<'a, InjectVerdict>;
+}
+
 pub(super) trait BuildPod: Interface {
     fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization>;
 }
@@ -124,13 +130,15 @@ impl HookTable {
         })
     }
 
-    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 7] {
-        let Self { metadata: _, config, form, quota, authorize, build_pod, lab_server, images } = self;
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 8] {
+        let Self { metadata: _, config, form, quota, authorize, inject, build_pod, lab_server, images } =
+            self;
         [
             ("config", config.as_deref().map(|hook| hook as &dyn Interface)),
             ("form", form.as_deref().map(|hook| hook as &dyn Interface)),
             ("quota", quota.as_deref().map(|hook| hook as &dyn Interface)),
             ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),
+            ("inject", inject.as_deref().map(|hook| hook as &dyn Interface)),
             ("build-pod", build_pod.as_deref().map(|hook| hook as &dyn Interface)),
             ("lab-server", lab_server.as_deref().map(|hook| hook as &dyn Interface)),
             ("images", images.as_deref().map(|hook| hook as &dyn Interface)),

@@ -6,7 +6,8 @@ use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
 use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, LabRequest, LabServer, Options, Subject, User, Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, Subject,
+    User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
@@ -202,6 +203,17 @@ impl Policy {
     ) -> Option<Result<Verdict, CallError>> {
         let hook = self.hooks.authorize.as_ref()?;
         let call = Call { subject: request.subject.clone(), ..Hook::Authorize.into() };
+        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
+    }
+
+    pub(super) async fn inject(
+        &self,
+        engine: &Engine,
+        request: &InjectRequest,
+        subject: &Subject,
+    ) -> Option<Result<InjectVerdict, CallError>> {
+        let hook = self.hooks.inject.as_ref()?;
+        let call = Call { subject: subject.clone(), ..Hook::Inject.into() };
         Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
     }
 

@@ -33,6 +33,8 @@ pub struct SpawnInputs<'a> {
     pub provisioned: bool,
     /// The image that the user chose, and what is known about images.
     pub images: ImageInputs,
+    /// The port of the lab where it shares its pod with other containers, and no policy decides.
+    pub port: Option<u16>,
 }
 
 /// The image that the user chose, and what is known about images.

@@ -13,11 +13,17 @@ pub struct CheckedProbe {
     pub timing: ReadinessProbe,
 }
 
-/// The port of the lab: that of the policies, or else the site's.
-pub(super) fn port(asked: &LabServer, site: &LabSection, provenance: &mut Provenance) -> u16 {
+/// The port of the lab: that of the policies, or else the one that the service has found to be free, or else the site's.
+pub(super) fn port(
+    asked: &LabServer,
+    free: Option<u16>,
+    site: &LabSection,
+    provenance: &mut Provenance,
+) -> u16 {
     asked.port.unwrap_or_else(|| {
-        provenance.set("port", &Source::Configuration);
-        site.port
+        let source = if free.is_some() { Source::Service } else { Source::Configuration };
+        provenance.set("port", &source);
+        free.unwrap_or(site.port)
     })
 }
 

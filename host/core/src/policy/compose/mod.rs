@@ -16,6 +16,7 @@ mod secrets;
 mod service_url;
 mod validated;
 mod verdict;
+mod workload_access;
 
 pub use env::REDACTED;
 pub use env::{LabEnv, LabValue};
@@ -26,6 +27,7 @@ pub use provenance::{Conflict, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
 pub use validated::ValidatedSpawn;
 pub use verdict::all_allow;
+pub use workload_access::check_access;
 
 use merge::Merged;
 
@@ -54,7 +56,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
     let image = image::image(&merged, &inputs, &mut provenance)?;
     merged.use_image_of_lab(&image);
     merged.image = Some(image.clone());
-    let port = lab_server::port(&merged.server, &inputs.lab.section, &mut provenance);
+    let port = lab_server::port(&merged.server, inputs.port, &inputs.lab.section, &mut provenance);
     let env = env::lab_env(&inputs, &merged, port, &mut provenance)?;
     let probe = lab_server::probe(merged.server, &inputs.lab.section, &env, &mut provenance);
     record_security_source(inputs.lab.section.security, &mut provenance);

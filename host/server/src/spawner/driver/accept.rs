@@ -13,7 +13,7 @@ use wasmspawner_core::progress::Entry;
 use wasmspawner_core::record::{Desired, OperationSpec, Place, SpawnSpec, SpawnStatus};
 
 use super::{Driver, Preparation};
-use wasmspawner_core::spawn_key::SpawnKind;
+use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 
 use crate::records::{RecordError, StoredSpawn, soon};
 use crate::spawner::approve::Approved;
@@ -41,6 +41,7 @@ impl Driver {
         let about = Arc::new(approved.about(&operation));
 
         let mut next = self.lab.clone();
+        next.kind = kind_at(&self.key, &place);
         let event = Event::SpawnAccepted(operation);
         let effects = next.step(event, self.context.restart_policy(), self.context.now());
         let spec = SpawnSpec {
@@ -170,7 +171,7 @@ impl Driver {
         let fresh = || self.context.operation(OperationKind::Spawn, self.context.time_limits());
         let operation = lab.operation.unwrap_or_else(fresh);
         SpawnSpec {
-            kind: self.key.kind(),
+            kind: kind_at(&self.key, &place),
             user: self.key.lab.user.clone(),
             name: self.recorded_name(),
             server: self.key.child.as_ref().map(|_| self.key.lab.server.clone()).unwrap_or_default(),
@@ -284,6 +285,11 @@ impl Driver {
         }
         tokio::time::timeout_at(until, self.finish_record_write()).await.map_err(|_| SpawnError::NoTime)
     }
+}
+
+/// What a spawn with this key is at this place.
+fn kind_at(key: &SpawnKey, place: &Place) -> SpawnKind {
+    if place.workload.is_some() { SpawnKind::Injected } else { key.kind() }
 }
 
 /// What the record of a lab in this state asks for.

@@ -4,6 +4,7 @@
 //! carried out and published, and the next requests are planned from the new state.
 
 mod accept;
+mod place;
 mod pool;
 mod publish;
 mod tasks;
@@ -241,6 +242,14 @@ impl Driver {
 
     /// Reads what the cluster shows of the lab, and takes a step for it.
     pub(super) fn observe(&mut self) {
+        let kept = match &self.lab.phase {
+            Phase::Running(running) => running.pod_uid.clone(),
+            _ => None,
+        };
+        let operation = self.job_id();
+        if let Some(observer) = &mut self.observer {
+            observer.set_lab(operation, kept.as_deref());
+        }
         if let Some(observer) = &self.observer {
             reached(|| {
                 format!("observe {} {}", self.lab.status().map_or("absent", LabStatus::as_str), self.key)

@@ -7,15 +7,14 @@ use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use wasmspawner_core::config::EnvironmentChoice;
-use wasmspawner_core::lifecycle::{Blame, Event, Failure, LabTimeLimits, RecordState, Request, plan};
+use wasmspawner_core::lifecycle::{Blame, Event, Failure, RecordState, Request, plan};
 use wasmspawner_core::record::{Place, SpawnStatus};
 
 use super::accept::desired;
 use super::{Driver, Preparation, pool};
 use crate::k8s::{CreatedLab, on_behalf_of};
 use crate::records::{RecordError, StoredSpawn};
-use crate::spawner::bind::{ToBind, bind, waiting_for};
+use crate::spawner::bind::{ToBind, bind};
 use crate::spawner::quota_claims::share_of;
 use crate::spawner::requests::{self, PoolSized, Remaining, RestToDelete, TaskResult};
 
@@ -214,6 +213,7 @@ impl Driver {
                 if let Some(observer) = &mut self.observer {
                     observer.set_claims(&decided.claims());
                 }
+                self.enter_workload(&decided);
                 self.preparation = Preparation::Decided(Arc::new(*decided));
                 self.on_event(Event::Decided(Ok(terms)));
             }
@@ -228,6 +228,13 @@ impl Driver {
                 self.observe();
             }
             TaskResult::Created(result) => self.on_created(result),
+            TaskResult::PutIn(result) => {
+                if let (Ok(()), Some(observer)) = (&result, &mut self.observer) {
+                    observer.created();
+                }
+                self.on_event(Event::Created(result));
+                self.observe();
+            }
             TaskResult::PoolSized(PoolSized { created, deleted }) => {
                 let trouble = created.as_ref().err().map(|failure| failure.message.clone());
                 self.labs.pool_links().note_trouble(&self.key, trouble);
@@ -277,40 +284,6 @@ impl Driver {
             TaskResult::RecordDeleted(Err(_)) => {}
         }
         self.start_planned_requests();
-    }
-
-    /// The lab has to get an environment. Its record names the claim before that is made.
-    fn wait_for_environment(&mut self, terms: LabTimeLimits, choice: EnvironmentChoice) {
-        let Preparation::Approved(approved) = &self.preparation else { return };
-        let (approved, what) = (Arc::clone(approved), waiting_for(&choice));
-        self.preparation = Preparation::Binding(approved, choice);
-        self.on_event(Event::EnvironmentNeeded(terms, what));
-        self.start_planned_requests();
-    }
-
-    /// The lab has its environment: it is decided again for that namespace, and its record follows.
-    fn move_to(&mut self, place: Place) {
-        let Preparation::Binding(approved, _) = &self.preparation else { return };
-        self.preparation = Preparation::Approved(Arc::new(approved.bound(&place)));
-        self.change_place(place);
-    }
-
-    /// A lab for which no environment was chosen has no claim.
-    fn leave_claim(&mut self) {
-        let Preparation::Approved(approved) = &self.preparation else { return };
-        let Some(observer) = &self.observer else { return };
-        if approved.fate.is_none() && observer.place().claim.is_some() {
-            let place = Place { claim: None, ..observer.place().clone() };
-            self.change_place(place);
-        }
-    }
-
-    fn change_place(&mut self, place: Place) {
-        let Some(spawn) = self.observer.as_ref().map(|observer| observer.spawn().to_owned()) else { return };
-        self.follow(place, spawn);
-        if let Some(observer) = &mut self.observer {
-            observer.keep_events(Vec::new());
-        }
     }
 
     fn on_created(&mut self, result: Result<Box<CreatedLab>, Failure>) {

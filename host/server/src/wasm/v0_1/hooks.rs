@@ -3,7 +3,8 @@
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, LabRequest, LabServer, Options, User, Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, User,
+    Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
@@ -14,8 +15,8 @@ use super::convert;
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
-    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, ImagesHook, Interface, LabServerHook,
-    Metadata, PolicyInfo, QuotaHook, WrongType,
+    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
+    LabServerHook, Metadata, PolicyInfo, QuotaHook, WrongType,
 };
 
 /// Looks up the hooks of a component that exports the metadata of this version.
@@ -27,6 +28,7 @@ pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadError
         quota: export(pre, "quota", hooks::quota::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
+        inject: export(pre, "inject", hooks::inject::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         build_pod: export(pre, "build-pod", hooks::build_pod::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
         lab_server: export(pre, "lab-server", hooks::lab_server::GuestIndices::new)?
@@ -64,7 +66,7 @@ macro_rules! interface {
     )*};
 }
 
-interface!(metadata, config, form, quota, authorize, build_pod, lab_server, images);
+interface!(metadata, config, form, quota, authorize, inject, build_pod, lab_server, images);
 
 /// Calls one function of an interface, and converts the answer with `$convert`.
 macro_rules! call {
@@ -133,6 +135,15 @@ impl Authorize for hooks::authorize::GuestIndices {
         let request = convert::authorize_request(request);
         call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::verdict).map_err(refusal)
+        })
+    }
+}
+
+impl Inject for hooks::inject::GuestIndices {
+    fn decide<'a>(&'a self, guest: Guest, request: &'a InjectRequest) -> Calling<'a, InjectVerdict> {
+        let request = convert::inject_request(request);
+        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+            answer.map(convert::inject_verdict).map_err(refusal)
         })
     }
 }

@@ -16,7 +16,17 @@ use super::hook_table::PackageVersion;
 /// This version, for the list of versions that the service implements.
 pub(super) const VERSION: PackageVersion = PackageVersion {
     number: "0.1.0",
-    interfaces: &["metadata", "config", "form", "quota", "authorize", "build-pod", "lab-server", "images"],
+    interfaces: &[
+        "metadata",
+        "config",
+        "form",
+        "quota",
+        "authorize",
+        "inject",
+        "build-pod",
+        "lab-server",
+        "images",
+    ],
     add_imports: |linker| bindings::FullPolicy::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state),
     hooks: hooks::table,
 };

@@ -4,6 +4,7 @@
 mod authorize;
 mod form;
 mod images;
+mod inject;
 mod lab_server;
 mod pod;
 mod quota;
@@ -13,6 +14,7 @@ mod user;
 pub(super) use authorize::{authorize_request, verdict};
 pub(super) use form::{form, form_context};
 pub(super) use images::{image_menu, image_menu_request, known_image, wanted_images};
+pub(super) use inject::{inject_request, inject_verdict};
 pub(super) use lab_server::{lab_server, lab_server_request};
 pub(super) use pod::{customization, lab_request};
 pub(super) use quota::{quota, usage};

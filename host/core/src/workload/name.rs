@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::names::{NamespaceName, ObjectName};
 
 /// A workload in the cluster, such as `deployment/shop/web`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Its kind.
     pub kind: WorkloadKind,
@@ -16,7 +19,7 @@ pub struct Workload {
 }
 
 /// The kinds of workloads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum WorkloadKind {
     /// A `Deployment`.
     Deployment,
@@ -41,7 +44,8 @@ pub enum InvalidWorkload {
 }
 
 impl WorkloadKind {
-    const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
 
     /// The kind as it is written in a user string.
     pub fn as_str(self) -> &'static str {
@@ -49,6 +53,24 @@ impl WorkloadKind {
             Self::Deployment => "deployment",
             Self::StatefulSet => "statefulset",
             Self::DaemonSet => "daemonset",
+        }
+    }
+
+    /// The kind as Kubernetes writes it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+        }
+    }
+
+    /// The kind in URLs of the Kubernetes API.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployments",
+            Self::StatefulSet => "statefulsets",
+            Self::DaemonSet => "daemonsets",
         }
     }
 }

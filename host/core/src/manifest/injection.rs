@@ -1,0 +1,202 @@
+//! The objects of a lab in the pods of a workload: those that the lab brings along, and what is added to the workload's pod
+//! template.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Container, EmptyDirVolumeSource, EnvFromSource, EnvVar, LocalObjectReference, Pod, PodSecurityContext,
+    PodSpec, PodTemplateSpec, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use super::{LabObjects, env_config_map, nss_config_map, pod, pull_secret, secret};
+use crate::policy::{ValidatedSpawn, VolumeAccess, WorkloadAccess};
+use crate::workload::{LabMark, Workload, installation_label};
+
+/// Where Kubernetes mounts the token of a pod's service account into each of its containers, unless they have something
+/// else there.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The name of the empty volume that is mounted there.
+const NO_TOKEN: &str = "no-token";
+
+/// The workload that gets a lab.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Injection {
+    /// The workload.
+    pub workload: Workload,
+    /// The uid of the workload.
+    pub uid: String,
+    /// The template of its pods.
+    pub template: PodTemplateSpec,
+    /// What of it the lab sees.
+    pub access: WorkloadAccess,
+}
+
+/// The objects of a lab in a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InjectedLab {
+    /// The objects beside the workload. Their pod is that which the lab would have of its own, and is never created.
+    pub objects: LabObjects,
+    /// What is applied to the workload.
+    pub patch: Value,
+    /// What the lab does not have because it has no pod of its own, in sentences.
+    pub without: Vec<String>,
+}
+
+/// Builds a lab that is added to the pods of a workload.
+///
+/// The security baseline is that of every lab, in the containers themselves, because the rest of the pod is the workload's.
+/// Whatever concerns a pod as a whole (node, priority, labels, supplemental groups) stays the workload's.
+pub fn build_injected(spawn: &ValidatedSpawn, injection: &Injection) -> InjectedLab {
+    let mark = LabMark::of(spawn.spawn.as_str());
+    let pod = pod::build(spawn);
+    let objects = LabObjects {
+        namespace: None,
+        service_account: None,
+        env: env_config_map::build(spawn),
+        nss: nss_config_map::build(spawn),
+        secret: secret::build(spawn),
+        pull_secret: pull_secret::build(spawn),
+        claims: Vec::new(),
+        resource_quota: None,
+        limit_range: None,
+        network_policy: None,
+        routes: Vec::new(),
+        pod: Pod { metadata: pod.metadata.clone(), spec: None, status: None },
+    };
+    let (template, without) = addition(spawn, pod, injection, &mark);
+    let Injection { workload, uid, .. } = injection;
+    let patch = json!({
+        "apiVersion": "apps/v1",
+        "kind": workload.kind.kind(),
+        "metadata": { "name": workload.name, "namespace": workload.namespace, "uid": uid },
+        "spec": { "template": template },
+    });
+    InjectedLab { objects, patch, without }
+}
+
+fn addition(
+    spawn: &ValidatedSpawn,
+    pod: Pod,
+    injection: &Injection,
+    mark: &LabMark,
+) -> (PodTemplateSpec, Vec<String>) {
+    let spec = pod.spec.unwrap_or_default();
+    let mut without = Vec::new();
+    let (claims, mut volumes): (Vec<Volume>, Vec<Volume>) = spec
+        .volumes
+        .into_iter()
+        .flatten()
+        .partition(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
+    without.extend(claims.iter().map(|claim| {
+        format!("The volume `{}` is not there: a lab in a workload has no volume claims.", claim.name)
+    }));
+    volumes.push(Volume {
+        name: NO_TOKEN.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource::default()),
+        ..Volume::default()
+    });
+    let names: BTreeMap<String, String> =
+        volumes.iter().map(|volume| (volume.name.clone(), mark.part(&volume.name))).collect();
+    for volume in &mut volumes {
+        volume.name = mark.part(&volume.name);
+    }
+    let settle = |mut container: Container, name: String| {
+        container.name = name;
+        settle(&mut container, spec.security_context.as_ref(), &names);
+        container
+    };
+    let lab = spec.containers.into_iter().find(|container| container.name == spawn.config.container.as_str());
+    let mut lab = settle(lab.unwrap_or_default(), mark.container());
+    show(&mut lab, spawn, injection);
+    // It would take the service out of its load balancer when the lab does not answer.
+    lab.readiness_probe = None;
+    if let Some(resources) = &mut lab.resources
+        && resources.claims.take().is_some_and(|claims| !claims.is_empty())
+    {
+        without.push("Resource claims are not there: a lab in a workload has none.".to_owned());
+    }
+    let init = spec.init_containers.into_iter().flatten();
+    let init: Vec<Container> = init
+        .map(|container| {
+            let name = mark.part(&container.name);
+            settle(container, name)
+        })
+        .collect();
+    let secrets: Vec<LocalObjectReference> = spec.image_pull_secrets.unwrap_or_default();
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(BTreeMap::from([
+                (installation_label(&spawn.instance), "true".to_owned()),
+                (mark.label(), spawn.job_id.to_string()),
+            ])),
+            annotations: Some(BTreeMap::from([(mark.label(), spawn.key.to_string())])),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(PodSpec {
+            containers: vec![lab],
+            init_containers: (!init.is_empty()).then_some(init),
+            volumes: Some(volumes),
+            image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
+            ..PodSpec::default()
+        }),
+    };
+    (template, without)
+}
+
+/// Gives a container of the lab what it has otherwise from its pod, and takes from it what is the workload's.
+fn settle(container: &mut Container, pod: Option<&PodSecurityContext>, volumes: &BTreeMap<String, String>) {
+    let context = container.security_context.get_or_insert_default();
+    if let Some(pod) = pod {
+        context.run_as_user = context.run_as_user.or(pod.run_as_user);
+        context.run_as_group = context.run_as_group.or(pod.run_as_group);
+        context.run_as_non_root = context.run_as_non_root.or(pod.run_as_non_root);
+        context.seccomp_profile = context.seccomp_profile.take().or_else(|| pod.seccomp_profile.clone());
+        context.app_armor_profile =
+            context.app_armor_profile.take().or_else(|| pod.app_armor_profile.clone());
+    }
+    let mounts = container.volume_mounts.get_or_insert_default();
+    mounts.retain(|mount| mount.mount_path.trim_end_matches('/') != SERVICE_ACCOUNT);
+    mounts.push(VolumeMount {
+        name: NO_TOKEN.to_owned(),
+        mount_path: SERVICE_ACCOUNT.to_owned(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    });
+    mounts.retain_mut(|mount| match volumes.get(&mount.name) {
+        Some(name) => {
+            mount.name.clone_from(name);
+            true
+        }
+        None => false,
+    });
+}
+
+/// Lets the lab see what its policies grant of the workload.
+fn show(lab: &mut Container, spawn: &ValidatedSpawn, injection: &Injection) {
+    let Injection { access, template, .. } = injection;
+    let mounts = lab.volume_mounts.get_or_insert_default();
+    for VolumeAccess { volume, path, sub_path, read_only } in &access.volumes {
+        mounts.retain(|mount| mount.mount_path.trim_end_matches('/') != path.trim_end_matches('/'));
+        mounts.push(VolumeMount {
+            name: volume.clone(),
+            mount_path: path.clone(),
+            sub_path: sub_path.clone(),
+            read_only: read_only.then_some(true),
+            ..VolumeMount::default()
+        });
+    }
+    let Some(name) = &access.environment_of else { return };
+    let containers = template.spec.iter().flat_map(|spec| &spec.containers);
+    let Some(theirs) = containers.into_iter().find(|container| container.name == *name) else { return };
+    // What comes later counts.
+    let mut sources: Vec<EnvFromSource> = theirs.env_from.clone().unwrap_or_default();
+    sources.append(lab.env_from.get_or_insert_default());
+    lab.env_from = Some(sources);
+    let mut variables: Vec<EnvVar> = theirs.env.clone().unwrap_or_default();
+    // Most of the lab's own are in its `ConfigMap`, over which these would count.
+    variables.retain(|variable| spawn.env.keys().all(|own| own.as_str() != variable.name));
+    variables.append(lab.env.get_or_insert_default());
+    lab.env = Some(variables);
+}

@@ -1,0 +1,114 @@
+//! A pod of a workload, as one of its labs sees it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
+
+use super::{LabMark, Workload, WorkloadKind};
+use crate::lab::JobId;
+use crate::stage::ObservedPod;
+
+/// A pod of a workload, as one of its labs sees it: with the lab's containers alone, so that the stage is that of the lab
+/// and not that of the service beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabPod {
+    /// The lab.
+    pub mark: LabMark,
+    /// The pod, with the lab's containers alone.
+    pub pod: ObservedPod,
+    /// True if the lab's container is ready.
+    pub is_ready: bool,
+    /// Its controller: kind, name and uid.
+    controller: Option<(String, String, String)>,
+    /// The hash that a `Deployment` gives to the pods of one revision.
+    template_hash: Option<String>,
+}
+
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
+impl LabPod {
+    /// The labs in a pod.
+    pub fn all(pod: &Pod) -> Vec<Self> {
+        let labels = pod.metadata.labels.iter().flatten();
+        labels.filter_map(|(key, _)| LabMark::of_label(key)).map(|mark| Self::of(pod, mark)).collect()
+    }
+
+    fn of(pod: &Pod, mark: LabMark) -> Self {
+        let mut seen = pod.clone();
+        let operation = pod.metadata.labels.as_ref().and_then(|labels| labels.get(&mark.label()));
+        let operation: Option<JobId> = operation.and_then(|id| id.parse().ok());
+        if let Some(spec) = &mut seen.spec {
+            spec.containers.retain(|container| mark.owns(&container.name));
+            if let Some(init) = &mut spec.init_containers {
+                init.retain(|container| mark.owns(&container.name));
+            }
+        }
+        let container = mark.container();
+        let mut is_ready = false;
+        if let Some(status) = &mut seen.status {
+            for statuses in
+                [&mut status.container_statuses, &mut status.init_container_statuses].into_iter().flatten()
+            {
+                statuses.retain(|status| mark.owns(&status.name));
+            }
+            let ready = |status: &ContainerStatus| status.name == container && status.ready;
+            is_ready = status.container_statuses.iter().flatten().any(ready);
+            // The pod is ready when all its containers are. The lab is when its own is.
+            if let Some(condition) = status.conditions.iter_mut().flatten().find(|one| one.type_ == "Ready") {
+                *condition = PodCondition {
+                    status: if is_ready { "True" } else { "False" }.to_owned(),
+                    ..PodCondition { type_: "Ready".to_owned(), ..PodCondition::default() }
+                };
+            }
+        }
+        let owners = pod.metadata.owner_references.iter().flatten();
+        let controller = owners.into_iter().find(|owner| owner.controller == Some(true));
+        let controller = controller.map(|owner| (owner.kind.clone(), owner.name.clone(), owner.uid.clone()));
+        let template_hash =
+            pod.metadata.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned();
+        let mut pod = ObservedPod::from(&seen);
+        pod.operation = operation;
+        Self { mark, pod, is_ready, controller, template_hash }
+    }
+
+    /// True if the workload has made the pod. A label alone does not say so: anybody can write one.
+    pub fn is_of(&self, workload: &Workload, uid: &str) -> bool {
+        let Some((kind, name, owner)) = &self.controller else { return false };
+        match workload.kind {
+            WorkloadKind::Deployment => self
+                .template_hash
+                .as_ref()
+                .is_some_and(|hash| kind == "ReplicaSet" && *name == format!("{}-{hash}", workload.name)),
+            WorkloadKind::StatefulSet | WorkloadKind::DaemonSet => {
+                kind == workload.kind.kind() && owner == uid
+            }
+        }
+    }
+
+    /// True while the pod may run the lab of this operation.
+    fn lives(&self, operation: JobId) -> bool {
+        self.pod.operation == Some(operation)
+            && !matches!(
+                self.pod.life(),
+                crate::stage::PodLife::Deleting
+                    | crate::stage::PodLife::Succeeded
+                    | crate::stage::PodLife::Failed
+            )
+    }
+
+    fn age(&self) -> (Option<Timestamp>, &str) {
+        (self.pod.created(), &self.pod.name)
+    }
+}
+
+/// The pod that is the lab's: the one with the uid `kept` while it lives; otherwise the newest in which the lab is ready,
+/// or else the newest.
+pub fn choose<'a>(pods: &'a [Arc<LabPod>], operation: JobId, kept: Option<&str>) -> Option<&'a Arc<LabPod>> {
+    let living = || pods.iter().filter(|pod| pod.lives(operation));
+    let same = |pod: &&Arc<LabPod>| kept.is_some() && pod.pod.uid.as_deref() == kept;
+    living()
+        .find(same)
+        .or_else(|| living().filter(|pod| pod.is_ready).max_by_key(|pod| pod.age()))
+        .or_else(|| living().max_by_key(|pod| pod.age()))
+}

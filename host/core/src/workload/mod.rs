@@ -1,0 +1,23 @@
+//! Labs in the pods of a workload: a `Deployment`, a `StatefulSet` or a `DaemonSet` of somebody else.
+//!
+//! The service adds the lab's containers and volumes to the workload's pod template by server-side apply, under a field
+//! manager of the lab's own. An apply of nothing under the same manager takes exactly these fields out again. Whatever
+//! else happens to the workload is its owner's business: the service watches it, and never hinders it.
+
+mod ejection;
+mod lab_mark;
+mod lab_pod;
+mod look;
+mod name;
+mod object;
+mod port;
+mod refusal;
+
+pub use ejection::{is_leftover_revision, leftovers, nothing};
+pub use lab_mark::{LabMark, installation_label};
+pub use lab_pod::{LabPod, choose};
+pub use look::{Look, Seen, look};
+pub use name::{InvalidWorkload, Workload, WorkloadKind};
+pub use object::{WorkloadObject, WorkloadState};
+pub use port::{declares_port, free_port};
+pub use refusal::{MAX_LABS, WorkloadRefusal, check};

@@ -1,0 +1,159 @@
+//! A workload as the API server has it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{LabMark, WorkloadKind};
+use crate::lab::JobId;
+
+/// A workload as the API server has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadObject {
+    /// What the service keeps of it.
+    pub state: WorkloadState,
+    /// The template of its pods.
+    pub template: PodTemplateSpec,
+}
+
+/// What the service keeps in memory of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkloadState {
+    /// The uid, which differs from that of an earlier workload of the same name.
+    pub uid: String,
+    /// The resource version as a number. One that is not a number counts as the newest.
+    pub version: u64,
+    /// True while it is being deleted.
+    pub deleting: bool,
+    /// How many pods it is to have; `None` for a `DaemonSet`, which has one on every node.
+    pub replicas: Option<u32>,
+    /// True if its owner has paused its rollouts.
+    pub paused: bool,
+    /// True if its pods get a new template only when somebody deletes them.
+    pub manual: bool,
+    /// The ordinal from which on the pods of a `StatefulSet` get a new template.
+    pub partition: u32,
+    /// The labs in its pod template, with the operation that has put each in; `None` where somebody has removed a part of
+    /// the lab.
+    pub labs: BTreeMap<LabMark, Option<JobId>>,
+    /// Why its rollout does not go on, in the words of Kubernetes.
+    pub trouble: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    metadata: Metadata,
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    uid: String,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    replicas: Option<u32>,
+    #[serde(default)]
+    paused: bool,
+    update_strategy: Option<UpdateStrategy>,
+    template: PodTemplateSpec,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UpdateStrategy {
+    r#type: Option<String>,
+    rolling_update: Option<RollingUpdate>,
+}
+
+#[derive(Deserialize)]
+struct RollingUpdate {
+    partition: Option<u32>,
+}
+
+#[derive(Deserialize, Default)]
+struct Status {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    r#type: String,
+    status: String,
+    message: Option<String>,
+}
+
+impl WorkloadObject {
+    /// Reads a workload of this kind from its JSON.
+    pub fn read(kind: WorkloadKind, object: &Value) -> Result<Self, serde_json::Error> {
+        let Written { metadata, spec, status } = Written::deserialize(object)?;
+        let version = metadata.resource_version.and_then(|version| version.parse().ok());
+        let rolling = spec.update_strategy.as_ref().and_then(|strategy| strategy.rolling_update.as_ref());
+        let partition = rolling.and_then(|rolling| rolling.partition);
+        let on_delete = |strategy: &UpdateStrategy| strategy.r#type.as_deref() == Some("OnDelete");
+        let state = WorkloadState {
+            uid: metadata.uid,
+            version: version.unwrap_or(u64::MAX),
+            deleting: metadata.deletion_timestamp.is_some(),
+            replicas: (kind != WorkloadKind::DaemonSet).then(|| spec.replicas.unwrap_or(1)),
+            paused: spec.paused,
+            manual: spec.update_strategy.as_ref().is_some_and(on_delete),
+            partition: partition.unwrap_or_default(),
+            labs: labs(&spec.template),
+            trouble: trouble(status),
+        };
+        Ok(Self { state, template: spec.template })
+    }
+}
+
+/// The labs in a pod template.
+pub(super) fn labs(template: &PodTemplateSpec) -> BTreeMap<LabMark, Option<JobId>> {
+    let (containers, others) = names(template);
+    let labels = template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
+    let labelled: BTreeMap<LabMark, Option<JobId>> =
+        labels.filter_map(|(key, value)| Some((LabMark::of_label(key)?, value.parse().ok()))).collect();
+    let mut labs: BTreeMap<LabMark, Option<JobId>> =
+        others.iter().filter_map(|name| LabMark::of_name(name)).map(|mark| (mark, None)).collect();
+    for (mark, operation) in labelled {
+        let complete = containers.contains(&mark.container().as_str());
+        labs.insert(mark, operation.filter(|_| complete));
+    }
+    for mark in containers.iter().filter_map(|name| LabMark::of_name(name)) {
+        labs.entry(mark).or_default();
+    }
+    labs
+}
+
+/// The names of a template's containers, and those of its init containers and volumes.
+fn names(template: &PodTemplateSpec) -> (Vec<&str>, Vec<&str>) {
+    let Some(spec) = &template.spec else { return (Vec::new(), Vec::new()) };
+    let containers = spec.containers.iter().map(|container| container.name.as_str());
+    let init = spec.init_containers.iter().flatten().map(|container| container.name.as_str());
+    let volumes = spec.volumes.iter().flatten().map(|volume| volume.name.as_str());
+    (containers.collect(), init.chain(volumes).collect())
+}
+
+/// What hinders the rollout, according to the workload's conditions.
+fn trouble(status: Status) -> Option<String> {
+    let hinders = |condition: &Condition| {
+        matches!(
+            (condition.r#type.as_str(), condition.status.as_str()),
+            ("ReplicaFailure", "True") | ("Progressing", "False")
+        )
+    };
+    let mut messages =
+        status.conditions.into_iter().filter(hinders).filter_map(|condition| condition.message);
+    messages.next()
+}

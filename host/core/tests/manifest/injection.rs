@@ -1,0 +1,74 @@
+//! What is added to a workload for a lab.
+
+use serde_json::Value;
+use wasmspawner_core::manifest::{InjectedLab, Injection, build_injected};
+use wasmspawner_core::workload::Workload;
+
+use super::case::{Case, TOKEN};
+
+const SPAWN: &str = "
+identity: {username: ada, uid: 1000, gid: 1001, groups: [{name: staff, id: 3000}]}
+env: {JUPYTERHUB_SERVICE_URL: 'http://0.0.0.0:8888/user/ada/', MODE: slow}
+lab: {image: 'lab:1'}
+answers:
+  - policy: site
+    grants: {run-as-root-init: true, pod-patch: [spec]}
+    customization:
+      resources: {memory_limit_bytes: 1073741824}
+      volumes:
+        - {name: home, source: {claim: {claim_name: home-ada}}}
+        - {name: scratch, source: {empty_dir: {}}}
+      mounts: [{volume: home, path: /home/ada}, {volume: scratch, path: /scratch}]
+      init_containers: [{name: setup, image: 'setup:1', profile: baseline, mounts: [{volume: home, path: /home/ada}]}]
+      pod_patch: '{\"spec\": {\"containers\": [{\"name\": \"beside\", \"image\": \"x\"}], \"shareProcessNamespace\": true}}'
+";
+
+const TEMPLATE: &str = "
+spec:
+  serviceAccountName: shop
+  containers: [{name: web, env: [{name: MODE, value: fast}, {name: COLOUR, value: red}], envFrom: [{configMapRef: {name: theirs}}]}]
+  volumes: [{name: files, persistentVolumeClaim: {claimName: files}}]
+";
+
+fn injected(access: &str) -> InjectedLab {
+    let spawn = Case::read(SPAWN).compose().unwrap();
+    let injection = Injection {
+        workload: Workload::parse("deployment/shop/web").unwrap(),
+        uid: "uid-of-web".to_owned(),
+        template: serde_saphyr::from_str(TEMPLATE).unwrap(),
+        access: serde_saphyr::from_str(access).unwrap(),
+    };
+    build_injected(&spawn, &injection)
+}
+
+#[test]
+fn a_lab_brings_its_own_containers_and_volumes_and_nothing_for_the_pod_as_a_whole() {
+    let lab = injected("{volumes: [{volume: files, path: /srv, read_only: true}], environment_of: web}");
+    insta::assert_snapshot!(serde_saphyr::to_string(&lab.patch).unwrap());
+    assert_eq!(lab.without, ["The volume `home` is not there: a lab in a workload has no volume claims."]);
+    let kinds: Vec<_> = lab.objects.rest().map(|object| object.kind()).collect();
+    assert_eq!(kinds, ["ConfigMap", "ConfigMap", "Secret"]);
+    assert!(!lab.patch.to_string().contains(TOKEN));
+}
+
+#[test]
+fn without_a_grant_a_lab_sees_only_its_own_volumes_and_no_token_of_the_service() {
+    let patch = injected("{}").patch;
+    let spec = &patch["spec"]["template"]["spec"];
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let volumes = names(&spec["volumes"]);
+    for key in ["containers", "initContainers"] {
+        for container in spec[key].as_array().unwrap() {
+            let mounts = names(&container["volumeMounts"]);
+            assert!(mounts.iter().all(|mount| volumes.contains(mount)), "{mounts:?}");
+            let token = "/var/run/secrets/kubernetes.io/serviceaccount";
+            let masks = container["volumeMounts"].as_array().unwrap().iter();
+            assert_eq!(masks.filter(|mount| mount["mountPath"] == token).count(), 1);
+            assert_eq!(container["securityContext"]["allowPrivilegeEscalation"], false);
+            assert_eq!(container["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+        }
+    }
+    assert!(!patch.to_string().contains("COLOUR"));
+}

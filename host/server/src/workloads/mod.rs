@@ -1,0 +1,168 @@
+//! The workloads into which labs may be put, and their pods with labs, as watches show them.
+//!
+//! There are few such workloads and few labs in them, so every change of one wakes the drivers of all.
+
+mod watching;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use tokio::sync::watch;
+use wasmspawner_core::names::NamespaceName;
+use wasmspawner_core::workload::{LabMark, LabPod, Workload, WorkloadObject, WorkloadState};
+
+use crate::k8s::WorkloadRequests;
+
+/// How many of the newest events of a namespace are kept.
+const MOST_EVENTS: usize = 500;
+
+/// The workloads into which labs may be put. Clones share the data.
+#[derive(Clone)]
+pub struct Workloads {
+    /// Puts labs in and takes them out.
+    pub requests: WorkloadRequests,
+    namespaces: Arc<[NamespaceName]>,
+    index: Arc<RwLock<Index>>,
+    /// Tells that something has changed.
+    changed: watch::Sender<()>,
+    /// How many of the watches have shown their first list.
+    synced: watch::Sender<HashSet<String>>,
+}
+
+#[derive(Default)]
+struct Index {
+    workloads: HashMap<Workload, WorkloadState>,
+    /// The labs in each pod, by its namespace and name.
+    pods: HashMap<(String, String), Vec<Arc<LabPod>>>,
+    events: HashMap<String, VecDeque<Arc<Event>>>,
+}
+
+/// The number of watches with a first list in each namespace: pods, and one for each kind of workload.
+const WATCHES: usize = 4;
+
+impl Workloads {
+    /// The workloads in these namespaces. Nothing is known of them yet.
+    pub fn new(requests: WorkloadRequests, namespaces: impl IntoIterator<Item = NamespaceName>) -> Self {
+        Self {
+            requests,
+            namespaces: namespaces.into_iter().collect(),
+            index: Arc::default(),
+            changed: watch::Sender::new(()),
+            synced: watch::Sender::new(HashSet::new()),
+        }
+    }
+
+    /// True if labs may be put into the workloads of this namespace.
+    pub fn are_in(&self, namespace: &NamespaceName) -> bool {
+        self.namespaces.contains(namespace)
+    }
+
+    /// Waits until everything was listed once. Before that, what is not known may exist.
+    pub async fn first_sync(&self) {
+        let all = self.namespaces.len() * WATCHES;
+        // The sender is a part of this value, so waiting cannot fail.
+        let _ = self.synced.subscribe().wait_for(|synced| synced.len() >= all).await;
+    }
+
+    /// A receiver of every change.
+    pub fn follow(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// What is known of a workload.
+    pub fn state(&self, workload: &Workload) -> Option<WorkloadState> {
+        self.read().workloads.get(workload).cloned()
+    }
+
+    /// The pods in this namespace with this lab.
+    pub fn pods(&self, namespace: &NamespaceName, mark: &LabMark) -> Vec<Arc<LabPod>> {
+        let index = self.read();
+        let here = index.pods.iter().filter(|((of, _), _)| of == namespace.as_str());
+        here.flat_map(|(_, labs)| labs).filter(|lab| lab.mark == *mark).cloned().collect()
+    }
+
+    /// The events about this lab's containers in this pod, and about the pod as a whole.
+    pub fn events(&self, pod: &LabPod) -> Vec<Event> {
+        let index = self.read();
+        let events = index.events.get(&pod.pod.namespace).into_iter().flatten();
+        let about = |event: &&Arc<Event>| {
+            let about = &event.involved_object;
+            about.uid == pod.pod.uid
+                && about.field_path.as_deref().and_then(container).is_none_or(|name| pod.mark.owns(name))
+        };
+        events.filter(about).map(|event| Event::clone(event)).collect()
+    }
+
+    /// Stores a workload that the API server has answered.
+    pub fn put(&self, workload: &Workload, object: WorkloadObject) {
+        self.write().put(workload.clone(), object.state);
+        self.changed.send_replace(());
+    }
+
+    /// Replaces what is known of the pods with this lab by what the API server has listed.
+    pub fn put_pods(&self, namespace: &NamespaceName, mark: &LabMark, listed: &[Pod]) {
+        let mut index = self.write();
+        let names: HashSet<&str> = listed.iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+        index.pods.retain(|(of, name), labs| {
+            of != namespace.as_str()
+                || names.contains(name.as_str())
+                || labs.iter().all(|lab| lab.mark != *mark)
+        });
+        for pod in listed {
+            index.put_pod(pod);
+        }
+        drop(index);
+        self.changed.send_replace(());
+    }
+
+    /// The workload does not exist any more.
+    pub fn remove(&self, workload: &Workload) {
+        self.write().workloads.remove(workload);
+        self.changed.send_replace(());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index {
+    /// Stores the workload, unless a newer version of it is known.
+    fn put(&mut self, workload: Workload, state: WorkloadState) {
+        let newer = |known: &WorkloadState| known.uid == state.uid && known.version > state.version;
+        if !self.workloads.get(&workload).is_some_and(newer) {
+            self.workloads.insert(workload, state);
+        }
+    }
+
+    /// Stores the labs in a pod, unless a newer version of it is known.
+    fn put_pod(&mut self, pod: &Pod) {
+        let labs: Vec<Arc<LabPod>> = LabPod::all(pod).into_iter().map(Arc::new).collect();
+        let Some(first) = labs.first() else { return };
+        let key = (first.pod.namespace.clone(), first.pod.name.clone());
+        let newer =
+            |known: &Arc<LabPod>| known.pod.uid == first.pod.uid && known.pod.version > first.pod.version;
+        if !self.pods.get(&key).and_then(|known| known.first()).is_some_and(newer) {
+            self.pods.insert(key, labs);
+        }
+    }
+
+    fn put_event(&mut self, namespace: &str, event: Event) {
+        let events = self.events.entry(namespace.to_owned()).or_default();
+        events.retain(|known| known.metadata.uid != event.metadata.uid);
+        events.push_back(Arc::new(event));
+        while events.len() > MOST_EVENTS {
+            events.pop_front();
+        }
+    }
+}
+
+/// The container that a field path such as `spec.containers{web}` names.
+fn container(field_path: &str) -> Option<&str> {
+    field_path.split_once('{')?.1.strip_suffix('}')
+}

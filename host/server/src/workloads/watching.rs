@@ -1,0 +1,148 @@
+//! The watches that keep the knowledge about workloads current.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+
+use futures::StreamExt;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::DynamicObject;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use wasmspawner_core::names::{NamespaceName, ObjectName};
+use wasmspawner_core::workload::{Workload, WorkloadKind};
+
+use super::Workloads;
+use crate::k8s::{parse_workload, workload_resource};
+use crate::short_watch::short_watch;
+
+impl Workloads {
+    /// Watches until `stop`: the workloads of all namespaces, and those of their pods that have `label`.
+    pub async fn run(&self, client: Client, label: &str, stop: &CancellationToken) {
+        let all = self.namespaces.iter().flat_map(|namespace| {
+            let kinds = WorkloadKind::ALL
+                .map(|kind| Box::pin(self.follow_kind(&client, namespace, kind, stop)) as Watch<'_>);
+            let pods = Box::pin(self.follow_pods(&client, namespace, label, stop)) as Watch<'_>;
+            let events = Box::pin(self.follow_events(&client, namespace, stop)) as Watch<'_>;
+            kinds.into_iter().chain([pods, events])
+        });
+        join_all(all.collect::<Vec<_>>()).await;
+    }
+
+    async fn follow_kind(
+        &self,
+        client: &Client,
+        namespace: &NamespaceName,
+        kind: WorkloadKind,
+        stop: &CancellationToken,
+    ) {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), namespace.as_str(), &workload_resource(kind));
+        let mut listed = HashSet::new();
+        watch(api, short_watch(), stop, |change| {
+            match change {
+                watcher::Event::Init => listed.clear(),
+                watcher::Event::InitApply(object) | watcher::Event::Apply(object) => {
+                    if let Some(workload) = name(kind, &object) {
+                        listed.insert(workload.clone());
+                        match parse_workload(kind, &object) {
+                            Ok(object) => self.write().put(workload, object.state),
+                            Err(error) => tracing::warn!(%error, %workload, "a workload cannot be read"),
+                        }
+                    }
+                }
+                watcher::Event::InitDone => {
+                    self.write().workloads.retain(|known, _| {
+                        known.kind != kind || known.namespace != *namespace || listed.contains(known)
+                    });
+                    self.note_synced(namespace, kind.kind());
+                }
+                watcher::Event::Delete(object) => {
+                    if let Some(workload) = name(kind, &object) {
+                        self.write().workloads.remove(&workload);
+                    }
+                }
+            }
+            self.changed.send_replace(());
+        })
+        .await;
+    }
+
+    async fn follow_pods(
+        &self,
+        client: &Client,
+        namespace: &NamespaceName,
+        label: &str,
+        stop: &CancellationToken,
+    ) {
+        let api: Api<Pod> = Api::namespaced(client.clone(), namespace.as_str());
+        let mut listed = HashSet::new();
+        watch(api, short_watch().labels(label), stop, |change| {
+            match change {
+                watcher::Event::Init => listed.clear(),
+                watcher::Event::InitApply(pod) | watcher::Event::Apply(pod) => {
+                    listed.insert(pod.metadata.name.clone().unwrap_or_default());
+                    self.write().put_pod(&pod);
+                }
+                watcher::Event::InitDone => {
+                    self.write()
+                        .pods
+                        .retain(|(of, name), _| of != namespace.as_str() || listed.contains(name));
+                    self.note_synced(namespace, "Pod");
+                }
+                watcher::Event::Delete(pod) => {
+                    let name = pod.metadata.name.unwrap_or_default();
+                    self.write().pods.remove(&(namespace.to_string(), name));
+                }
+            }
+            self.changed.send_replace(());
+        })
+        .await;
+    }
+
+    async fn follow_events(&self, client: &Client, namespace: &NamespaceName, stop: &CancellationToken) {
+        let api: Api<Event> = Api::namespaced(client.clone(), namespace.as_str());
+        watch(api, short_watch().fields("involvedObject.kind=Pod"), stop, |change| {
+            if let watcher::Event::InitApply(event) | watcher::Event::Apply(event) = change {
+                self.write().put_event(namespace.as_str(), event);
+                self.changed.send_replace(());
+            }
+        })
+        .await;
+    }
+
+    fn note_synced(&self, namespace: &NamespaceName, kind: &str) {
+        self.synced.send_modify(|synced| {
+            synced.insert(format!("{kind} {namespace}"));
+        });
+    }
+}
+
+type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+fn name(kind: WorkloadKind, object: &DynamicObject) -> Option<Workload> {
+    let namespace = NamespaceName::parse(object.metadata.namespace.as_deref()?).ok()?;
+    let name = ObjectName::parse(object.metadata.name.as_deref()?).ok()?;
+    Some(Workload { kind, namespace, name })
+}
+
+async fn watch<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    stop: &CancellationToken,
+    mut on_change: impl FnMut(watcher::Event<K>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut stream = std::pin::pin!(
+        watcher(api, config).default_backoff().modify(|object| object.meta_mut().managed_fields = None)
+    );
+    while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
+        match change {
+            Ok(change) => on_change(change),
+            Err(error) => tracing::warn!(%error, "a watch of workloads failed and is begun again"),
+        }
+    }
+}

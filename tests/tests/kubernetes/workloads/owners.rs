@@ -1,0 +1,231 @@
+//! What the owner of a workload does with it while a lab is in it: each has its stated end.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, StatefulSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::api::Client;
+use wasmspawner_tests::events::Event;
+use wasmspawner_tests::kubernetes::SKIPPED;
+
+use super::shop::{Shop, deployment, server};
+use crate::labs::{assert_permitted, gone};
+use crate::site::{CLUSTER_WIDE, Site, until};
+
+/// A lab of a user of its own in a workload of this name.
+struct LabIn<'a> {
+    shop: &'a Shop<'a>,
+    name: &'a str,
+    client: Client,
+    path: String,
+    events: Vec<Event>,
+}
+
+impl<'a> LabIn<'a> {
+    /// Makes the Deployment and puts the lab in.
+    async fn deployment(shop: &'a Shop<'a>, name: &'a str, replicas: u32) -> Self {
+        shop.deploy(name, replicas).await;
+        let lab = Self::start(shop, "deployment", name).await;
+        shop.rolled_out(name).await;
+        lab
+    }
+
+    async fn start(shop: &'a Shop<'a>, kind: &str, name: &'a str) -> Self {
+        let client = shop.service.user(name).unwrap();
+        let events = shop.spawn(&client, name, kind, name).await;
+        assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+        Self { shop, name, client, path: server(name, kind, &shop.namespace, name), events }
+    }
+
+    async fn json(&self) -> Value {
+        self.client.lab(&self.path).await.unwrap().json().unwrap()
+    }
+
+    /// Waits until the lab has ended by itself. Returns what its user was told.
+    async fn ended(&self) -> String {
+        let events = self.client.next_operation(&self.path, &self.events).await.unwrap();
+        gone(&self.shop.site.spawns(), &self.shop.record_of(self.name, "deployment", self.name)).await;
+        events.into_iter().map(|event| event.data).collect::<Vec<_>>().join("\n")
+    }
+
+    async fn stop(&self, kind: &str) {
+        assert_eq!(self.client.stop(&self.path).await.unwrap().status, 202);
+        gone(&self.shop.site.spawns(), &self.shop.record_of(self.name, kind, self.name)).await;
+    }
+
+    async fn patch(&self, patch: Value) {
+        let params = PatchParams { field_manager: Some("owner".to_owned()), ..PatchParams::default() };
+        self.shop.deployments().patch(self.name, &params, &Patch::Strategic(patch)).await.unwrap();
+    }
+
+    async fn containers(&self) -> Vec<String> {
+        let spec = self.shop.get(self.name).await.spec.unwrap().template.spec.unwrap();
+        spec.containers.into_iter().map(|container| container.image.unwrap_or_default()).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_an_owner_does_with_a_workload_its_lab_goes_on_or_ends_with_the_reason() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    let shop = Shop::open(&site, "delete").await;
+    tokio::join!(
+        replaced(&shop),
+        synced(&shop),
+        scaled(&shop),
+        paused(&shop),
+        undone(&shop),
+        deleted(&shop),
+        of_other_kinds(&shop),
+    );
+    assert_permitted(&shop.service);
+    site.leave().await;
+}
+
+/// Argo CD with `Replace=true` does this, and `kubectl replace`.
+async fn replaced(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "replaced", 2).await;
+    let original: k8s_openapi::api::apps::v1::Deployment =
+        serde_json::from_value(deployment("replaced", 2)).unwrap();
+    shop.deployments().replace("replaced", &PostParams::default(), &original).await.unwrap();
+    let told = lab.ended().await;
+    assert!(told.contains("Somebody has taken the lab out of deployment/"), "{told}");
+    assert_eq!(lab.containers().await, ["web:1"]);
+}
+
+/// Argo CD does this at each sync, and `kubectl apply --server-side`: the lab stays, in pods of the new version.
+async fn synced(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "synced", 2).await;
+    let mut next = deployment("synced", 2);
+    next["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2".into();
+    let params = PatchParams::apply("argocd").force();
+    shop.deployments().patch("synced", &params, &Patch::Apply(next)).await.unwrap();
+    until(async || lab.json().await["reason"] == "Moved").await;
+    assert_eq!(lab.json().await["status"], "running");
+    assert_eq!(lab.containers().await.len(), 2);
+    // Somebody changes the lab's own container, too. It goes with the lab nevertheless.
+    let spec = shop.get("synced").await.spec.unwrap().template.spec.unwrap();
+    let of_lab = spec.containers.iter().find(|container| container.name.starts_with("lab-")).unwrap();
+    lab.patch(json!({ "spec": { "template": { "spec": { "containers": [
+        { "name": of_lab.name, "image": "changed:1" },
+    ] } } } }))
+    .await;
+    lab.stop("deployment").await;
+    assert_eq!(lab.containers().await, ["web:2"]);
+}
+
+/// An autoscaler does this. Without pods there is no lab, also when there are pods again.
+async fn scaled(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "shrunk", 3).await;
+    for replicas in [1, 3] {
+        lab.patch(json!({ "spec": { "replicas": replicas } })).await;
+        shop.rolled_out("shrunk").await;
+        assert_eq!(lab.json().await["status"], "running");
+    }
+    forge(shop, &lab).await;
+    lab.patch(json!({ "spec": { "replicas": 0 } })).await;
+    let told = lab.ended().await;
+    assert!(told.contains("was scaled to zero"), "{told}");
+    lab.patch(json!({ "spec": { "replicas": 1 } })).await;
+    shop.rolled_out("shrunk").await;
+    assert_eq!(lab.containers().await, ["web:1"]);
+}
+
+/// Somebody who may create pods in the namespace writes the labels of the lab on one.
+async fn forge(shop: &Shop<'_>, lab: &LabIn<'_>) {
+    let pods: Api<Pod> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
+    let mut forged = shop.pods(lab.name).await.pop().unwrap();
+    forged.metadata.labels.as_mut().unwrap().remove("app");
+    forged.metadata.labels.as_mut().unwrap().remove("pod-template-hash");
+    forged.metadata = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+        name: Some("forged".to_owned()),
+        labels: forged.metadata.labels,
+        ..Default::default()
+    };
+    forged.spec.as_mut().unwrap().node_name = None;
+    pods.create(&PostParams::default(), &forged).await.unwrap();
+    let ready = async || {
+        let conditions = pods.get("forged").await.unwrap().status.and_then(|status| status.conditions);
+        conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
+    };
+    until(ready).await;
+    // The lab's own pod goes, and the forged one is the newest that is ready.
+    for pod in shop.pods(lab.name).await {
+        pods.delete(&pod.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
+    }
+    shop.rolled_out(lab.name).await;
+    until(async || lab.json().await["reason"] == "Moved").await;
+    let forged = pods.get("forged").await.unwrap().status.unwrap().pod_ip.unwrap();
+    let url = lab.json().await["url"].as_str().unwrap().to_owned();
+    assert!(!url.contains(&forged), "{url}");
+    pods.delete("forged", &DeleteParams::default()).await.unwrap();
+}
+
+/// A paused workload keeps its pods. The stop says so, and goes on when the owner resumes it.
+async fn paused(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "paused", 1).await;
+    lab.patch(json!({ "spec": { "paused": true } })).await;
+    assert_eq!(lab.client.stop(&lab.path).await.unwrap().status, 202);
+    until(async || lab.containers().await == ["web:1"]).await;
+    let other = shop.service.user("grace").unwrap();
+    let body = json!({ "user_string": shop.user_string("grace", "deployment", "paused") });
+    let refused = other.spawn_with("grace", &body).await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "409 workload_refused", "{refused:?}");
+    assert_eq!(lab.json().await["status"], "terminating");
+    lab.patch(json!({ "spec": { "paused": false } })).await;
+    gone(&shop.site.spawns(), &shop.record_of("paused", "deployment", "paused")).await;
+}
+
+/// `kubectl rollout undo` writes the template of an earlier revision.
+async fn undone(shop: &Shop<'_>) {
+    let before = shop.deploy("undone", 1).await.spec.unwrap().template;
+    let lab = LabIn::start(shop, "deployment", "undone").await;
+    let with_lab = shop.get("undone").await.spec.unwrap().template;
+    let write = async |template: &Value| {
+        let mut template = template.clone();
+        template["$patch"] = "replace".into();
+        let patch = Patch::Strategic(json!({ "spec": { "template": template } }));
+        shop.deployments().patch("undone", &PatchParams::default(), &patch).await.unwrap();
+    };
+    let (before, with_lab) = (serde_json::to_value(before).unwrap(), serde_json::to_value(with_lab).unwrap());
+    write(&before).await;
+    let told = lab.ended().await;
+    assert!(told.contains("it was rolled back"), "{told}");
+    // The lab is started again, and somebody writes all of it himself. A stop takes it out nevertheless.
+    let lab = LabIn::start(shop, "deployment", "undone").await;
+    write(&before).await;
+    write(&with_lab).await;
+    let told = lab.ended().await;
+    assert!(told.contains("it was rolled back"), "{told}");
+    let left = lab.containers().await;
+    assert!(left.len() <= 2, "{left:?}");
+}
+
+async fn deleted(shop: &Shop<'_>) {
+    let lab = LabIn::deployment(shop, "deleted", 1).await;
+    shop.deployments().delete("deleted", &DeleteParams::background()).await.unwrap();
+    let told = lab.ended().await;
+    assert!(told.contains("was deleted, and the lab with it"), "{told}");
+}
+
+/// A StatefulSet and a DaemonSet.
+async fn of_other_kinds(shop: &Shop<'_>) {
+    let client = shop.site.cluster.client.clone();
+    let mut set = deployment("set", 2);
+    (set["kind"], set["spec"]["serviceName"]) = ("StatefulSet".into(), "set".into());
+    let sets: Api<StatefulSet> = Api::namespaced(client.clone(), &shop.namespace);
+    sets.create(&PostParams::default(), &serde_json::from_value(set).unwrap()).await.unwrap();
+    let template = sets.get("set").await.unwrap().spec.unwrap().template;
+    let lab = LabIn::start(shop, "statefulset", "set").await;
+    lab.stop("statefulset").await;
+    assert_eq!(sets.get("set").await.unwrap().spec.unwrap().template, template);
+
+    let mut agent = deployment("agent", 1);
+    agent["kind"] = "DaemonSet".into();
+    agent["spec"].as_object_mut().unwrap().remove("replicas");
+    let agents: Api<DaemonSet> = Api::namespaced(client, &shop.namespace);
+    agents.create(&PostParams::default(), &serde_json::from_value(agent).unwrap()).await.unwrap();
+    let template = agents.get("agent").await.unwrap().spec.unwrap().template;
+    let lab = LabIn::start(shop, "daemonset", "agent").await;
+    lab.stop("daemonset").await;
+    assert_eq!(agents.get("agent").await.unwrap().spec.unwrap().template, template);
+}
