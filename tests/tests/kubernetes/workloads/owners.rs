@@ -222,6 +222,8 @@ async fn of_other_kinds(shop: &Shop<'_>) {
     let mut agent = deployment("agent", 1);
     agent["kind"] = "DaemonSet".into();
     agent["spec"].as_object_mut().unwrap().remove("replicas");
+    // No controller takes the first taint off the test's node.
+    agent["spec"]["template"]["spec"]["tolerations"] = json!([{ "operator": "Exists" }]);
     let agents: Api<DaemonSet> = Api::namespaced(client, &shop.namespace);
     agents.create(&PostParams::default(), &serde_json::from_value(agent).unwrap()).await.unwrap();
     let template = agents.get("agent").await.unwrap().spec.unwrap().template;
