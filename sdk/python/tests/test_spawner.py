@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
@@ -315,6 +316,28 @@ async def test_get_url(service, spawner, url, expected):
     try:
         service.on(LAB, lab("running", url=url))
         assert await spawner.get_url() == expected
+    finally:
+        del type(spawner).server
+
+
+async def test_a_lab_that_goes_on_in_another_pod_is_found_there(service, spawner):
+    server = SimpleNamespace(ip="10.0.0.7", port=40001)
+    commits = []
+    spawner.db = SimpleNamespace(commit=lambda: commits.append(server.ip))
+    type(spawner).server = property(lambda self: server)
+    try:
+        for url, expected in [
+            ("http://10.0.0.7:40001", ("10.0.0.7", 40001)),
+            ("http://10.0.0.9:40001", ("10.0.0.9", 40001)),
+            (None, ("10.0.0.9", 40001)),
+        ]:
+            entry = {"username": "ada", "server": "", "status": "running", "pod": "present", "url": url}
+            report = {"revision": "", "complete": True, "labs": [entry]}
+            service.on("GET /lab-status", lambda report=report: web.json_response(report))
+            spawner._touch()
+            assert await spawner.poll() is None
+            assert (server.ip, server.port) == expected
+        assert commits == ["10.0.0.9"]
     finally:
         del type(spawner).server
 

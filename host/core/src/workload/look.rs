@@ -48,17 +48,18 @@ pub fn look(seen: &Seen<'_>) -> Look {
     // Another workload of the same name is none of the lab's.
     let state = state.filter(|state| *uid == Some(state.uid.as_str()));
     let in_template = state.and_then(|state| state.labs.get(mark));
-    let ours: Vec<Arc<LabPod>> = pods.iter().filter(|pod| pod.mark == **mark).cloned().collect();
+    // What was never put in has no pods; such are left of an earlier lab of the same record. A pod that only has the label is
+    // somebody else's.
+    let ours = |pod: &&Arc<LabPod>| pod.mark == **mark && uid.is_some_and(|uid| pod.is_of(workload, uid));
+    let ours: Vec<Arc<LabPod>> = pods.iter().filter(ours).cloned().collect();
     let presence = match in_template {
         Some(_) => Presence::Present,
         None if ours.is_empty() => Presence::Missing,
         None => Presence::Terminating,
     };
-    let uid = state.map(|state| state.uid.as_str()).unwrap_or_default();
-    let made: Vec<Arc<LabPod>> = ours.into_iter().filter(|pod| pod.is_of(workload, uid)).collect();
     let end = end(workload, state, in_template.copied().flatten(), *operation);
     let pod =
-        operation.and_then(|operation| choose(&made, operation, *kept)).filter(|_| end.is_none()).cloned();
+        operation.and_then(|operation| choose(&ours, operation, *kept)).filter(|_| end.is_none()).cloned();
     let waiting =
         || (Stage::Scheduling, "Rollout", format!("Waiting until {workload} has a pod with the lab."));
     Look {

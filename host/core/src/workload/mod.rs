@@ -17,7 +17,7 @@ pub use ejection::{is_leftover_revision, leftovers, nothing};
 pub use lab_mark::{LabMark, installation_label};
 pub use lab_pod::{LabPod, choose};
 pub use look::{Look, Seen, look};
-pub use name::{InvalidWorkload, Workload, WorkloadKind};
+pub use name::{InvalidWorkload, WORKLOAD, Workload, WorkloadKind};
 pub use object::{WorkloadObject, WorkloadState};
 pub use port::{declares_port, free_port};
 pub use refusal::{MAX_LABS, WorkloadRefusal, check};

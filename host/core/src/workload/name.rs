@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{NamespaceName, ObjectName};
 
+/// The option with which a form asks for a lab in a workload.
+pub const WORKLOAD: &str = "workload";
+
 /// A workload in the cluster, such as `deployment/shop/web`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {

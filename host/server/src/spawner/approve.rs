@@ -87,6 +87,7 @@ pub(super) async fn approve(
     present: PresentUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
+    blueprints::take_workload(rules, &mut request)?;
     let names = names_in_workload(rules, names, &request)?;
     let user = User::from(&request.identity);
     let context = FormContext { user: user.clone(), server: request.key.server.to_string() };

@@ -11,6 +11,7 @@ use wasmspawner_core::policy::{FieldError, Options, User, Value};
 use wasmspawner_core::record::LabDescription;
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::user_string::{Repository, Wanted};
+use wasmspawner_core::workload::{WORKLOAD, Workload};
 
 use super::errors::SpawnError;
 use super::rules::SiteRules;
@@ -87,10 +88,25 @@ pub(super) async fn choose(
     let named = [
         (CHOICE, wanted.blueprint.map(String::from)),
         (REPOSITORY, wanted.repository.map(|repository| repository.to_string())),
+        (WORKLOAD, wanted.workload.map(|workload| workload.to_string())),
     ];
     let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::Text(value?))));
     chosen.options = named.collect();
     Ok(chosen)
+}
+
+/// Takes the workload that a form asks for out of the options, where the site offers labs in workloads at all.
+pub(super) fn take_workload(rules: &SiteRules<'_>, request: &mut SpawnRequest) -> Result<(), SpawnError> {
+    if rules.config.workloads.namespaces.is_empty() {
+        // The option may be that of a policy's form.
+        return Ok(());
+    }
+    let of_form = text(&mut request.options, WORKLOAD);
+    if request.wanted.workload.is_none() {
+        let parsed = of_form.map(|text| Workload::parse(&text)).transpose();
+        request.wanted.workload = parsed.map_err(|error| refused(WORKLOAD, &error))?;
+    }
+    Ok(())
 }
 
 /// The blueprints of a lab that runs, for what it starts. Those of others are not read again.

@@ -306,7 +306,19 @@ class WasmSpawner(Spawner):
         # An answer to a request from before a start or a stop is not used afterwards.
         if alive is not None and operation_at == self._operation_at:
             self._last_status = None if alive else 0
+            self._follow_address(self._statuses.listed_url(self._lab))
         return None if self._starting else self._last_status
+
+    def _follow_address(self, url: str) -> None:
+        """Note the address of a lab that goes on in another pod, as one in a workload can. The Hub's proxy follows when it
+        checks its routes."""
+        theirs = urlsplit(url)
+        if not url or self.server is None or not theirs.hostname or theirs.port is None:
+            return
+        if (self.server.ip, self.server.port) != (theirs.hostname, theirs.port):
+            self.log.info("The lab of %s is at %s now", self._log_name, theirs.netloc)
+            self.server.ip, self.server.port = theirs.hostname, theirs.port
+            self.db.commit()
 
     async def get_url(self) -> str:
         """The URL of a lab that has been running since before this Hub started; waits for a lab that is still

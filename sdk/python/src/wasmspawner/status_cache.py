@@ -58,6 +58,11 @@ class StatusCache:
                 return True
         return await self._ask_about(lab, token)
 
+    def listed_url(self, lab: Lab) -> str:
+        """The URL of a running lab in the last list; empty if it is not listed or has no address."""
+        listed = self._labs.get(lab)
+        return listed.url if listed is not None and listed.status == "running" else ""
+
     async def _ask_about(self, lab: Lab, token: Callable[[], str]) -> bool | None:
         try:
             state = await self._client.polled_lab(lab, token())

@@ -122,6 +122,14 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
         assert_eq!(answer.problem().unwrap(), problem, "{user_string}: {answer:?}");
         assert!(answer.json().unwrap()["detail"][0]["msg"].as_str().unwrap().contains(text), "{answer:?}");
     }
+    for (workload, problem) in [
+        ("web".to_owned(), "422 invalid_option"),
+        (format!("deployment/{}/gone", shop.namespace), "409 workload_refused"),
+    ] {
+        let of_form = json!({ "options": { "workload": workload } });
+        let answer = ada.spawn_with("ada/servers/debug", &of_form).await.unwrap();
+        assert_eq!(answer.problem().unwrap(), problem, "{workload}: {answer:?}");
+    }
     let deployments = Api::<Deployment>::namespaced(site.cluster.client.clone(), &shop.namespace);
     let now = deployments.get("web").await.unwrap();
     assert_eq!(now.metadata.generation, web.metadata.generation);

@@ -207,7 +207,7 @@ async fn deleted(shop: &Shop<'_>) {
     assert!(told.contains("was deleted, and the lab with it"), "{told}");
 }
 
-/// A StatefulSet and a DaemonSet.
+/// A `StatefulSet` and a `DaemonSet`.
 async fn of_other_kinds(shop: &Shop<'_>) {
     let client = shop.site.cluster.client.clone();
     let mut set = deployment("set", 2);

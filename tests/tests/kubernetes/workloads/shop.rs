@@ -35,6 +35,15 @@ pub(crate) fn server(user: &str, kind: &str, namespace: &str, name: &str) -> Str
 impl<'a> Shop<'a> {
     /// Starts the service. `namespaces` is as for `kubernetes.namespaces`.
     pub(crate) async fn open(site: &'a Site, namespaces: &str) -> Self {
+        Self::open_with(site, namespaces, &ALLOWED).await
+    }
+
+    /// The same, where everybody may put labs into every workload.
+    pub(crate) async fn open_for_all(site: &'a Site) -> Self {
+        Self::open_with(site, "delete", &["*"]).await
+    }
+
+    async fn open_with(site: &'a Site, namespaces: &str, allowed: &[&str]) -> Self {
         site.install_definition().await;
         let namespace = site.namespace("shop").await;
         site.apply(&PERMISSIONS.replace("namespace: shop", "namespace: wasmspawner-shop")).await;
@@ -47,7 +56,7 @@ impl<'a> Shop<'a> {
             config["workloads"] = json!({ "namespaces": [listed] });
             let policies = config["policies"].as_array_mut().unwrap();
             policies[0]["config"]["workloads"] = json!([
-                { "workloads": ALLOWED.map(|name| format!("*/{listed}/{name}")) },
+                { "workloads": allowed.iter().map(|name| format!("*/{listed}/{name}")).collect::<Vec<_>>() },
                 { "workloads": [format!("*/{listed}/*")], "groups": ["owners"] },
             ]);
         });

@@ -1,0 +1,203 @@
+//! What is seen of a workload, and what that means for a lab in it.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+use wasmspawner_core::lab::JobId;
+use wasmspawner_core::lifecycle::Presence;
+use wasmspawner_core::stage::{Stage, StagePolicy};
+use wasmspawner_core::workload::{LabMark, LabPod, Look, Seen, Workload, WorkloadObject, leftovers, look};
+
+const SPAWN: &str = "5d3c0f5e-0000-4000-8000-000000000002";
+const NOW: &str = "0196f000-0000-7000-8000-000000000001";
+const BEFORE: &str = "0196f000-0000-7000-8000-000000000000";
+
+fn mark() -> LabMark {
+    LabMark::of(SPAWN)
+}
+
+fn template(operation: Option<&str>) -> Value {
+    let mut template = json!({
+        "metadata": { "labels": { "app": "web" } },
+        "spec": { "containers": [{ "name": "web" }] },
+    });
+    if let Some(operation) = operation {
+        template["metadata"]["labels"][mark().label()] = operation.into();
+        template["metadata"]["labels"]["injected.wasmspawner.io/test"] = "true".into();
+        let containers = template["spec"]["containers"].as_array_mut().unwrap();
+        containers.push(
+            json!({ "name": mark().container(), "ports": [{ "name": "notebook", "containerPort": 40000 }] }),
+        );
+        template["spec"]["volumes"] = json!([{ "name": mark().part("nss") }]);
+    }
+    template
+}
+
+fn deployment(spec: Value) -> WorkloadObject {
+    let workload = Workload::parse("deployment/shop/web").unwrap();
+    let object = json!({ "metadata": { "uid": "uid-of-web", "resourceVersion": "7" }, "spec": spec });
+    WorkloadObject::read(workload.kind, &object).unwrap()
+}
+
+/// A pod of the Deployment with the lab of this operation; `age` says how old it is.
+fn pod(name: &str, age: i64, operation: &str, status: &str) -> Value {
+    let created = Timestamp::from_second(1_000_000 - age).unwrap();
+    let state = |status: &str| match status {
+        "ready" => json!({ "ready": true, "started": true, "restartCount": 0, "state": { "running": {} } }),
+        "crashes" => {
+            json!({ "ready": false, "restartCount": 9, "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+            "lastState": { "terminated": { "exitCode": 1, "reason": "Error" } } })
+        }
+        _ => json!({ "ready": false, "started": false, "restartCount": 0, "state": { "running": {} } }),
+    };
+    let (of_web, of_lab) = status.split_once('/').unwrap();
+    let named = |name: &str, status: &str| {
+        let mut written = state(status);
+        written["name"] = name.into();
+        written
+    };
+    json!({
+        "metadata": {
+            "name": name, "namespace": "shop", "uid": format!("uid-of-{name}"), "creationTimestamp": created,
+            "labels": { "app": "web", "pod-template-hash": "abc", mark().label(): operation },
+            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-abc", "uid": "u", "controller": true }],
+        },
+        "spec": {
+            "nodeName": "n",
+            "containers": [
+                { "name": "web", "ports": [{ "name": "notebook", "containerPort": 80 }] },
+                { "name": mark().container(), "ports": [{ "name": "notebook", "containerPort": 40000 }] },
+            ],
+        },
+        "status": {
+            "phase": "Running", "podIP": "10.0.0.1",
+            "conditions": [
+                { "type": "PodScheduled", "status": "True" },
+                { "type": "Ready", "status": if status == "ready/ready" { "True" } else { "False" } },
+            ],
+            "containerStatuses": [named("web", of_web), named(&mark().container(), of_lab)],
+        },
+    })
+}
+
+fn seen(state: Option<&WorkloadObject>, pods: &[Value], kept: Option<&str>) -> Look {
+    let pods: Vec<Pod> = pods.iter().map(|pod| serde_json::from_value(pod.clone()).unwrap()).collect();
+    let pods: Vec<Arc<LabPod>> = pods.iter().flat_map(LabPod::all).map(Arc::new).collect();
+    look(&Seen {
+        workload: &Workload::parse("deployment/shop/web").unwrap(),
+        uid: Some("uid-of-web"),
+        state: state.map(|object| &object.state),
+        pods: &pods,
+        mark: &mark(),
+        operation: Some(NOW.parse::<JobId>().unwrap()),
+        kept,
+    })
+}
+
+fn chosen(pods: &[Value], kept: Option<&str>) -> String {
+    let state = deployment(json!({ "replicas": 3, "template": template(Some(NOW)) }));
+    seen(Some(&state), pods, kept).pod.map(|pod| pod.pod.name.clone()).unwrap_or_default()
+}
+
+fn stage(look: &Look) -> (Stage, String) {
+    let analysis = look.analysis(&[], &StagePolicy::default(), Timestamp::from_second(1_000_000).unwrap());
+    (analysis.stage, analysis.reason)
+}
+
+#[test]
+fn the_pod_of_a_lab_is_the_newest_that_is_ready_and_is_kept_while_it_lives() {
+    let (old, new) = (pod("old", 60, NOW, "ready/ready"), pod("new", 10, NOW, "ready/ready"));
+    let starting = pod("starting", 1, NOW, "ready/starting");
+    let all = [old.clone(), new.clone(), starting.clone()];
+    assert_eq!(chosen(&all, None), "new");
+    assert_eq!(chosen(&all, Some("uid-of-old")), "old");
+    assert_eq!(chosen(&all, Some("uid-of-gone")), "new");
+    assert_eq!(chosen(&[starting], None), "starting", "its stage is shown while none is ready");
+    let mut going = new;
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    assert_eq!(chosen(&[old, going], Some("uid-of-new")), "old");
+    assert_eq!(chosen(&[pod("earlier", 1, BEFORE, "ready/ready")], None), "", "it has the lab of before");
+    let mut forged = pod("forged", 1, NOW, "ready/ready");
+    forged["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+    assert_eq!(chosen(&[forged.clone()], None), "");
+    let gone = deployment(json!({ "template": template(None) }));
+    assert_eq!(seen(Some(&gone), &[forged], None).presence, Presence::Missing, "it hinders no stop");
+}
+
+#[test]
+fn the_stage_is_that_of_the_lab_and_not_that_of_the_service_beside_it() {
+    let state = deployment(json!({ "template": template(Some(NOW)) }));
+    for (status, expected) in [
+        ("ready/ready", Stage::Running),
+        ("crashes/ready", Stage::Running),
+        ("ready/starting", Stage::Starting),
+        ("ready/crashes", Stage::Failed),
+    ] {
+        let look = seen(Some(&state), &[pod("web-abc-1", 60, NOW, status)], None);
+        assert_eq!(stage(&look).0, expected, "{status}");
+        assert_eq!(look.pod.unwrap().pod.port, Some(40000));
+    }
+    assert_eq!(stage(&seen(Some(&state), &[], None)), (Stage::Scheduling, "Rollout".to_owned()));
+}
+
+#[test]
+fn each_way_to_lose_a_workload_has_its_reason() {
+    let with = |more: Value| {
+        let mut spec = json!({ "template": template(Some(NOW)) });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        deployment(spec)
+    };
+    let mut other = with(json!({}));
+    other.state.uid = "uid-of-another".to_owned();
+    let mut deleting = with(json!({}));
+    deleting.state.deleting = true;
+    let half = deployment(
+        json!({ "template": { "spec": { "containers": [{ "name": "web" }], "volumes": [{ "name": mark().part("nss") }] } } }),
+    );
+    let ready = [pod("web-abc-1", 60, NOW, "ready/ready")];
+    for (state, reason, presence) in [
+        (None, "WorkloadDeleted", Presence::Terminating),
+        (Some(&other), "WorkloadDeleted", Presence::Terminating),
+        (Some(&deleting), "WorkloadDeleted", Presence::Present),
+        (Some(&with(json!({ "replicas": 0 }))), "ScaledToZero", Presence::Present),
+        (Some(&deployment(json!({ "template": template(None) }))), "TakenOut", Presence::Terminating),
+        (Some(&deployment(json!({ "template": template(Some(BEFORE)) }))), "TakenOut", Presence::Present),
+        (Some(&half), "TakenOut", Presence::Present),
+    ] {
+        let look = seen(state, &ready, Some("uid-of-web-abc-1"));
+        assert_eq!((stage(&look), look.presence), ((Stage::Terminating, reason.to_owned()), presence));
+    }
+    let paused = with(json!({ "paused": true }));
+    assert_eq!(
+        seen(Some(&paused), &[], None).stuck.unwrap(),
+        "deployment/shop/web is paused; its pods are replaced when its owner resumes it"
+    );
+}
+
+#[test]
+fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
+    let object = deployment(json!({ "template": template(Some(NOW)) }));
+    let patch = leftovers(&object.template, &mark(), "injected.wasmspawner.io/test").unwrap();
+    let name = mark().container();
+    let expected = json!({ "spec": { "template": {
+        "metadata": { "labels": { mark().label(): null, "injected.wasmspawner.io/test": null }, "annotations": {} },
+        "spec": {
+            "containers": [{ "$patch": "delete", "name": name }],
+            "initContainers": [],
+            "volumes": [{ "$patch": "delete", "name": mark().part("nss") }],
+        },
+    } } });
+    assert_eq!(patch, expected);
+    let clean = deployment(json!({ "template": template(None) }));
+    assert_eq!(leftovers(&clean.template, &mark(), "injected.wasmspawner.io/test"), None);
+    let other = LabMark::of("another");
+    assert_eq!(
+        leftovers(&object.template, &other, "injected.wasmspawner.io/test"),
+        None,
+        "it is another lab's"
+    );
+}
