@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve cluster image test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean environments
+.PHONY: help run serve cluster image test unit e2e chart node soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -63,6 +63,10 @@ soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEE
 environments: ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --ignored --nocapture measured
+
+workloads: ## labs put into workloads and taken out in 500 random orders, with all that owners do meanwhile (WORKLOAD_SCHEDULES=500); SEED=N repeats one that failed
+	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
+	WORKLOAD_SCHEDULES=$${WORKLOAD_SCHEDULES:-500} $(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --nocapture interleavings
 
 fuzz: ## feeds every parser of foreign input with what nobody thought of, a minute each (SECONDS=60)
 	$(PYTHON) tests/fuzz/run.py $${SECONDS:-60}

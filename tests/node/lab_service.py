@@ -50,9 +50,11 @@ class LabService:
         self.process.terminate()
         self.process.wait(60)
 
-    def spawn(self, user: str, profile: str) -> requests.Response:
+    def spawn(self, user: str, profile: str, **options: str) -> requests.Response:
         """Ask for a lab."""
-        body = {"options": {"profile": profile}, "env": {"JUPYTERHUB_SERVICE_PREFIX": f"/user/{user}/"}}
+        prefix = f"/user/{user}/"
+        env = {"JUPYTERHUB_SERVICE_PREFIX": prefix, "JUPYTERHUB_SERVICE_URL": f"http://0.0.0.0:8888{prefix}"}
+        body = {"options": {"profile": profile} | options, "env": env}
         return self._ask("POST", user, "/spawn", json=body, allow_redirects=False)
 
     def stop(self, user: str) -> requests.Response:

@@ -14,6 +14,7 @@ from traitlets import Float, Integer, TraitError, Unicode, default, validate
 from .client import ClientOptions, ServiceClient
 from .errors import LabError, Refused, ServiceError, for_user
 from .lab import Lab
+from .lab_address import note_move, present_url
 from .lab_stop import LabStop
 from .options import options_from_form
 from .progress import ProgressEvent, ProgressLog
@@ -306,19 +307,10 @@ class WasmSpawner(Spawner):
         # An answer to a request from before a start or a stop is not used afterwards.
         if alive is not None and operation_at == self._operation_at:
             self._last_status = None if alive else 0
-            self._follow_address(self._statuses.listed_url(self._lab))
+            if note_move(self.server, self._statuses.listed_url(self._lab)):
+                self.log.info("The lab of %s goes on at %s; the proxy follows soon", self._log_name, self.server.ip)
+                self.db.commit()
         return None if self._starting else self._last_status
-
-    def _follow_address(self, url: str) -> None:
-        """Note the address of a lab that goes on in another pod, as one in a workload can. The Hub's proxy follows when it
-        checks its routes."""
-        theirs = urlsplit(url)
-        if not url or self.server is None or not theirs.hostname or theirs.port is None:
-            return
-        if (self.server.ip, self.server.port) != (theirs.hostname, theirs.port):
-            self.log.info("The lab of %s is at %s now", self._log_name, theirs.netloc)
-            self.server.ip, self.server.port = theirs.hostname, theirs.port
-            self.db.commit()
 
     async def get_url(self) -> str:
         """The URL of a lab that has been running since before this Hub started; waits for a lab that is still
@@ -335,13 +327,7 @@ class WasmSpawner(Spawner):
         except ServiceError as error:
             self.log.warning("The address of the lab of %s is unknown: %s", self._log_name, error)
             lab = None
-        known = self.server.url
-        if lab is None or not lab.url:
-            return known
-        ours, theirs = urlsplit(known), urlsplit(lab.url)
-        if (ours.scheme, ours.hostname, ours.port) == (theirs.scheme, theirs.hostname, theirs.port):
-            return known
-        return f"{theirs.scheme}://{theirs.netloc}{self.server.base_url}"
+        return present_url(self.server, lab.url if lab is not None else "")
 
     async def progress(self) -> AsyncIterator[ProgressEvent]:
         """The events of the start or stop under way, from the first, until it has ended."""
