@@ -106,6 +106,9 @@ class LabSite(LabService):
         nothing = """{name: existing, expression: "''"}"""
         assert nothing in admission
         admission = admission.replace(nothing, f"""{{name: existing, expression: "'{SHARED_NAMESPACE}'"}}""")
+        no_workloads = """{name: workloads, expression: "''"}"""
+        assert no_workloads in admission
+        admission = admission.replace(no_workloads, """{name: workloads, expression: "'shop'"}""")
         node.kubectl("apply", "-f", "-", stdin=admission)
         node.kubectl("wait", "--for=condition=Established", "crd", "--all")
 

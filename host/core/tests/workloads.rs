@@ -37,7 +37,7 @@ fn template(operation: Option<&str>) -> Value {
     template
 }
 
-fn deployment(spec: Value) -> WorkloadObject {
+fn deployment(spec: &Value) -> WorkloadObject {
     let workload = Workload::parse("deployment/shop/web").unwrap();
     let object = json!({ "metadata": { "uid": "uid-of-web", "resourceVersion": "7" }, "spec": spec });
     WorkloadObject::read(workload.kind, &object).unwrap()
@@ -99,7 +99,7 @@ fn seen(state: Option<&WorkloadObject>, pods: &[Value], kept: Option<&str>) -> L
 }
 
 fn chosen(pods: &[Value], kept: Option<&str>) -> String {
-    let state = deployment(json!({ "replicas": 3, "template": template(Some(NOW)) }));
+    let state = deployment(&json!({ "replicas": 3, "template": template(Some(NOW)) }));
     seen(Some(&state), pods, kept).pod.map(|pod| pod.pod.name.clone()).unwrap_or_default()
 }
 
@@ -124,13 +124,13 @@ fn the_pod_of_a_lab_is_the_newest_that_is_ready_and_is_kept_while_it_lives() {
     let mut forged = pod("forged", 1, NOW, "ready/ready");
     forged["metadata"].as_object_mut().unwrap().remove("ownerReferences");
     assert_eq!(chosen(&[forged.clone()], None), "");
-    let gone = deployment(json!({ "template": template(None) }));
+    let gone = deployment(&json!({ "template": template(None) }));
     assert_eq!(seen(Some(&gone), &[forged], None).presence, Presence::Missing, "it hinders no stop");
 }
 
 #[test]
 fn the_stage_is_that_of_the_lab_and_not_that_of_the_service_beside_it() {
-    let state = deployment(json!({ "template": template(Some(NOW)) }));
+    let state = deployment(&json!({ "template": template(Some(NOW)) }));
     for (status, expected) in [
         ("ready/ready", Stage::Running),
         ("crashes/ready", Stage::Running),
@@ -149,14 +149,14 @@ fn each_way_to_lose_a_workload_has_its_reason() {
     let with = |more: Value| {
         let mut spec = json!({ "template": template(Some(NOW)) });
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        deployment(spec)
+        deployment(&spec)
     };
     let mut other = with(json!({}));
     other.state.uid = "uid-of-another".to_owned();
     let mut deleting = with(json!({}));
     deleting.state.deleting = true;
     let half = deployment(
-        json!({ "template": { "spec": { "containers": [{ "name": "web" }], "volumes": [{ "name": mark().part("nss") }] } } }),
+        &json!({ "template": { "spec": { "containers": [{ "name": "web" }], "volumes": [{ "name": mark().part("nss") }] } } }),
     );
     let ready = [pod("web-abc-1", 60, NOW, "ready/ready")];
     for (state, reason, presence) in [
@@ -164,8 +164,8 @@ fn each_way_to_lose_a_workload_has_its_reason() {
         (Some(&other), "WorkloadDeleted", Presence::Terminating),
         (Some(&deleting), "WorkloadDeleted", Presence::Present),
         (Some(&with(json!({ "replicas": 0 }))), "ScaledToZero", Presence::Present),
-        (Some(&deployment(json!({ "template": template(None) }))), "TakenOut", Presence::Terminating),
-        (Some(&deployment(json!({ "template": template(Some(BEFORE)) }))), "TakenOut", Presence::Present),
+        (Some(&deployment(&json!({ "template": template(None) }))), "TakenOut", Presence::Terminating),
+        (Some(&deployment(&json!({ "template": template(Some(BEFORE)) }))), "TakenOut", Presence::Present),
         (Some(&half), "TakenOut", Presence::Present),
     ] {
         let look = seen(state, &ready, Some("uid-of-web-abc-1"));
@@ -180,7 +180,7 @@ fn each_way_to_lose_a_workload_has_its_reason() {
 
 #[test]
 fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
-    let object = deployment(json!({ "template": template(Some(NOW)) }));
+    let object = deployment(&json!({ "template": template(Some(NOW)) }));
     let patch = leftovers(&object.template, &mark(), "injected.wasmspawner.io/test").unwrap();
     let name = mark().container();
     let expected = json!({ "spec": { "template": {
@@ -192,7 +192,7 @@ fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
         },
     } } });
     assert_eq!(patch, expected);
-    let clean = deployment(json!({ "template": template(None) }));
+    let clean = deployment(&json!({ "template": template(None) }));
     assert_eq!(leftovers(&clean.template, &mark(), "injected.wasmspawner.io/test"), None);
     let other = LabMark::of("another");
     assert_eq!(

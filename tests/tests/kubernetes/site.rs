@@ -126,6 +126,10 @@ impl Site {
                 format!(r#"{{name: existing, expression: "'{name}-(existing-.*|labs)'"}}"#),
             ),
             (
+                r#"{name: workloads, expression: "''"}"#,
+                format!(r#"{{name: workloads, expression: "'{name}-shop'"}}"#),
+            ),
+            (
                 r#"{name: instance, expression: "'wasmspawner'"}"#,
                 format!(r#"{{name: instance, expression: "'{name}'"}}"#),
             ),

@@ -47,6 +47,7 @@ impl<'a> Shop<'a> {
         site.install_definition().await;
         let namespace = site.namespace("shop").await;
         site.apply(&PERMISSIONS.replace("namespace: shop", "namespace: wasmspawner-shop")).await;
+        site.install_policy("").await;
         let labs = match namespaces {
             "single" => site.namespace("labs").await,
             _ => format!("{}-delete-{{user_server}}", site.name()),
