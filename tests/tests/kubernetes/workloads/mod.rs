@@ -5,9 +5,9 @@ mod owners;
 mod shop;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Api, ListParams};
-use serde_json::json;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 
@@ -135,5 +135,48 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
     assert_eq!(now.metadata.generation, web.metadata.generation);
     assert!(site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty());
     assert_permitted(&shop.service);
+    site.leave().await;
+}
+
+/// Whoever has taken over the service can do no more to a workload than put labs in and take them out.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_s_account_changes_nothing_of_a_workload_but_labs() {
+    let Some(site) = Site::enter(CLUSTER_WIDE).await else { return println!("{SKIPPED}") };
+    let shop = Shop::open(&site, "delete").await;
+    let web = shop.deploy("web", 1).await;
+    let client = site.account_s_client().await;
+    let deployments = Api::<Deployment>::namespaced(client.clone(), &shop.namespace);
+    let template = |spec: Value| json!({ "spec": { "template": { "spec": spec } } });
+    let lab = "lab-0123456789";
+    for patch in [
+        json!({ "spec": { "replicas": 0 } }),
+        json!({ "spec": { "paused": true } }),
+        template(json!({ "containers": [{ "name": "web", "image": "other:1" }] })),
+        template(json!({ "containers": [{ "name": "beside", "image": "other:1" }] })),
+        template(json!({ "containers": [{ "name": lab, "image": "lab:1" }] })),
+        template(json!({ "containers": [{ "name": lab, "image": "lab:1",
+            "securityContext": { "privileged": true, "allowPrivilegeEscalation": true } }] })),
+        template(json!({ "initContainers": [{ "name": "first", "image": "other:1" }] })),
+        template(json!({ "volumes": [{ "name": "node", "hostPath": { "path": "/" } }] })),
+        template(json!({ "serviceAccountName": "other" })),
+    ] {
+        let attempt = deployments.patch("web", &PatchParams::default(), &Patch::Strategic(&patch)).await;
+        let refused = attempt.unwrap_err().to_string();
+        assert!(refused.contains("of a workload the service may only change"), "{patch}: {refused}");
+    }
+    let revisions = Api::<ReplicaSet>::namespaced(client.clone(), &shop.namespace);
+    let own = revisions.list(&ListParams::default()).await.unwrap().items.pop().unwrap();
+    let attempt = revisions.delete(&own.metadata.name.unwrap(), &DeleteParams::default()).await;
+    let refused = attempt.unwrap_err().to_string();
+    assert!(refused.contains("may only delete those with a lab"), "{refused}");
+    let pods = Api::<Pod>::namespaced(client.clone(), &shop.namespace);
+    let pod = json!({ "metadata": { "name": "mine", "labels": {
+        "app.kubernetes.io/managed-by": "wasmspawner", "wasmspawner.io/instance": site.name() } },
+        "spec": { "containers": [{ "name": "mine", "image": "mine:1" }] } });
+    let attempt = pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await;
+    assert!(attempt.unwrap_err().to_string().contains("is not one of this installation's labs"));
+    let secrets = Api::<Secret>::namespaced(client, &shop.namespace);
+    assert!(secrets.list(&ListParams::default()).await.unwrap_err().to_string().contains("forbidden"));
+    assert_eq!(shop.get("web").await.spec, web.spec);
     site.leave().await;
 }
