@@ -39,6 +39,23 @@ def test_the_permissions_are_those_that_the_service_is_tested_with(chart, file, 
     assert of_kinds(rendered, *kinds) == of_kinds(expected, *kinds)
 
 
+def test_the_service_puts_labs_into_workloads_only_in_the_namespaces_of_its_configuration(chart):
+    config = {"workloads": {"namespaces": ["shop", "store"]}}
+    rendered = chart.render(merged(MINIMAL, {"config": config}))
+    added = [each for each in rendered if each["metadata"].get("namespace") in ("shop", "store")]
+    expected = []
+    for namespace in ("shop", "store"):
+        for each in written("permissions/workloads.yaml"):
+            each["metadata"]["namespace"] = namespace
+            expected.append(each)
+    assert of_kinds(added, "Role", "RoleBinding") == of_kinds(expected, "Role", "RoleBinding")
+    assert len(added) == len(expected)
+    assert variables(one(rendered, "ValidatingAdmissionPolicy"))["workloads"] == "r'shop|store'"
+    blue = chart.render(merged(MINIMAL, {"config": config}), namespace="hub", name="blue")
+    names = {each["metadata"]["name"] for each in blue if each["metadata"].get("namespace") == "shop"}
+    assert names == {"hub-blue-wasmspawner-workloads"}, "two releases may have the same namespace of workloads"
+
+
 @pytest.mark.parametrize("nodes", [{}, {"selector": {"pool": "labs"}}])
 def test_the_service_reads_nodes_only_where_it_is_configured(chart, nodes):
     kinds = ("ClusterRole", "ClusterRoleBinding")
