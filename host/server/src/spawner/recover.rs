@@ -18,7 +18,6 @@ use super::pod_note::PodNote;
 use super::quota_claims::share_of;
 use super::requests;
 use super::snapshot::LabDetails;
-use super::workload_requests;
 use crate::history::HistoryEntry;
 use crate::k8s::{KubernetesError, belongs_to};
 use crate::records::StoredSpawn;
@@ -34,7 +33,6 @@ pub(super) async fn complete(
     }
     if stored.spec.place.workload.is_some() {
         // The record was completed before anything was put into the workload.
-        workload_requests::read(context, &stored.spec.place, &stored.uid, requests::TRY_FOR).await?;
         return Ok(stored);
     }
     let cluster = context.cluster(&stored.spec.place);

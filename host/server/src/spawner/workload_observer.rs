@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, watch};
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Observed, Presence};
 use wasmspawner_core::record::{Place, PlaceWorkload};
-use wasmspawner_core::stage::{ObservedPod, StagePolicy};
+use wasmspawner_core::stage::{Analysis, ObservedPod, StagePolicy};
 use wasmspawner_core::workload::{LabMark, Look, Seen, look};
 
 use super::context::Context;
@@ -74,6 +74,12 @@ impl WorkloadObserver {
     /// The state of the lab; of its other objects nothing is said. `unknown` is true if it may be in the template without
     /// that being known.
     pub(super) fn observe(&self, unknown: bool, policy: &StagePolicy, now: Timestamp) -> Observed {
+        if !self.workloads.is_synced(&self.place.workload.namespace) {
+            // What is there is not known, so nothing is concluded.
+            let message = "What the cluster has of your lab is not known yet.".to_owned();
+            let analysis = Analysis { reason: "NotListed".to_owned(), message, ..Analysis::unknown() };
+            return Observed { pod: Presence::Present, analysis, ..Observed::nothing() };
+        }
         let look = self.look();
         let events = look.pod.as_ref().map(|pod| self.workloads.events(pod)).unwrap_or_default();
         let ready = look.pod.as_ref().filter(|pod| pod.is_ready);

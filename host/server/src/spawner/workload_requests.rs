@@ -47,16 +47,22 @@ pub(super) async fn admit(
     let Some(workload) = &approved.request.wanted.workload else { return Ok(None) };
     let Some(workloads) = &context.workloads else { return Err(SpawnError::NO_WORKLOADS) };
     let read = workloads.requests.read(workload, READ_FOR).await?;
-    let refused = |why: String| SpawnError::Workload { message: why };
-    let object = read.ok_or_else(|| refused(format!("there is no {workload}")))?;
-    check(workload, &object).map_err(|refusal| refused(refusal.to_string()))?;
+    // Who may not have a lab there does not learn what is there.
+    let template = read.as_ref().map(|object| object.template.clone()).unwrap_or_default();
     let question = InjectRequest {
         user: approved.user.clone(),
         server: approved.request.key.server.to_string(),
         options: approved.request.options.clone(),
-        workload: SeenWorkload::of(workload, &object.template),
+        workload: SeenWorkload::of(workload, &template),
     };
-    let access = access(context, &question, approved, &object.template).await?;
+    let (policy, access) = allowed(context, &question, approved).await?;
+    let refused = |why: String| SpawnError::Workload { message: why };
+    let object = read.ok_or_else(|| refused(format!("there is no {workload}")))?;
+    check(workload, &object).map_err(|refusal| refused(refusal.to_string()))?;
+    if let Err(rejected) = check_access(&access, &template, &policy, &context.grants(&policy)) {
+        tracing::warn!(error = %rejected, "a policy lets a lab see what it may not");
+        return Err(SpawnError::PolicyFailed { policy, reason: "PolicyAnswerRefused" });
+    }
     let ports = &context.config.current().workloads.ports;
     let port = free_port(&object.template, ports, &LabMark::of(spawn));
     let port = port.ok_or_else(|| refused(format!("{workload} uses all of the ports {ports}")))?;
@@ -65,27 +71,18 @@ pub(super) async fn admit(
     Ok(Some(AdmittedWorkload { injection, port }))
 }
 
-/// What the policies let the lab see. Nobody may have a lab in a workload unless a policy says so.
-async fn access(
+/// What the last of the policies lets the lab see, if all of them allow it. Nobody may have a lab in a workload unless a policy
+/// says so.
+async fn allowed(
     context: &Context,
     question: &InjectRequest,
     approved: &Approved,
-    template: &k8s_openapi::api::core::v1::PodTemplateSpec,
-) -> Result<WorkloadAccess, SpawnError> {
-    let answers = context.policies.inject(question, &approved.subject).await?;
+) -> Result<(String, WorkloadAccess), SpawnError> {
     let mut allowed = None;
-    for answer in answers {
+    for answer in context.policies.inject(question, &approved.subject).await? {
         match answer.value {
             InjectVerdict::Deny(message) => return Err(SpawnError::Denied { message }),
-            InjectVerdict::Allow(access) => {
-                let policy = answer.policy.to_string();
-                let grants = context.grants(&policy);
-                if let Err(rejected) = check_access(&access, template, &policy, &grants) {
-                    tracing::warn!(error = %rejected, "a policy lets a lab see what it may not");
-                    return Err(SpawnError::PolicyFailed { policy, reason: "PolicyAnswerRefused" });
-                }
-                allowed = Some(access);
-            }
+            InjectVerdict::Allow(access) => allowed = Some((answer.policy.to_string(), access)),
         }
     }
     let nobody = || "No policy of this site lets anybody have a lab in a workload.".to_owned();

@@ -6,11 +6,12 @@ mod watching;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use tokio::sync::watch;
 use wasmspawner_core::names::NamespaceName;
-use wasmspawner_core::workload::{LabMark, LabPod, Workload, WorkloadObject, WorkloadState};
+use wasmspawner_core::workload::{LabMark, LabPod, Workload, WorkloadKind, WorkloadObject, WorkloadState};
 
 use crate::k8s::WorkloadRequests;
 
@@ -26,7 +27,7 @@ pub struct Workloads {
     index: Arc<RwLock<Index>>,
     /// Tells that something has changed.
     changed: watch::Sender<()>,
-    /// How many of the watches have shown their first list.
+    /// The watches that have shown their first list.
     synced: watch::Sender<HashSet<String>>,
 }
 
@@ -37,6 +38,9 @@ struct Index {
     pods: HashMap<(String, String), Vec<Arc<LabPod>>>,
     events: HashMap<String, VecDeque<Arc<Event>>>,
 }
+
+/// How long the start of the service waits for the first lists.
+const LONGEST_SYNC: Duration = Duration::from_secs(10);
 
 /// The number of watches with a first list in each namespace: pods, and one for each kind of workload.
 const WATCHES: usize = 4;
@@ -58,11 +62,24 @@ impl Workloads {
         self.namespaces.contains(namespace)
     }
 
-    /// Waits until everything was listed once. Before that, what is not known may exist.
+    /// Waits until everything was listed once, but not for long: somebody else may have deleted one of the namespaces, and the
+    /// permissions with it, which must not keep the service from all other labs.
     pub async fn first_sync(&self) {
         let all = self.namespaces.len() * WATCHES;
-        // The sender is a part of this value, so waiting cannot fail.
-        let _ = self.synced.subscribe().wait_for(|synced| synced.len() >= all).await;
+        let mut synced = self.synced.subscribe();
+        // The sender is a part of this value, so the waiting itself cannot fail.
+        if tokio::time::timeout(LONGEST_SYNC, synced.wait_for(|synced| synced.len() >= all)).await.is_err() {
+            tracing::error!(
+                "not all namespaces of workloads.namespaces can be listed; labs there are left as they are"
+            );
+        }
+    }
+
+    /// True once everything in the namespace was listed. Before that, what is not known may exist.
+    pub fn is_synced(&self, namespace: &NamespaceName) -> bool {
+        let synced = self.synced.borrow();
+        let kinds = WorkloadKind::ALL.map(WorkloadKind::kind);
+        kinds.into_iter().chain(["Pod"]).all(|kind| synced.contains(&watch_of(kind, namespace)))
     }
 
     /// A receiver of every change.
@@ -160,6 +177,11 @@ impl Index {
             events.pop_front();
         }
     }
+}
+
+/// The name of a watch with a first list.
+fn watch_of(kind: &str, namespace: &NamespaceName) -> String {
+    format!("{kind} {namespace}")
 }
 
 /// The container that a field path such as `spec.containers{web}` names.

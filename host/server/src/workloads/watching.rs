@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::workload::{Workload, WorkloadKind};
 
-use super::Workloads;
+use super::{Workloads, watch_of};
 use crate::k8s::{parse_workload, workload_resource};
 use crate::short_watch::short_watch;
 
@@ -115,7 +115,7 @@ impl Workloads {
 
     fn note_synced(&self, namespace: &NamespaceName, kind: &str) {
         self.synced.send_modify(|synced| {
-            synced.insert(format!("{kind} {namespace}"));
+            synced.insert(watch_of(kind, namespace));
         });
     }
 }
@@ -142,7 +142,19 @@ async fn watch<K>(
     while let Some(change) = stop.run_until_cancelled(stream.next()).await.flatten() {
         match change {
             Ok(change) => on_change(change),
+            Err(error) if is_forbidden(&error) => tracing::error!(
+                %error,
+                "the service may not watch a namespace of workloads.namespaces; apply deploy/permissions/workloads.yaml there, or \
+                 remove it from the configuration"
+            ),
             Err(error) => tracing::warn!(%error, "a watch of workloads failed and is begun again"),
         }
     }
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+        return false;
+    };
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }

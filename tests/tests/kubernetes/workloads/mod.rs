@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use crate::labs::{assert_permitted, gone};
+use crate::labs::{assert_permitted, gone, service_with, stop};
 use crate::site::{CLUSTER_WIDE, ONE_NAMESPACE, Site, until};
 use shop::{Shop, server};
 
@@ -103,10 +103,15 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
     let ada = shop.service.user("ada").unwrap();
     let other = site.namespace("other").await;
     for (user_string, problem, text) in [
-        (shop.user_string("ada", "deployment", "gone"), "409 workload_refused", "there is no deployment/"),
+        (shop.user_string("ada", "deployment", "undone"), "409 workload_refused", "there is no deployment/"),
         (shop.user_string("ada", "statefulset", "web"), "409 workload_refused", "there is no statefulset/"),
         (
             shop.user_string("ada", "deployment", "off-limits"),
+            "403 permission_denied",
+            "You may not have a lab in",
+        ),
+        (
+            shop.user_string("ada", "deployment", "unknown"),
             "403 permission_denied",
             "You may not have a lab in",
         ),
@@ -124,7 +129,7 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
     }
     for (workload, problem) in [
         ("web".to_owned(), "422 invalid_option"),
-        (format!("deployment/{}/gone", shop.namespace), "409 workload_refused"),
+        (format!("deployment/{}/undone", shop.namespace), "409 workload_refused"),
     ] {
         let of_form = json!({ "options": { "workload": workload } });
         let answer = ada.spawn_with("ada/servers/debug", &of_form).await.unwrap();
@@ -135,6 +140,32 @@ async fn a_lab_that_nobody_may_have_changes_nothing() {
     assert_eq!(now.metadata.generation, web.metadata.generation);
     assert!(site.spawns().list(&ListParams::default()).await.unwrap().items.is_empty());
     assert_permitted(&shop.service);
+    site.leave().await;
+}
+
+/// Its owner may have deleted it, and with it the permissions there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_cannot_be_listed_keeps_the_service_from_no_other_lab() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    let labs = site.namespace("labs").await;
+    let away = format!("{}-away", site.name());
+    let mut service = service_with(&site, "single", &labs, |config| {
+        config["workloads"] = json!({ "namespaces": [away] });
+        config["policies"][0]["config"]["workloads"] = json!([{ "workloads": ["*/*/*"] }]);
+    });
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+    let body = json!({ "options": { "workload": format!("deployment/{away}/web") } });
+    let refused = ada.spawn_with("ada/servers/debug", &body).await.unwrap();
+    assert_eq!(refused.problem().unwrap(), "503 cluster_unavailable", "{refused:?}");
+    assert!(
+        service.log().contains("apply deploy/permissions/workloads.yaml there"),
+        "the remedy is in the log"
+    );
+    stop(&service, "ada").await;
     site.leave().await;
 }
 
