@@ -4,12 +4,15 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use wasmspawner_core::lab::JobId;
-use wasmspawner_core::lifecycle::Presence;
-use wasmspawner_core::stage::{Stage, StagePolicy};
+use wasmspawner_core::lifecycle::{
+    Effect, Event, Lab, LabTimeLimits, Observed, OperationKind, Presence, RestartPolicy, TimeLimits,
+};
+use wasmspawner_core::spawn_key::SpawnKind;
+use wasmspawner_core::stage::{Analysis, Stage, StagePolicy};
 use wasmspawner_core::workload::{LabMark, LabPod, Look, Seen, Workload, WorkloadObject, leftovers, look};
 
 const SPAWN: &str = "5d3c0f5e-0000-4000-8000-000000000002";
@@ -176,6 +179,37 @@ fn each_way_to_lose_a_workload_has_its_reason() {
         seen(Some(&paused), &[], None).stuck.unwrap(),
         "deployment/shop/web is paused; its pods are replaced when its owner resumes it"
     );
+}
+
+/// The effects of one event on a lab.
+fn step(lab: &mut Lab, event: Event) -> Vec<Effect> {
+    lab.step(event, RestartPolicy::default(), Timestamp::from_second(1_000_000).unwrap())
+}
+
+fn running_in(pod: &str) -> Event {
+    let analysis = Analysis { stage: Stage::Running, reason: "Ready".to_owned(), ..Analysis::unknown() };
+    let pod_uid = Some(pod.to_owned());
+    Event::Observed(Box::new(Observed { pod: Presence::Present, pod_uid, analysis, ..Observed::nothing() }))
+}
+
+#[test]
+fn a_lab_that_moves_is_told_once_and_never_prepares_the_volumes_of_its_user() {
+    let limits = TimeLimits { spawn: SignedDuration::from_mins(5), delete: SignedDuration::from_mins(1) };
+    let now = Timestamp::from_second(1_000_000).unwrap();
+    let operation = limits.operation(NOW.parse().unwrap(), OperationKind::Spawn, now);
+    for (kind, prepares, moves) in [(SpawnKind::Injected, false, 1), (SpawnKind::Lab, true, 0)] {
+        let mut lab = Lab::absent(limits).of_kind(kind);
+        step(&mut lab, Event::SpawnAccepted(operation));
+        step(&mut lab, Event::Decided(Ok(LabTimeLimits::default())));
+        step(&mut lab, Event::Created(Ok(())));
+        let effects = step(&mut lab, running_in("a"));
+        assert_eq!(effects.contains(&Effect::MarkProvisioned), prepares);
+        let told =
+            |effects: &[Effect]| effects.iter().filter(|one| matches!(one, Effect::Restarted(_))).count();
+        assert_eq!(told(&step(&mut lab, running_in("b"))), moves);
+        assert_eq!(told(&step(&mut lab, running_in("b"))), 0);
+        assert_eq!(lab.stage().unwrap().1 == "Moved", moves == 1);
+    }
 }
 
 #[test]

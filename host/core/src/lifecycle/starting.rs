@@ -8,6 +8,7 @@ use super::{
     SpawnStep, Starting,
 };
 use crate::progress::{Entry, StageReport, percent};
+use crate::spawn_key::SpawnKind;
 use crate::stage::{Analysis, Finding, Severity, Stage};
 
 /// Progress in percent while the policies are called.
@@ -166,7 +167,10 @@ impl Lab {
             Phase::Running(Running { ready_at: now, pod_uid: self.observed.pod_uid.clone(), restarts });
         effects.push(Effect::Publish(Entry::Stage(report(analysis, now))));
         effects.push(Effect::Publish(Entry::Progress(100)));
-        effects.push(Effect::MarkProvisioned);
+        // A lab in a workload has none of the volumes that the first lab of a user prepares.
+        if self.kind != SpawnKind::Injected {
+            effects.push(Effect::MarkProvisioned);
+        }
         effects.push(Effect::Finish(Outcome::Complete));
         effects.push(Effect::Publish(Entry::Complete(format!("The {} is ready", self.noun()))));
     }

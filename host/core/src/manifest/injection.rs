@@ -117,8 +117,21 @@ fn addition(
     {
         without.push("Resource claims are not there: a lab in a workload has none.".to_owned());
     }
-    let init = spec.init_containers.into_iter().flatten();
-    let init: Vec<Container> = init
+    let needs = |container: &Container| {
+        let mounts = container.volume_mounts.iter().flatten().map(|mount| &mount.name);
+        mounts.into_iter().find(|mount| claims.iter().any(|claim| claim.name == **mount)).cloned()
+    };
+    let (ready, lacking): (Vec<_>, Vec<_>) =
+        spec.init_containers.into_iter().flatten().partition(|container| needs(container).is_none());
+    without.extend(lacking.iter().filter_map(|container| {
+        let volume = needs(container)?;
+        Some(format!(
+            "The preparation step `{}` is left out, because it needs the volume `{volume}`.",
+            container.name
+        ))
+    }));
+    let init: Vec<Container> = ready
+        .into_iter()
         .map(|container| {
             let name = mark.part(&container.name);
             settle(container, name)

@@ -19,7 +19,9 @@ answers:
         - {name: home, source: {claim: {claim_name: home-ada}}}
         - {name: scratch, source: {empty_dir: {}}}
       mounts: [{volume: home, path: /home/ada}, {volume: scratch, path: /scratch}]
-      init_containers: [{name: setup, image: 'setup:1', profile: baseline, mounts: [{volume: home, path: /home/ada}]}]
+      init_containers:
+        - {name: setup, image: 'setup:1', profile: baseline, mounts: [{volume: scratch, path: /scratch}]}
+        - {name: fill, image: 'fill:1', mounts: [{volume: home, path: /home/ada}]}
       pod_patch: '{\"spec\": {\"containers\": [{\"name\": \"beside\", \"image\": \"x\"}], \"shareProcessNamespace\": true}}'
 ";
 
@@ -45,7 +47,11 @@ fn injected(access: &str) -> InjectedLab {
 fn a_lab_brings_its_own_containers_and_volumes_and_nothing_for_the_pod_as_a_whole() {
     let lab = injected("{volumes: [{volume: files, path: /srv, read_only: true}], environment_of: web}");
     insta::assert_snapshot!(serde_saphyr::to_string(&lab.patch).unwrap());
-    assert_eq!(lab.without, ["The volume `home` is not there: a lab in a workload has no volume claims."]);
+    let told = [
+        "The volume `home` is not there: a lab in a workload has no volume claims.",
+        "The preparation step `fill` is left out, because it needs the volume `home`.",
+    ];
+    assert_eq!(lab.without, told);
     let kinds: Vec<_> = lab.objects.rest().map(|object| object.kind()).collect();
     assert_eq!(kinds, ["ConfigMap", "ConfigMap", "Secret"]);
     assert!(!lab.patch.to_string().contains(TOKEN));
