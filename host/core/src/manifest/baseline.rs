@@ -100,6 +100,6 @@ fn context(spawn: &ValidatedSpawn, profile: SecurityProfile) -> SecurityContext 
     }
 }
 
-fn no_capabilities() -> Capabilities {
+pub(super) fn no_capabilities() -> Capabilities {
     Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }
 }

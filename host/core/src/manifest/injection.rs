@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
     Container, EmptyDirVolumeSource, EnvFromSource, EnvVar, LocalObjectReference, Pod, PodSecurityContext,
-    PodSpec, PodTemplateSpec, Volume, VolumeMount,
+    PodSpec, PodTemplateSpec, SeccompProfile, Secret, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::{LabObjects, env_config_map, nss_config_map, pod, pull_secret, secret};
+use super::{LabObjects, baseline, env_config_map, nss_config_map, pod, pull_secret, secret};
 use crate::policy::{ValidatedSpawn, VolumeAccess, WorkloadAccess};
 use crate::workload::{LabMark, Workload, installation_label};
 
@@ -19,6 +19,9 @@ use crate::workload::{LabMark, Workload, installation_label};
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The name of the empty volume that is mounted there.
 const NO_TOKEN: &str = "no-token";
+
+/// What the Secret with which images are pulled is called among the parts of a lab.
+const PULL_SECRET: &str = "pull";
 
 /// The workload that gets a lab.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +50,9 @@ pub struct InjectedLab {
 /// Builds a lab that is added to the pods of a workload.
 ///
 /// The security baseline is that of every lab, in the containers themselves, because the rest of the pod is the workload's.
-/// Whatever concerns a pod as a whole (node, priority, labels, supplemental groups) stays the workload's.
+/// Nothing lifts it here, neither the configuration nor a grant: the pod is somebody else's. The service's admission policy
+/// (`deploy/admission-policy.yaml`) allows no more. Whatever concerns a pod as a whole (node, priority, labels,
+/// supplemental groups) stays the workload's.
 pub fn build_injected(spawn: &ValidatedSpawn, injection: &Injection) -> InjectedLab {
     let mark = LabMark::of(spawn.spawn.as_str());
     let pod = pod::build(spawn);
@@ -57,7 +62,7 @@ pub fn build_injected(spawn: &ValidatedSpawn, injection: &Injection) -> Injected
         env: env_config_map::build(spawn),
         nss: nss_config_map::build(spawn),
         secret: secret::build(spawn),
-        pull_secret: pull_secret::build(spawn),
+        pull_secret: pull_secret::build(spawn).map(|secret| named(secret, &mark)),
         claims: Vec::new(),
         resource_quota: None,
         limit_range: None,
@@ -84,13 +89,13 @@ fn addition(
 ) -> (PodTemplateSpec, Vec<String>) {
     let spec = pod.spec.unwrap_or_default();
     let mut without = Vec::new();
-    let (claims, mut volumes): (Vec<Volume>, Vec<Volume>) = spec
-        .volumes
-        .into_iter()
-        .flatten()
-        .partition(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
-    without.extend(claims.iter().map(|claim| {
-        format!("The volume `{}` is not there: a lab in a workload has no volume claims.", claim.name)
+    let (mut volumes, absent): (Vec<Volume>, Vec<Volume>) =
+        spec.volumes.into_iter().flatten().partition(is_for_any_pod);
+    without.extend(absent.iter().map(|volume| {
+        format!(
+            "The volume `{}` is not there: a lab in a workload has neither volume claims nor paths of the node.",
+            volume.name
+        )
     }));
     volumes.push(Volume {
         name: NO_TOKEN.to_owned(),
@@ -117,18 +122,19 @@ fn addition(
     {
         without.push("Resource claims are not there: a lab in a workload has none.".to_owned());
     }
-    let needs = |container: &Container| {
-        let mounts = container.volume_mounts.iter().flatten().map(|mount| &mount.name);
-        mounts.into_iter().find(|mount| claims.iter().any(|claim| claim.name == **mount)).cloned()
+    let hindrance = |container: &Container| -> Option<String> {
+        if runs_as_root(container) {
+            return Some("runs as root".to_owned());
+        }
+        let mounts = container.volume_mounts.iter().flatten();
+        let mut absent = mounts.filter(|mount| absent.iter().any(|volume| volume.name == mount.name));
+        absent.next().map(|mount| format!("needs the volume `{}`", mount.name))
     };
-    let (ready, lacking): (Vec<_>, Vec<_>) =
-        spec.init_containers.into_iter().flatten().partition(|container| needs(container).is_none());
-    without.extend(lacking.iter().filter_map(|container| {
-        let volume = needs(container)?;
-        Some(format!(
-            "The preparation step `{}` is left out, because it needs the volume `{volume}`.",
-            container.name
-        ))
+    let (ready, hindered): (Vec<_>, Vec<_>) =
+        spec.init_containers.into_iter().flatten().partition(|container| hindrance(container).is_none());
+    without.extend(hindered.iter().filter_map(|container| {
+        let why = hindrance(container)?;
+        Some(format!("The preparation step `{}` is left out, because it {why}.", container.name))
     }));
     let init: Vec<Container> = ready
         .into_iter()
@@ -137,7 +143,8 @@ fn addition(
             settle(container, name)
         })
         .collect();
-    let secrets: Vec<LocalObjectReference> = spec.image_pull_secrets.unwrap_or_default();
+    let pull_secret = spawn.pull_secret.iter().map(|_| LocalObjectReference { name: mark.part(PULL_SECRET) });
+    let secrets: Vec<LocalObjectReference> = pull_secret.collect();
     let template = PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(BTreeMap::from([
@@ -158,6 +165,22 @@ fn addition(
     (template, without)
 }
 
+/// The Secret under a name by which it is found in the workload's pod template.
+fn named(mut secret: Secret, mark: &LabMark) -> Secret {
+    secret.metadata.name = Some(mark.part(PULL_SECRET));
+    secret
+}
+
+/// True for a volume that pods on several nodes can share, and that needs no privilege.
+fn is_for_any_pod(volume: &Volume) -> bool {
+    volume.persistent_volume_claim.is_none() && volume.ephemeral.is_none() && volume.host_path.is_none()
+}
+
+fn runs_as_root(container: &Container) -> bool {
+    let context = container.security_context.as_ref();
+    context.is_some_and(|context| context.run_as_user == Some(0) || context.privileged == Some(true))
+}
+
 /// Gives a container of the lab what it has otherwise from its pod, and takes from it what is the workload's.
 fn settle(container: &mut Container, pod: Option<&PodSecurityContext>, volumes: &BTreeMap<String, String>) {
     let context = container.security_context.get_or_insert_default();
@@ -165,10 +188,13 @@ fn settle(container: &mut Container, pod: Option<&PodSecurityContext>, volumes: 
         context.run_as_user = context.run_as_user.or(pod.run_as_user);
         context.run_as_group = context.run_as_group.or(pod.run_as_group);
         context.run_as_non_root = context.run_as_non_root.or(pod.run_as_non_root);
-        context.seccomp_profile = context.seccomp_profile.take().or_else(|| pod.seccomp_profile.clone());
         context.app_armor_profile =
             context.app_armor_profile.take().or_else(|| pod.app_armor_profile.clone());
     }
+    context.allow_privilege_escalation = Some(false);
+    context.capabilities = Some(baseline::no_capabilities());
+    context.seccomp_profile =
+        Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None });
     let mounts = container.volume_mounts.get_or_insert_default();
     mounts.retain(|mount| mount.mount_path.trim_end_matches('/') != SERVICE_ACCOUNT);
     mounts.push(VolumeMount {

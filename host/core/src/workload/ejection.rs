@@ -53,11 +53,16 @@ pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label:
         spec.map(|spec| spec.volumes.iter().flatten().map(|one| one.name.as_str()).collect())
             .unwrap_or_default(),
     );
+    let pull_secrets = names(
+        spec.map(|spec| spec.image_pull_secrets.iter().flatten().map(|one| one.name.as_str()).collect())
+            .unwrap_or_default(),
+    );
     if labels.is_empty()
         && annotations.is_empty()
         && containers.is_empty()
         && init.is_empty()
         && volumes.is_empty()
+        && pull_secrets.is_empty()
     {
         return None;
     }
@@ -68,7 +73,10 @@ pub fn leftovers(template: &PodTemplateSpec, mark: &LabMark, installation_label:
         |keys: Vec<&str>| -> Value { keys.into_iter().map(|key| (key.to_owned(), Value::Null)).collect() };
     Some(json!({ "spec": { "template": {
         "metadata": { "labels": absent(labels), "annotations": absent(annotations) },
-        "spec": { "containers": removed(containers), "initContainers": removed(init), "volumes": removed(volumes) },
+        "spec": {
+            "containers": removed(containers), "initContainers": removed(init), "volumes": removed(volumes),
+            "imagePullSecrets": removed(pull_secrets),
+        },
     } } }))
 }
 

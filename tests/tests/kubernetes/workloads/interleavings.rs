@@ -212,6 +212,7 @@ fn without_labs(mut template: PodTemplateSpec) -> PodTemplateSpec {
     let spec = template.spec.as_mut().unwrap();
     spec.containers.retain(|container| !container.name.starts_with("lab-"));
     spec.volumes = None;
+    spec.image_pull_secrets = None;
     template
 }
 
@@ -239,6 +240,8 @@ async fn end(shop: &Shop<'_>, name: &str, history: &History) {
         |manager: &Option<String>| manager.as_deref().is_some_and(|name| name.starts_with("wasmspawner"));
     assert!(managers.iter().all(|entry| !ours(&entry.manager)), "{name}: {managers:#?}");
     let with = template(with);
+    let left = marks(&serde_json::to_value(&with).unwrap());
+    assert!(left.iter().all(|mark| history.brought_back.contains(mark)), "{name}: {left:?}");
     assert_eq!(as_twin(without_labs(with.clone()), name), template(without), "{name}");
     let revisions: Api<ReplicaSet> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
     let of_service = ListParams::default().labels(&format!("app={name}"));
@@ -251,9 +254,9 @@ async fn end(shop: &Shop<'_>, name: &str, history: &History) {
     .await;
 }
 
-/// The labs in a template.
+/// The labs of which a template has any part.
 fn marks(template: &Value) -> Vec<String> {
     let text = template.to_string();
-    let parts = text.split("lab.wasmspawner.io/").skip(1);
-    parts.filter_map(|part| part.get(..10)).map(str::to_owned).collect()
+    let (labels, names) = (text.split("lab.wasmspawner.io/").skip(1), text.split("\"lab-").skip(1));
+    labels.chain(names).filter_map(|part| part.get(..10)).map(str::to_owned).collect()
 }

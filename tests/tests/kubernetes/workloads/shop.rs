@@ -1,7 +1,7 @@
 //! A namespace with somebody's web services, into which labs may be put.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
 use wasmspawner_tests::api::Client;
@@ -52,9 +52,15 @@ impl<'a> Shop<'a> {
             "single" => site.namespace("labs").await,
             _ => format!("{}-delete-{{user_server}}", site.name()),
         };
+        let registry = json!({ "metadata": { "name": "registry" }, "type": "kubernetes.io/dockerconfigjson",
+            "stringData": { ".dockerconfigjson": "{\"auths\": {}}" } });
+        let secrets: Api<Secret> = Api::namespaced(site.cluster.client.clone(), site.name());
+        secrets.create(&PostParams::default(), &serde_json::from_value(registry).unwrap()).await.unwrap();
         let listed = namespace.clone();
         let mut service = service_with(site, namespaces, &labs, |config| {
             config["workloads"] = json!({ "namespaces": [listed] });
+            config["lab"]["secrets"] =
+                json!([{ "name": "registry", "key": ".dockerconfigjson", "pull_secret": true }]);
             let policies = config["policies"].as_array_mut().unwrap();
             policies[0]["config"]["workloads"] = json!([
                 { "workloads": allowed.iter().map(|name| format!("*/{listed}/{name}")).collect::<Vec<_>>() },
