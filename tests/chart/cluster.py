@@ -18,6 +18,7 @@ DEFINITIONS = (
     "deploymenttargets.wasmspawner.io",
     "environments.wasmspawner.io",
     "deploymenttargetclasses.wasmspawner.io",
+    "blueprints.wasmspawner.io",
 )
 
 

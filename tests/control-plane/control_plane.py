@@ -23,6 +23,7 @@ CONTROLLERS = (
     "replicaset",
     "statefulset",
     "daemonset",
+    "endpointslice-controller",  # the names of labs
 )
 ON_LOOPBACK = {
     "service_cluster_ip_range": "10.0.0.0/24",

@@ -11,7 +11,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
-use wasmspawner_core::{environment, record};
+use wasmspawner_core::definitions::definitions;
+use wasmspawner_core::record;
 
 /// The message of a test without a cluster.
 pub const SKIPPED: &str = "skipped: TEST_KUBECONFIG is not set; `make test` starts a control plane";
@@ -101,9 +102,7 @@ fn spawn_resource() -> ApiResource {
 /// Removes the definitions of the service and all their objects, and waits until they are gone. Finalizers are removed,
 /// because an object whose service has ended would otherwise never be deleted.
 pub async fn remove_definition(client: Client) -> anyhow::Result<()> {
-    let all: Vec<serde_json::Value> =
-        [record::definition()].into_iter().chain(environment::definitions()).collect();
-    for definition in all {
+    for definition in definitions() {
         let text =
             |path: &str| definition.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default();
         let kind = GroupVersionKind::gvk(record::GROUP, record::VERSION, text("/spec/names/kind"));

@@ -38,6 +38,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
         place: Place {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
+            has_service: false,
             cluster: None,
             claim: None,
             workload: None,

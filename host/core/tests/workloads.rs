@@ -36,6 +36,7 @@ fn template(operation: Option<&str>) -> Value {
             json!({ "name": mark().container(), "ports": [{ "name": "notebook", "containerPort": 40000 }] }),
         );
         template["spec"]["volumes"] = json!([{ "name": mark().part("nss") }]);
+        template["spec"]["imagePullSecrets"] = json!([{ "name": mark().part("pull") }]);
     }
     template
 }
@@ -223,6 +224,7 @@ fn what_somebody_has_copied_of_a_lab_is_removed_and_nothing_else() {
             "containers": [{ "$patch": "delete", "name": name }],
             "initContainers": [],
             "volumes": [{ "$patch": "delete", "name": mark().part("nss") }],
+            "imagePullSecrets": [{ "$patch": "delete", "name": mark().part("pull") }],
         },
     } } });
     assert_eq!(patch, expected);

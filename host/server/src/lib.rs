@@ -21,6 +21,7 @@ pub mod registry;
 pub mod run;
 mod secret_file;
 mod short_watch;
+pub mod site_blueprints;
 pub mod spawner;
 pub mod store;
 pub mod telemetry;

@@ -18,18 +18,21 @@ use wasmspawner_core::manifest::service_selector;
 
 use crate::blueprint_providers::BlueprintProviders;
 use crate::clusters::{Cluster, ClusterSettings, Clusters};
-use crate::environments::{self, Environments};
+use crate::environments::Environments;
 use crate::history::{History, Retention};
 pub use crate::http::ConfigSource;
 use crate::http::auth::Authenticator;
 use crate::http::{Api, ConfigReload, Connections, FairUse, Prefix, Tls, probes, router, serve};
 use crate::hub::HubApi;
 use crate::images::{follow_nodes, keep_fresh};
-use crate::k8s::{Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets, WorkloadRequests};
+use crate::k8s::{
+    Claims, ConfigMapRecords, Connection, PullPods, SiteSecrets, WorkloadRequests, install_definitions,
+};
 use crate::one_machine::OneMachine;
 use crate::prepull::{LivePrepulls, Prepuller};
-use crate::records::{self, SpawnRecords};
+use crate::records::SpawnRecords;
 use crate::registry::Artifacts;
+use crate::site_blueprints::SiteBlueprints;
 use crate::spawner::{self, Clock, Context, HubComparison, Labs, LiveConfig, Provisioned, Volumes};
 use crate::telemetry::Metrics;
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
@@ -75,18 +78,16 @@ pub async fn run(
     .counted(&metrics);
     if config.embedded.is_some() {
         make_tokens_file(&config)?;
-        records::install(connection.requests.clone())
+        install_definitions(connection.requests.clone())
             .await
-            .context("the one-machine cluster refuses the kind Spawn")?;
-        environments::install(connection.requests.clone())
-            .await
-            .context("the one-machine cluster refuses the kinds of environments")?;
+            .context("the one-machine cluster refuses a kind of the service's own")?;
     }
     let hub =
         config.hub.clone().map(HubApi::new).transpose().context("hub: cannot set up HTTPS")?.map(Arc::new);
     let authenticator = Authenticator::new(config.auth.clone(), hub.clone()).await?;
     let labs = Labs::new(Arc::new(context(config, policies, hub, &connection, metrics.clone())?));
     labs.context().records.check_installed().await?;
+    labs.context().blueprints.check_installed().await?;
     if let Some(environments) = &labs.context().environments {
         environments.check_installed().await?;
     }
@@ -244,12 +245,18 @@ fn context(
         let KubernetesConfig { namespace, instance, .. } = config.kubernetes.clone();
         Environments::new(connection, clusters.clone(), namespace, instance, request_timeout)
     });
+    let blueprints = if config.blueprint_objects {
+        SiteBlueprints::with_objects(connection, namespace, request_timeout)
+    } else {
+        SiteBlueprints::configured()
+    };
     let namespaces = config.workloads.namespaces.clone();
     let workloads = (!namespaces.is_empty())
         .then(|| Workloads::new(WorkloadRequests::new(client.clone(), request_timeout), namespaces));
     Ok(Context {
         workloads,
         policies,
+        blueprints,
         blueprint_providers: BlueprintProviders::default(),
         clusters,
         environments,

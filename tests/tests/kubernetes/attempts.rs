@@ -228,9 +228,24 @@ async fn the_admission_policy_refuses_kinds_of_objects_that_labs_do_not_have() {
     let roles = stolen.of::<Role>(&lab);
     until(async || roles.list(&ListParams::default()).await.is_ok()).await;
     stolen.refused(create(&roles, labelled("a", &ours)).await, "a role");
-    let mut service = labelled("a", &ours);
-    service["spec"] = json!({ "ports": [{ "port": 80 }] });
-    stolen.refused(create(&stolen.of::<Service>(&lab), service).await, "a service");
+    for (spec, allowed) in [
+        (json!({ "clusterIP": "None" }), true),
+        (json!({}), false),
+        (json!({ "type": "NodePort" }), false),
+        (json!({ "type": "LoadBalancer" }), false),
+        (json!({ "type": "ExternalName", "externalName": "example.org" }), false),
+        (json!({ "clusterIP": "None", "externalIPs": ["192.0.2.1"] }), false),
+    ] {
+        let mut service = labelled("a", &ours);
+        service["spec"] = spec.clone();
+        service["spec"]["ports"] = json!([{ "port": 80 }]);
+        let created = create(&stolen.of::<Service>(&lab), service).await;
+        if allowed {
+            created.unwrap();
+        } else {
+            stolen.refused(created, &format!("a Service with {spec}"));
+        }
+    }
     let accounts = stolen.of::<ServiceAccount>(&lab);
     create(&accounts, labelled("nb-ada", &ours)).await.expect("what the service does is allowed");
     let token =

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "skipped tests are printed")]
 
 mod attempts;
+mod blueprints;
 mod dask_pools;
 mod environments;
 mod environments_measured;
@@ -13,6 +14,7 @@ mod labs;
 mod network_policy;
 mod prepulls;
 mod restore;
+mod services;
 mod site;
 mod workloads;
 

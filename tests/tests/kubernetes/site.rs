@@ -1,5 +1,6 @@
 //! A cluster that is prepared for the service as `deploy/README.md` says.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wasmspawner_embedded::kubelet::{Kubelet, KubeletOptions, Runtime, SimulatedOptions};
+use wasmspawner_embedded::kubelet::{AddressRange, Kubelet, KubeletOptions, Runtime, SimulatedOptions};
 use wasmspawner_tests::kubernetes::{Cluster, records, remove_definition};
 
 pub(crate) const CLUSTER_WIDE: &str = include_str!("../../../deploy/permissions/cluster-wide.yaml");
@@ -51,7 +52,9 @@ impl Site {
             !cluster.has_nodes().await.unwrap(),
             "these tests need a cluster without nodes, because a scheduler does not know ours"
         );
-        let options = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
+        let mut options = KubeletOptions::new(NODE, Runtime::Simulated(SimulatedOptions::default()));
+        // Kubernetes has no endpoints of Services on the loopback interface.
+        options.pod_addresses = AddressRange::new(Ipv4Addr::new(10, 101, 0, 0), 16);
         let kubelet = Kubelet::new(cluster.client.clone(), options).unwrap();
         let stop = CancellationToken::new();
         let kubelet = tokio::spawn(kubelet.run(stop.clone()));

@@ -26,7 +26,7 @@ impl Library {
         if wrong.is_empty() { Ok(library) } else { Err(wrong) }
     }
 
-    fn check(&self, name: &ObjectName, spec: &BlueprintSpec) -> Result<(), InvalidBlueprint> {
+    pub(super) fn check(&self, name: &ObjectName, spec: &BlueprintSpec) -> Result<(), InvalidBlueprint> {
         let wrong = |field, problem| InvalidBlueprint { name: name.clone(), field, problem };
         self.chain(name).map_err(|error: ResolveError| wrong("extends", error.to_string()))?;
         for volume in &spec.volumes {

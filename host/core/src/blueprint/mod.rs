@@ -3,9 +3,11 @@
 
 mod check;
 mod choice;
+mod extended;
 mod foreign;
 mod library;
 mod link;
+mod object;
 mod package;
 mod resolve;
 mod resolved;
@@ -17,8 +19,10 @@ mod volume;
 
 pub use check::InvalidBlueprint;
 pub use choice::{CHOICE, REPOSITORY};
+pub use extended::{ExtendedLibrary, UnusableBlueprint};
 pub use foreign::{ForeignBlueprint, NotForForeign};
 pub use library::Library;
+pub use object::{BlueprintObject, blueprint_definition};
 pub use package::Package;
 pub use resolve::ResolveError;
 pub use resolved::{Overlap, Resolved};

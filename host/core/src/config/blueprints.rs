@@ -18,6 +18,10 @@ pub struct BlueprintsConfig {
     /// configuration is read again. A path that is not absolute is relative to the configuration file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+    /// Whether objects of the kind `Blueprint` in the service's own namespace are blueprints of the site, too. Default: no. It
+    /// counts from the start of the service.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub custom_resources: bool,
     /// Where the blueprints of repositories and of users are read. Default: nowhere.
     pub providers: ProvidersConfig,
     /// Blueprints by name.

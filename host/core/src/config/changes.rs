@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ConfigFile, LimitsConfig, PerUserLimits, WorkloadsConfig};
+use super::{BlueprintsConfig, ConfigFile, LimitsConfig, PerUserLimits, WorkloadsConfig};
 
 /// The keys that differ between the configuration of a running service and the one that it has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +26,10 @@ impl ConfigFile {
             kubernetes: old.kubernetes,
             embedded: old.embedded,
             environments: old.environments,
+            blueprints: BlueprintsConfig {
+                custom_resources: old.blueprints.custom_resources,
+                ..new.blueprints
+            },
             workloads: WorkloadsConfig { namespaces: old.workloads.namespaces, ..new.workloads },
             telemetry: old.telemetry,
             registries: old.registries,

@@ -8,7 +8,8 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InvalidSetting;
+use super::lab::LabSection;
+use super::{ImagesConfig, InvalidSetting};
 
 /// The one-machine cluster. With this section, the service runs on that cluster instead of on a Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -139,5 +140,23 @@ impl EmbeddedConfig {
                 self.listen
             ),
         ))
+    }
+
+    /// What the one-machine cluster does not have.
+    pub(super) fn missing(&self, lab: &LabSection, images: &ImagesConfig) -> Vec<InvalidSetting> {
+        let is_process = self.runtime == RuntimeKind::Process;
+        let prepulls = (is_process && images.prepull.is_some()).then(|| {
+            InvalidSetting::new(
+                "images.prepull",
+                "the one-machine cluster runs local programs and pulls no images; remove it",
+            )
+        });
+        let service = lab.service.as_ref().map(|_| {
+            InvalidSetting::new(
+                "lab.service",
+                "the one-machine cluster has no Services and no names for them; remove it",
+            )
+        });
+        prepulls.into_iter().chain(service).collect()
     }
 }

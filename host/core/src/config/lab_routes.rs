@@ -60,7 +60,25 @@ pub struct RouteFields<'a> {
     pub port: u16,
 }
 
+/// Values for checking templates.
+const SAMPLE: RouteFields<'static> =
+    RouteFields { name: "nb-ada", namespace: "nublado-ada", prefix: "/user/ada/", port: 8888 };
+
 impl RouteFields<'_> {
+    /// What is wrong with a template of a lab's URL.
+    pub(super) fn problem(template: &str) -> Option<String> {
+        let url = SAMPLE.fill(template);
+        let is_url = ["http://", "https://"]
+            .iter()
+            .any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        (!is_url || url.contains('{')).then(|| {
+            format!(
+                "{template:?} is not a URL such as https://labs.far.example.org; it may contain {{name}}, {{namespace}}, \
+                 {{prefix}} and {{port}}"
+            )
+        })
+    }
+
     /// The text with the values in place of the fields.
     pub fn fill(&self, text: &str) -> String {
         let port = self.port.to_string();
@@ -89,26 +107,16 @@ impl RouteFields<'_> {
 
 /// Fields that do not exist, and URLs that are none.
 pub(super) fn check(clusters: &BTreeMap<ObjectName, LabRoutes>) -> Vec<InvalidSetting> {
-    let sample = RouteFields { name: "nb-ada", namespace: "nublado-ada", prefix: "/user/ada/", port: 8888 };
     let mut problems = Vec::new();
     for (secret, routes) in clusters {
         let key = format!("environments.clusters.{secret}");
-        let url = sample.fill(&routes.lab_url);
-        let is_url = ["http://", "https://"]
-            .iter()
-            .any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
-        if !is_url || url.contains('{') {
-            let message = format!(
-                "{:?} is not a URL such as https://labs.far.example.org; it may contain {{name}}, {{namespace}}, {{prefix}} \
-                 and {{port}}",
-                routes.lab_url
-            );
+        if let Some(message) = RouteFields::problem(&routes.lab_url) {
             problems.push(InvalidSetting::new(format!("{key}.lab_url"), message));
         }
         let unknown = routes
             .route
             .as_ref()
-            .and_then(|route| unknown_field(&sample.fill_value(&route.spec.clone().into())));
+            .and_then(|route| unknown_field(&SAMPLE.fill_value(&route.spec.clone().into())));
         if let Some(text) = unknown {
             let message = format!(
                 "{text:?} has an unknown field; there are {{name}}, {{namespace}}, {{prefix}} and {{port}}"

@@ -10,7 +10,7 @@ use super::lab::{LabConfig, LabSection};
 use super::{
     BlueprintsConfig, DaskConfig, EmbeddedConfig, EnvironmentsConfig, HttpConfig, Hub, HubConfig,
     ImagesConfig, InvalidSetting, KubernetesConfig, LabNamespaces, LimitsConfig, PolicyConfig,
-    ProvidersConfig, RegistriesConfig, RuntimeKind, TelemetryConfig, WorkloadsConfig,
+    ProvidersConfig, RegistriesConfig, TelemetryConfig, WorkloadsConfig,
 };
 use super::{environments, policies};
 use crate::blueprint::Library;
@@ -108,6 +108,8 @@ pub struct Config {
     pub environments: Option<EnvironmentsConfig>,
     /// The site's descriptions of labs.
     pub blueprints: Library,
+    /// Whether there are more of them in the cluster.
+    pub blueprint_objects: bool,
     /// Where other blueprints are read.
     pub blueprint_providers: ProvidersConfig,
     /// Labs in the pods of other workloads.
@@ -134,10 +136,11 @@ impl ConfigFile {
         problems.extend(self.telemetry.check().err());
         problems.extend(self.registries.check().err());
         problems.extend(self.images.check());
-        problems.extend(prepulls_where_nothing_is_pulled(self.embedded.as_ref(), &self.images));
+        problems.extend(self.embedded.iter().flat_map(|embedded| embedded.missing(&self.lab, &self.images)));
         problems.extend(secret_that_no_node_can_use(&self.lab, &self.images));
         problems.extend(labs_that_could_be_anybody(&self.http, self.auth.as_ref()));
         problems.extend(policies::check(&self.policies));
+        let blueprint_objects = self.blueprints.custom_resources;
         let (blueprints, blueprint_providers) =
             self.blueprints.library().map_err(|wrong| problems.extend(wrong)).unwrap_or_default();
         let hub = self.hub.map(|hub| hub.validate(self.auth.as_ref())).transpose();
@@ -190,6 +193,7 @@ impl ConfigFile {
             dask: self.dask,
             environments: self.environments,
             blueprints,
+            blueprint_objects,
             blueprint_providers,
             workloads: self.workloads,
             limits: self.limits,
@@ -216,20 +220,6 @@ fn labs_that_could_be_anybody(http: &HttpConfig, auth: Option<&AuthConfig>) -> O
             "http.labs_url",
             "labs that reach the service could claim to be any user, because auth.headers.proof is bare-user-header; \
              choose another proof, or remove it",
-        )
-    })
-}
-
-/// The one-machine cluster runs local programs in the place of images.
-fn prepulls_where_nothing_is_pulled(
-    embedded: Option<&EmbeddedConfig>,
-    images: &ImagesConfig,
-) -> Option<InvalidSetting> {
-    let is_process = embedded?.runtime == RuntimeKind::Process;
-    (is_process && images.prepull.is_some()).then(|| {
-        InvalidSetting::new(
-            "images.prepull",
-            "the one-machine cluster runs local programs and pulls no images; remove it",
         )
     })
 }

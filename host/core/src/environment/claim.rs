@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BIND_COMPLETE, DT_PROVISIONER, Kind, Object};
+use super::{BIND_COMPLETE, DT_PROVISIONER};
 use crate::condition::Condition;
+use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
 
 /// Somebody wants a target of a class, or a particular one.

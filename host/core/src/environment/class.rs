@@ -7,7 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, NAMESPACE_PROVISIONER, Object};
+use super::NAMESPACE_PROVISIONER;
+use crate::custom_resource::{Kind, Object};
 use crate::names::{NamespaceName, ObjectName};
 
 /// A way in which targets are made. Classes are in no namespace.

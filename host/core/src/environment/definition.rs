@@ -1,20 +1,20 @@
 //! The `CustomResourceDefinition`s of environments, generated from their types.
 
-use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use super::{
-    Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, EnvironmentSpec, EnvironmentStatus, Kind,
-    Target, TargetSpec, TargetStatus,
+    Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, EnvironmentSpec, EnvironmentStatus, Target,
+    TargetSpec, TargetStatus,
 };
-use crate::api_group::{GROUP, VERSION};
+use crate::custom_resource::definition;
 use crate::structural_schema::structural_schema;
 
 /// The definitions that are installed in a cluster.
 pub fn definitions() -> [Value; 4] {
     [
-        definition::<Class, ClassSpec>(
+        definition::<Class>(
             "dtcls",
+            &class_spec(),
             None,
             "A way in which targets for labs are made, and what becomes of them.",
             &[
@@ -23,8 +23,9 @@ pub fn definitions() -> [Value; 4] {
                 ("Pool", ".spec.poolSize", "How many targets are kept ready"),
             ],
         ),
-        definition::<Claim, ClaimSpec>(
+        definition::<Claim>(
             "dtc",
+            &structural_schema::<ClaimSpec>(),
             Some(structural_schema::<ClaimStatus>()),
             "Somebody wants a target: a namespace for labs.",
             &[
@@ -33,8 +34,9 @@ pub fn definitions() -> [Value; 4] {
                 ("Status", ".status.phase", "Where in its life it is"),
             ],
         ),
-        definition::<Target, TargetSpec>(
+        definition::<Target>(
             "dt",
+            &structural_schema::<TargetSpec>(),
             Some(structural_schema::<TargetStatus>()),
             "A namespace with credentials, in this cluster or in another.",
             &[
@@ -44,8 +46,9 @@ pub fn definitions() -> [Value; 4] {
                 ("Status", ".status.phase", "Where in its life it is"),
             ],
         ),
-        definition::<Environment, EnvironmentSpec>(
+        definition::<Environment>(
             "env",
+            &structural_schema::<EnvironmentSpec>(),
             Some(structural_schema::<EnvironmentStatus>()),
             "A named place for labs.",
             &[
@@ -61,56 +64,15 @@ pub fn definitions() -> [Value; 4] {
     ]
 }
 
-fn definition<K: Kind, Spec: JsonSchema>(
-    short_name: &str,
-    status: Option<Value>,
-    description: &str,
-    columns: &[(&str, &str, &str)],
-) -> Value {
-    let column = |&(name, path, description): &(&str, &str, &str)| {
-        let kind = if name == "Pool" { "integer" } else { "string" };
-        json!({"name": name, "type": kind, "jsonPath": path, "description": description})
-    };
-    let mut columns: Vec<Value> = columns.iter().map(column).collect();
-    columns.push(json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}));
-    let mut spec = structural_schema::<Spec>();
-    // So that everybody sees what counts where nothing is written.
+/// The schema of classes, so that everybody sees what counts where nothing is written.
+fn class_spec() -> Value {
+    let mut spec = structural_schema::<ClassSpec>();
     for (field, default) in [("reclaimPolicy", json!("Retain")), ("poolSize", json!(0))] {
-        if let (Some(schema), false) = (spec["properties"].get_mut(field), K::NAMESPACED) {
+        if let Some(schema) = spec["properties"].get_mut(field) {
             schema["default"] = default;
         }
     }
-    let mut properties = json!({ "spec": spec });
-    let mut version = json!({
-        "name": VERSION,
-        "served": true,
-        "storage": true,
-        "additionalPrinterColumns": columns,
-    });
-    if let Some(status) = status {
-        properties["status"] = status;
-        version["subresources"] = json!({ "status": {} });
-    }
-    version["schema"] = json!({ "openAPIV3Schema": {
-        "type": "object", "description": description, "required": ["spec"], "properties": properties,
-    } });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("{}.{GROUP}", K::PLURAL) },
-        "spec": {
-            "group": GROUP,
-            "scope": if K::NAMESPACED { "Namespaced" } else { "Cluster" },
-            "names": {
-                "kind": K::KIND,
-                "listKind": format!("{}List", K::KIND),
-                "plural": K::PLURAL,
-                "singular": K::KIND.to_lowercase(),
-                "shortNames": [short_name],
-            },
-            "versions": [version],
-        },
-    })
+    spec
 }
 
 #[cfg(test)]

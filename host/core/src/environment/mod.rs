@@ -11,7 +11,6 @@ mod claim;
 mod class;
 mod definition;
 mod named;
-mod object;
 mod overview;
 mod provision;
 mod reconcile;
@@ -25,7 +24,6 @@ pub use named::{
     ClaimReference, Configuration, Environment, EnvironmentPhase, EnvironmentSpec, EnvironmentStatus,
     EnvironmentTarget,
 };
-pub use object::{Kind, Object};
 pub use overview::{ClaimView, EnvironmentView, Overview, PhaseCounts, TargetView};
 pub use provision::{Account, CREDENTIALS_KEY, Credentials, ProvisionedObjects, provisioned_objects};
 pub use reconcile::{Action, NamespaceState, Reconciled, TargetFailure, World, reconcile};

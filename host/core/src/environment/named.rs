@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Object};
+use crate::custom_resource::{Kind, Object};
 use crate::names::ObjectName;
 
 /// A named place for labs: the target of a claim.

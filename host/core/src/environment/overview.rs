@@ -1,6 +1,7 @@
 //! What administrators see of environments.
 
-use super::{ClaimPhase, EnvironmentPhase, OWNER, Object, TargetPhase, World};
+use super::{ClaimPhase, EnvironmentPhase, OWNER, TargetPhase, World};
+use crate::custom_resource::Object;
 
 /// All environments, claims and targets, each sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CLUSTER, Kind, NAMESPACE, NAMESPACE_PROVISIONER, Object, PROVISIONED_BY, RELEASED, ReclaimPolicy,
-};
+use super::{CLUSTER, NAMESPACE, NAMESPACE_PROVISIONER, PROVISIONED_BY, RELEASED, ReclaimPolicy};
 use crate::condition::Condition;
+use crate::custom_resource::{Kind, Object};
 use crate::names::{NamespaceName, ObjectName};
 
 /// A namespace with credentials, in this cluster or in another.

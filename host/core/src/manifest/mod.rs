@@ -26,6 +26,7 @@ mod resources;
 mod route;
 mod scheduling;
 mod secret;
+mod service;
 mod service_account;
 mod spec_digest;
 mod user_files;
@@ -37,8 +38,11 @@ pub use injection::{InjectedLab, Injection, build_injected};
 pub use kernel::build_kernel;
 pub use metadata::{environment_selector, lab_key, service_selector, spawn_selector};
 pub use object_kind::ObjectKind;
-pub use objects::{KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, LabObject, LabObjects};
+pub use objects::{
+    KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, KINDS_IN_OWN_CLUSTER, LabObject, LabObjects,
+};
 pub use route::{Route, build_routes, route_kinds};
+pub use service::{headless_service, service_name};
 
 use crate::config::NamespaceReclaim;
 use crate::policy::ValidatedSpawn;

@@ -35,7 +35,7 @@ pub struct LabObjects {
     pub limit_range: Option<LimitRange>,
     /// The allowed network traffic.
     pub network_policy: Option<NetworkPolicy>,
-    /// What leads requests from outside to the lab, where its cluster needs that.
+    /// What leads requests to the lab: its Service, and a route where its cluster needs one.
     pub routes: Vec<LabObject>,
     /// The lab's pod, which needs all the other objects.
     pub pod: Pod,
@@ -161,7 +161,7 @@ lab_object! {
     LimitRange(LimitRange): LimitRange,
     /// The allowed network traffic.
     NetworkPolicy(NetworkPolicy): NetworkPolicy,
-    /// What requests from outside come to.
+    /// What gives the lab a name.
     Service(Box<Service>): Service,
     /// The pod; see [`LabObjects::last`].
     Pod(Box<Pod>): Pod,
@@ -177,6 +177,10 @@ pub const KINDS_DELETED_BY_LABEL: [ObjectKind; 6] = [
     ObjectKind::of::<LimitRange>(),
     ObjectKind::of::<NetworkPolicy>(),
 ];
+
+/// The kinds that labs have only in the service's own cluster, and not on the one-machine cluster. They are deleted like
+/// [`KINDS_DELETED_BY_LABEL`] where the lab's record says that it has them.
+pub static KINDS_IN_OWN_CLUSTER: [ObjectKind; 1] = [ObjectKind::of::<Service>()];
 
 /// The kinds of objects of a lab in a workload.
 pub const KINDS_BESIDE_WORKLOAD: [ObjectKind; 2] =

@@ -1,18 +1,14 @@
 //! What leads requests from outside to a lab: a Service, and an object that routes to it.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::metadata;
 use super::object_kind::ObjectKind;
+use super::service::service_name;
+use super::{metadata, service};
 use crate::config::{LabRoutes, RouteFields, RouteKind};
-use crate::lab::PORT_NAME;
-use crate::labels::SPAWN_LABEL;
 use crate::policy::ValidatedSpawn;
 
 /// An object that routes requests, of one of several kinds.
@@ -58,7 +54,7 @@ fn object_kind(kind: RouteKind) -> ObjectKind {
 /// The objects that lead to a lab; none if something else does.
 pub fn build_routes(spawn: &ValidatedSpawn, routes: &LabRoutes) -> Option<(Service, Route)> {
     let template = routes.route.as_ref()?;
-    let name = &spawn.names.pod;
+    let name = &service_name(&spawn.names.pod);
     let fields = RouteFields {
         name: name.as_str(),
         namespace: spawn.names.namespace.as_str(),
@@ -76,24 +72,5 @@ pub fn build_routes(spawn: &ValidatedSpawn, routes: &LabRoutes) -> Option<(Servi
     };
     let spec = fields.fill_value(&template.spec.clone().into());
     let route = Route { api_version, kind, metadata, spec, of_kind: template.kind };
-    Some((service(spawn), route))
-}
-
-/// What a lab has started has records of its own, so that the label selects the lab's pod only.
-fn service(spawn: &ValidatedSpawn) -> Service {
-    let selector = BTreeMap::from([(SPAWN_LABEL.to_owned(), spawn.spawn.to_string())]);
-    Service {
-        metadata: metadata::of_lab(spawn, &spawn.names.pod),
-        spec: Some(ServiceSpec {
-            selector: Some(selector),
-            ports: Some(vec![ServicePort {
-                name: Some(PORT_NAME.to_owned()),
-                port: spawn.port.into(),
-                target_port: Some(IntOrString::String(PORT_NAME.to_owned())),
-                ..ServicePort::default()
-            }]),
-            ..ServiceSpec::default()
-        }),
-        ..Service::default()
-    }
+    Some((service::in_front_of(spawn), route))
 }

@@ -17,6 +17,9 @@ pub struct Place {
     pub namespace: NamespaceName,
     /// The name of the pod; for a lab in the pods of a workload, that of the lab's other objects.
     pub pod: ObjectName,
+    /// True if the lab has a Service in the service's own cluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_service: bool,
     /// How the cluster is reached; absent for the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRef>,
@@ -71,6 +74,7 @@ impl Place {
         Self {
             namespace: names.namespace.clone(),
             pod: names.pod.clone(),
+            has_service: false,
             cluster: None,
             claim: None,
             workload: None,

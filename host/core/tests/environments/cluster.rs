@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use wasmspawner_core::custom_resource::Object;
 use wasmspawner_core::environment::{
     Action, Claim, ClaimSpec, ClaimStatus, Class, ClassSpec, Environment, KubernetesCredentials, NAMESPACE,
-    NAMESPACE_PROVISIONER, NamespaceState, OWNER, Object, ReclaimPolicy, Target, TargetSpec, TargetStatus,
-    World, reconcile,
+    NAMESPACE_PROVISIONER, NamespaceState, OWNER, ReclaimPolicy, Target, TargetSpec, TargetStatus, World,
+    reconcile,
 };
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 

@@ -91,8 +91,12 @@ async fn list(service: &Service, args: &ListArgs, out: &mut impl Write) -> anyho
     for one in all {
         let said = if args.user.is_some() { one } else { &one["spec"] };
         let description = said["description"].as_str().unwrap_or_default();
+        let description = match one["problem"].as_str() {
+            Some(problem) => format!("cannot be used: {problem}"),
+            None => description.to_owned(),
+        };
         let name = one["name"].as_str().unwrap_or_default();
-        writeln!(out, "{}", format!("{:<24}{}", plain(name), plain(description)).trim_end())?;
+        writeln!(out, "{}", format!("{:<24}{}", plain(name), plain(&description)).trim_end())?;
     }
     Ok(())
 }

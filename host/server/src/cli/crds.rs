@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use wasmspawner_core::{environment, record};
+use wasmspawner_core::definitions::definitions;
 
 const EXAMPLES: &str = "\
 Example:
@@ -19,12 +19,10 @@ impl CrdsArgs {
         let Self {} = self;
         writeln!(
             out,
-            "# Printed by `wasmspawner crds`: change the types in host/core/src/record and environment instead."
+            "# Printed by `wasmspawner crds`: change the types in host/core/src/record, environment and blueprint instead."
         )?;
-        write!(out, "{}", serde_saphyr::to_string(&record::definition())?)?;
-        for definition in environment::definitions() {
-            write!(out, "---\n{}", serde_saphyr::to_string(&definition)?)?;
-        }
+        let all: Result<Vec<String>, _> = definitions().iter().map(serde_saphyr::to_string).collect();
+        write!(out, "{}", all?.join("---\n"))?;
         Ok(())
     }
 }
@@ -42,7 +40,6 @@ mod tests {
         let written = std::fs::read_to_string(file).unwrap_or_default();
         assert_eq!(written, printed, "write it anew: cargo run --bin wasmspawner -- crds > deploy/crds.yaml");
         let read: Vec<serde_json::Value> = serde_saphyr::from_multiple(&printed).unwrap();
-        assert_eq!(read[0], record::definition());
-        assert_eq!(read[1..], environment::definitions());
+        assert_eq!(read, definitions());
     }
 }

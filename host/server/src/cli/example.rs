@@ -35,10 +35,11 @@ fn read(yaml: &str) -> Value {
 
 #[test]
 fn the_example_is_valid_as_it_is_and_with_everything_switched_on() {
-    // The one-machine cluster pulls no images, and has no workloads.
+    // The one-machine cluster pulls no images, and has no workloads and no Services.
     let (mut on_one_machine, mut on_a_kubernetes) = (file(&everything()), file(&everything()));
     on_one_machine.images.prepull = None;
     on_one_machine.workloads.namespaces.clear();
+    on_one_machine.lab.service = None;
     on_a_kubernetes.embedded = None;
     for file in [file(EXAMPLE), on_one_machine, on_a_kubernetes] {
         if let Err(problems) = file.validate() {

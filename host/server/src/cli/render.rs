@@ -23,6 +23,7 @@ use super::ConfigArgs;
 use super::assignment::{self, Assignment};
 use crate::blueprint_providers::BlueprintProviders;
 use crate::registry::Artifacts;
+use crate::site_blueprints::SiteBlueprints;
 use crate::spawner::{SiteRules, preview};
 use crate::wasm::{EngineOptions, Policies, PolicySpec};
 
@@ -92,7 +93,13 @@ impl RenderArgs {
             let policies =
                 Policies::load(specs, EngineOptions { artifacts, ..EngineOptions::default() }).await?;
             let providers = BlueprintProviders::default();
-            let rules = SiteRules { config: Arc::clone(&config), policies: &policies, providers: &providers };
+            let blueprints = SiteBlueprints::configured().now(&config);
+            let rules = SiteRules {
+                config: Arc::clone(&config),
+                policies: &policies,
+                blueprints,
+                providers: &providers,
+            };
             preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
         })?;
         if self.explain {

@@ -11,18 +11,18 @@ mod seen;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
 use tokio::sync::watch;
+use wasmspawner_core::custom_resource::{Kind, Object};
 use wasmspawner_core::environment::{
     Claim, ClaimSpec, ClaimState, ClaimStatus, ClassSpec, EnvironmentSpec, EnvironmentStatus, FINALIZER,
-    NAMESPACE, OWNER, Object, TargetSpec, TargetStatus, definitions,
+    NAMESPACE, OWNER, TargetSpec, TargetStatus,
 };
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::labels::{SPAWN_LABEL, of_installation};
 use wasmspawner_core::names::{LabelValue, NamespaceName, ObjectName};
 
 use crate::clusters::Clusters;
-use crate::k8s::{Connection, CustomResources, KubernetesError, belongs_to, install_definition};
+use crate::k8s::{Connection, CustomResources, KubernetesError, belongs_to};
 pub use administration::TargetRefusal;
 pub(crate) use follower::ClaimFollower;
 use seen::Seen;
@@ -84,7 +84,7 @@ impl Environments {
 
     /// Fails when one of the custom resources is not installed.
     pub async fn check_installed(&self) -> Result<(), NotInstalled> {
-        use wasmspawner_core::environment::{Class, Environment, Kind, Target};
+        use wasmspawner_core::environment::{Class, Environment, Target};
         let (classes, claims, targets, environments) = tokio::join!(
             self.classes.is_installed(),
             self.claims.is_installed(),
@@ -172,12 +172,4 @@ impl Environments {
     pub(crate) async fn first_sync(&self) {
         self.seen.first_sync().await;
     }
-}
-
-/// Installs the definitions, or updates them. Only the one-machine cluster needs this.
-pub async fn install(client: Client) -> Result<(), KubernetesError> {
-    for definition in definitions() {
-        install_definition(&client, &definition).await?;
-    }
-    Ok(())
 }

@@ -10,7 +10,7 @@ use super::problem::Problem;
 use super::wire;
 use crate::spawner::Labs;
 
-/// All blueprints of the site, as they were written.
+/// All blueprints of the site, as they were written, with those objects of the cluster that cannot be used.
 #[utoipa::path(
     get, path = "/blueprints", tag = "blueprints", operation_id = "list_blueprints",
     responses((status = 200, description = "The blueprints, sorted by name", body = Vec<wire::Blueprint>))
@@ -20,7 +20,7 @@ pub(super) async fn list_blueprints(
     caller: Caller,
 ) -> Result<Json<Vec<wire::Blueprint>>, Problem> {
     caller.may(Access::ManagePolicies)?;
-    Ok(Json(labs.blueprints().all().map(wire::Blueprint::from).collect()))
+    Ok(Json(wire::Blueprint::all(&labs.blueprints())))
 }
 
 /// The blueprints from which a user may choose.
@@ -37,7 +37,7 @@ pub(super) async fn list_blueprint_choices(
     caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
     let groups = identity.group_names();
-    Ok(Json(labs.blueprints().choices(&groups).map(wire::BlueprintChoice::from).collect()))
+    Ok(Json(labs.blueprints().library.choices(&groups).map(wire::BlueprintChoice::from).collect()))
 }
 
 /// What a blueprint means for a user's lab: all that it consists of, merged, and what comes from where.
@@ -58,7 +58,7 @@ pub(super) async fn resolve_blueprint(
 ) -> Result<Json<wire::ResolvedBlueprint>, Problem> {
     caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
-    let resolved = labs.blueprints().resolve(Some(&blueprint), &identity.group_names());
+    let resolved = labs.blueprints().library.resolve(Some(&blueprint), &identity.group_names());
     match resolved {
         Ok(Some(resolved)) => Ok(Json((&resolved).into())),
         Ok(None) => Err(Problem::internal()),

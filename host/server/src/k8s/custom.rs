@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wasmspawner_core::api_group::{API_VERSION, GROUP, VERSION};
-use wasmspawner_core::environment::{Kind, Object};
+use wasmspawner_core::custom_resource::{Kind, Object};
 
 use super::retry::{RetryPolicy, retrying};
 use super::{Connection, KubernetesError, StatusReason};

@@ -6,6 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::Value;
+use wasmspawner_core::definitions::definitions;
 
 use super::KubernetesError;
 use super::retry::{RetryPolicy, retrying};
@@ -13,8 +14,15 @@ use super::retry::{RetryPolicy, retrying};
 /// How long an attempt may take.
 const TRY_FOR: Duration = Duration::from_secs(10);
 
-/// Installs a definition, or updates it.
-pub(crate) async fn install_definition(client: &Client, definition: &Value) -> Result<(), KubernetesError> {
+/// Installs all kinds of the service's own, or updates them. Only the one-machine cluster needs this.
+pub async fn install_definitions(client: Client) -> Result<(), KubernetesError> {
+    for definition in definitions() {
+        install(&client, &definition).await?;
+    }
+    Ok(())
+}
+
+async fn install(client: &Client, definition: &Value) -> Result<(), KubernetesError> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();
     let (params, patch) = (PatchParams::apply("wasmspawner").force(), Patch::Apply(definition));

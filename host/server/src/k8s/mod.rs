@@ -30,7 +30,7 @@ pub use connect::{ConnectError, Connection};
 pub(crate) use create::belongs_to;
 pub use create::{CreatedLab, Creator};
 pub(crate) use custom::{CustomChange, CustomResources};
-pub(crate) use definition::install_definition;
+pub use definition::install_definitions;
 pub use delete::{Deleter, DeletionAnswer, OwnedObject};
 pub use error::{Causes, KubernetesError};
 pub(crate) use fair_queue::on_behalf_of;

@@ -20,7 +20,7 @@ use wasmspawner_core::names::{LabelValue, ObjectName};
 use wasmspawner_core::record::{self, Desired, INSTANCE_LABEL, SpawnSpec, SpawnStatus};
 use wasmspawner_core::spawn_key::SpawnKey;
 
-use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, install_definition, list_some, retrying};
+use crate::k8s::{KubernetesError, RetryPolicy, StatusReason, list_some, retrying};
 
 /// How long an attempt to write a record may take. The user who asks for a lab waits for it.
 pub const TRY_FOR: Duration = Duration::from_secs(10);
@@ -211,11 +211,6 @@ impl SpawnRecords {
     fn selector(&self) -> String {
         format!("{INSTANCE_LABEL}={}", self.instance)
     }
-}
-
-/// Installs the custom resource definition, or updates it. Only the one-machine cluster needs this.
-pub async fn install(client: Client) -> Result<(), KubernetesError> {
-    install_definition(&client, &record::definition()).await
 }
 
 /// The deadline of writes that no request waits for.

@@ -55,6 +55,8 @@ pub(super) struct Approved {
     pub(super) fate: Option<NamespaceFate>,
     /// The cluster; `None` for the service's own. A child is in that of its lab.
     pub(super) cluster: Option<ClusterRef>,
+    /// True for a lab that gets a Service in the service's own cluster.
+    pub(super) has_service: bool,
 }
 
 /// What makes an approved spawn that of a child.
@@ -105,6 +107,7 @@ pub(super) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
+    let has_service = rules.config.lab.section.service.is_some() && request.wanted.workload.is_none();
     Ok(Approved {
         request,
         names,
@@ -116,6 +119,7 @@ pub(super) async fn approve(
         child: None,
         fate: None,
         cluster: None,
+        has_service,
     })
 }
 
@@ -218,6 +222,7 @@ pub(super) async fn approve_child(
         })),
         cluster: lab.place.cluster,
         fate: lab.place.claim.map(|claim| claim.fate),
+        has_service: false,
     })
 }
 
@@ -312,17 +317,18 @@ impl Approved {
         if let Some(workload) = self.request.wanted.workload.clone() {
             return Place { workload: Some(PlaceWorkload { workload, uid: None }), ..Place::of(&self.names) };
         }
-        match &self.child {
-            Some(_) => Place { cluster: self.cluster.clone(), ..Place::of(&self.names) },
-            None => context.first_place(key, &self.names, operation),
+        if self.child.is_some() {
+            return Place { cluster: self.cluster.clone(), ..Place::of(&self.names) };
         }
+        Place { has_service: self.has_service, ..context.first_place(key, &self.names, operation) }
     }
 
     /// The same request, in the namespace that the lab's claim has brought.
     pub(super) fn bound(&self, place: &Place) -> Self {
         let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
         let fate = place.claim.as_ref().map(|claim| claim.fate);
-        Self { names, fate, cluster: place.cluster.clone(), ..self.clone() }
+        let has_service = self.has_service && place.has_service;
+        Self { names, fate, cluster: place.cluster.clone(), has_service, ..self.clone() }
     }
 
     /// The lab of a child that ends with it.

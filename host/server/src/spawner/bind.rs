@@ -128,6 +128,8 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
     let fate = if own { fate } else { NamespaceFate::Shared };
     Place {
         namespace,
+        // Elsewhere, the cluster's own routes lead to the lab.
+        has_service: to_bind.place.has_service && cluster.is_none(),
         cluster,
         pod: to_bind.place.pod.clone(),
         claim: Some(PlaceClaim { name: claim, own, fate }),

@@ -60,7 +60,7 @@ pub(super) async fn choose(
     request: &mut SpawnRequest,
     user: &User,
 ) -> Result<Chosen, SpawnError> {
-    let (library, providers) = (&rules.config.blueprints, &rules.config.blueprint_providers);
+    let (library, providers) = (&rules.blueprints.library, &rules.config.blueprint_providers);
     if library.is_empty() && providers.is_empty() && request.wanted.is_nothing() {
         // The options may be those of a policy's form.
         return Ok(Chosen::default());
@@ -116,7 +116,7 @@ pub(super) fn of_lab(
     options: &mut Options,
     user: &User,
 ) -> Result<Chosen, SpawnError> {
-    let (library, providers) = (&rules.config.blueprints, &rules.config.blueprint_providers);
+    let (library, providers) = (&rules.blueprints.library, &rules.config.blueprint_providers);
     if library.is_empty() && providers.is_empty() {
         return Ok(Chosen::default());
     }
@@ -139,7 +139,7 @@ async fn foreign(
     request: &SpawnRequest,
     wanted: &Wanted,
 ) -> Result<Option<ForeignBlueprint>, SpawnError> {
-    let (library, providers) = (&rules.config.blueprints, &rules.config.blueprint_providers);
+    let (library, providers) = (&rules.blueprints.library, &rules.config.blueprint_providers);
     let (provider, option, beside) = match (&wanted.repository, &wanted.blueprint) {
         (Some(_), beside) => match &providers.repository {
             Some(provider) => (provider, REPOSITORY, beside.as_ref()),
@@ -187,7 +187,7 @@ fn text(options: &mut Options, name: &str) -> Option<String> {
 /// server whose name says which blueprint it is of.
 pub(super) fn offer(rules: &SiteRules<'_>, context: &FormContext, form: Form) -> Form {
     let Form::Fields(fields) = form else { return form };
-    let library = &rules.config.blueprints;
+    let library = &rules.blueprints.library;
     let groups = context.user.group_names();
     let server = ServerName::parse(context.server.as_str()).unwrap_or_default();
     if of_server(library, &server, &groups).is_some() {

@@ -9,7 +9,7 @@ use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
-use wasmspawner_core::manifest::{ObjectKind, route_kinds};
+use wasmspawner_core::manifest::{KINDS_IN_OWN_CLUSTER, ObjectKind, route_kinds};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::record::{Place, PlaceClaim};
@@ -29,6 +29,7 @@ use crate::environments::Environments;
 use crate::history::History;
 use crate::k8s::SiteSecrets;
 use crate::records::SpawnRecords;
+use crate::site_blueprints::SiteBlueprints;
 use crate::store::Reach;
 use crate::telemetry::Metrics;
 use crate::wasm::Policies;
@@ -40,6 +41,8 @@ pub struct Context {
     pub config: LiveConfig,
     /// The loaded chain of policies.
     pub policies: Policies,
+    /// The site's blueprints.
+    pub blueprints: SiteBlueprints,
     /// Reads blueprints that the site has not written.
     pub blueprint_providers: BlueprintProviders,
     /// The clusters with labs.
@@ -82,8 +85,10 @@ pub(super) fn reclaim_of(fate: NamespaceFate) -> NamespaceReclaim {
 impl Context {
     /// The configuration and the policies: all that a decision needs without a cluster.
     pub(super) fn rules(&self) -> SiteRules<'_> {
+        let config = self.config.current();
         SiteRules {
-            config: self.config.current(),
+            blueprints: self.blueprints.now(&config),
+            config,
             policies: &self.policies,
             providers: &self.blueprint_providers,
         }
@@ -128,7 +133,15 @@ impl Context {
     /// The kinds of objects that lead to labs in the cluster of a place.
     pub(super) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
         let config = self.config.current();
+        if place.has_service {
+            return KINDS_IN_OWN_CLUSTER.to_vec();
+        }
         lab_routes(&config, place.cluster.as_ref()).map(route_kinds).unwrap_or_default()
+    }
+
+    /// The kinds that labs may have left in the service's own cluster, beside those that every lab has.
+    pub(super) fn kinds_in_own_cluster(&self) -> &'static [ObjectKind] {
+        if self.config.current().embedded.is_none() { &KINDS_IN_OWN_CLUSTER } else { &[] }
     }
 
     /// The service's own cluster.

@@ -240,13 +240,17 @@ fn build(
     }
 }
 
-/// Adds what leads requests to a lab in another cluster.
+/// Adds what leads requests to a lab: its Service, or the routes of another cluster.
 fn with_routes(
     objects: LabObjects,
     rules: &SiteRules<'_>,
     approved: &Approved,
     spawn: &ValidatedSpawn,
 ) -> LabObjects {
+    if approved.has_service {
+        let service = LabObject::Service(Box::new(manifest::headless_service(spawn)));
+        return LabObjects { routes: vec![service], ..objects };
+    }
     let routes = lab_routes(&rules.config, approved.cluster.as_ref());
     let routes = routes.and_then(|routes| manifest::build_routes(spawn, routes)).map(|(service, route)| {
         vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]

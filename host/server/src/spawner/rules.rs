@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wasmspawner_core::blueprint::ExtendedLibrary;
 use wasmspawner_core::config::Config;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::names::{KeptNames, LabNames, NameError};
@@ -16,6 +17,8 @@ pub struct SiteRules<'a> {
     pub config: Arc<Config>,
     /// The loaded chain of policies.
     pub policies: &'a Policies,
+    /// The site's blueprints.
+    pub blueprints: Arc<ExtendedLibrary>,
     /// Reads blueprints that the site has not written.
     pub providers: &'a BlueprintProviders,
 }

@@ -36,6 +36,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
         if let Some(environments) = &context.environments {
             environments.first_sync().await;
         }
+        context.blueprints.first_sync().await;
         if let Some(workloads) = &context.workloads {
             workloads.first_sync().await;
         }
@@ -56,6 +57,7 @@ pub async fn run(labs: Labs, watches: kube::Client, stop: CancellationToken) {
         store.run(watches.clone(), &reach, &selector, &stop),
         context.clusters.follow_others(&stop, tell_health(&labs)),
         run_environments(&labs, &stop),
+        context.blueprints.run(context.config.follow(), &stop),
         follow_workloads(&labs, watches.clone(), &stop),
         later
     );

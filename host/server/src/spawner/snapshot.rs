@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use wasmspawner_core::config::{Config, RouteFields};
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{LabStatus, PodPresence};
+use wasmspawner_core::manifest::service_name;
 use wasmspawner_core::record::{LabDescription, Place, PoolDescription};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{ObservedPod, Stage};
@@ -69,10 +70,18 @@ impl LabDetails {
 pub(super) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Config) -> Option<String> {
     let ip = pod.ip.as_deref()?;
     let port = pod.port.unwrap_or(config.lab.section.port);
-    if let Some(routes) = lab_routes(config, place.cluster.as_ref()) {
-        let (name, namespace) = (place.pod.as_str(), place.namespace.as_str());
-        return Some(RouteFields { name, namespace, prefix, port }.fill(&routes.lab_url));
+    if let Some(template) = template(place, config) {
+        let (name, namespace) = (service_name(&place.pod), place.namespace.as_str());
+        return Some(RouteFields { name: name.as_str(), namespace, prefix, port }.fill(template));
     }
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     Some(format!("http://{host}:{port}"))
+}
+
+/// The template of the URL of labs at this place; `None` where the Hub reaches them at the addresses of their pods.
+fn template<'a>(place: &Place, config: &'a Config) -> Option<&'a str> {
+    if place.has_service {
+        return config.lab.section.service.as_ref()?.lab_url.as_deref();
+    }
+    Some(lab_routes(config, place.cluster.as_ref())?.lab_url.as_str())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::Library;
+use wasmspawner_core::blueprint::ExtendedLibrary;
 use wasmspawner_core::form::{FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::images::{Inventory, NodeImages};
@@ -33,9 +33,9 @@ impl Labs {
         image_menu::menu(&self.context().rules(), &context).await
     }
 
-    /// The site's blueprints. They change when the configuration is read again.
-    pub fn blueprints(&self) -> Library {
-        self.context().config.current().blueprints.clone()
+    /// The site's blueprints. They change when the configuration is read again, and with the objects in the cluster.
+    pub fn blueprints(&self) -> Arc<ExtendedLibrary> {
+        self.context().blueprints.now(&self.context().config.current())
     }
 
     /// The images that registries and nodes have.

@@ -192,7 +192,8 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            let place = Place { namespace, pod, cluster: None, claim: None, workload: None };
+            let place =
+                Place { namespace, pod, has_service: false, cluster: None, claim: None, workload: None };
             cluster.deleter.delete_pod(&place, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
@@ -202,7 +203,8 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
             let shared = context.config.current().kubernetes.namespaces == NamespaceReclaim::Single;
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
             let namespace = namespace.as_str();
-            cluster.deleter.delete_lab_objects(namespace, &selector, shared, &[], TRY_FOR).await?;
+            let more = context.kinds_in_own_cluster();
+            cluster.deleter.delete_lab_objects(namespace, &selector, shared, more, TRY_FOR).await?;
         }
     }
     Ok(true)

@@ -128,6 +128,7 @@ mod tests {
         Place {
             namespace: NamespaceName::parse(namespace).unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
+            has_service: false,
             cluster: None,
             claim: None,
             workload: None,

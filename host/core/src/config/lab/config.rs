@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENV_KEY_PREFIX, LabSection, ReservedEnv, SecretKey, TOKEN_KEY};
+use super::{ENV_KEY_PREFIX, LabSection, LabService, ReservedEnv, SecretKey, TOKEN_KEY};
 use crate::config::NamespaceReclaim;
 use crate::field_error::FieldError;
 use crate::names::{EnvName, Fields, LabelKey, LabelValue, Template, TemplateScope};
@@ -126,6 +126,7 @@ impl LabConfig {
         if let Some(path) = config.secrets_path.as_deref().filter(|path| !path::is_absolute(path)) {
             errors.push(FieldError::new("lab.secrets_path", format!("{path:?} is not an absolute path")));
         }
+        errors.extend(config.service.as_ref().and_then(LabService::check));
         if config.port == 0 {
             errors.push(FieldError::new("lab.port", "must be 1 to 65535"));
         }

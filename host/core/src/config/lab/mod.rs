@@ -6,6 +6,7 @@ mod network_policy;
 mod readiness_probe;
 mod reserved_env;
 mod section;
+mod service;
 mod site_secret;
 mod user_files;
 
@@ -15,5 +16,6 @@ pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPo
 pub use readiness_probe::ReadinessProbe;
 pub use reserved_env::ReservedEnv;
 pub use section::{ImagePullPolicy, LabSection, MaxTimeLimits, SecurityLifts};
+pub use service::LabService;
 pub use site_secret::{ENV_KEY_PREFIX, SecretKey, SiteSecret, SiteSecretData, TOKEN_KEY};
 pub use user_files::UserFiles;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArgoCd, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
+use super::{ArgoCd, LabService, NetworkPolicyConfig, ReadinessProbe, SiteSecret, UserFiles};
 use crate::names::{DnsLabel, EnvName, LabelKey};
 
 /// What every lab of this site has. Strings marked *template* may contain the fields of the name templates, such as
@@ -42,6 +42,8 @@ pub struct LabSection {
     pub secrets_path: Option<String>,
     /// The network traffic that labs may receive and send.
     pub network_policy: NetworkPolicyConfig,
+    /// A Service in front of each lab, so that it has a name; `null` for none.
+    pub service: Option<LabService>,
     /// How the kubelet checks that a lab answers; `null` for no probe.
     pub readiness_probe: Option<ReadinessProbe>,
     /// Seconds between SIGTERM and SIGKILL when a lab's pod is deleted.
@@ -84,6 +86,7 @@ impl Default for LabSection {
             secrets: Vec::new(),
             secrets_path: Some("/etc/wasmspawner/secrets".to_owned()),
             network_policy: NetworkPolicyConfig::default(),
+            service: None,
             readiness_probe: Some(ReadinessProbe::default()),
             termination_grace_period_seconds: 30,
             reserved_env: RESERVED_ENV.map(str::to_owned).to_vec(),

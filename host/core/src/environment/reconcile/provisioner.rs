@@ -5,9 +5,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::Action;
 use super::conditions::Problem;
 use super::pass::Pass;
+use crate::custom_resource::Object;
 use crate::environment::{
     CLUSTER, Claim, ClaimRef, Class, DT_PROVISIONER, FINALIZER, IN_POOL, NAMESPACE, NAMESPACE_PROVISIONER,
-    OWNER, Object, PROVISIONED_BY, Parameters, Target, TargetPhase, TargetSpec, TargetStatus,
+    OWNER, PROVISIONED_BY, Parameters, Target, TargetPhase, TargetSpec, TargetStatus,
 };
 use crate::names::{NamespaceName, ObjectName};
 

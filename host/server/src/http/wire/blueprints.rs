@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
-use wasmspawner_core::blueprint::{BlueprintSpec, Resolved};
+use wasmspawner_core::blueprint::{BlueprintSpec, ExtendedLibrary, Resolved};
 use wasmspawner_core::names::ObjectName;
 
 /// A blueprint, as it was written.
@@ -15,7 +16,10 @@ pub(in crate::http) struct Blueprint {
     name: String,
     /// What it says, in the form of the file.
     #[schema(value_type = Object)]
-    spec: BlueprintSpec,
+    spec: Value,
+    /// Why it cannot be used. Only objects of the kind `Blueprint` may have such a problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// A blueprint that a user may choose.
@@ -46,9 +50,20 @@ pub(in crate::http) struct ResolvedBlueprint {
     overlaps: Vec<String>,
 }
 
-impl From<(&ObjectName, &BlueprintSpec)> for Blueprint {
-    fn from((name, spec): (&ObjectName, &BlueprintSpec)) -> Self {
-        Self { name: name.to_string(), spec: spec.clone() }
+impl Blueprint {
+    /// All of a site, sorted by name.
+    pub(in crate::http) fn all(blueprints: &ExtendedLibrary) -> Vec<Self> {
+        let usable = blueprints
+            .library
+            .all()
+            .map(|(name, spec)| (name.to_string(), serde_json::to_value(spec).unwrap_or_default(), None));
+        let unusable = blueprints.unusable.iter().map(|(name, unusable)| {
+            (name.clone(), Value::Object(unusable.spec.clone()), Some(unusable.problem.clone()))
+        });
+        let mut all: Vec<Self> =
+            usable.chain(unusable).map(|(name, spec, problem)| Self { name, spec, problem }).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
     }
 }
 

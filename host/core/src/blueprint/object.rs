@@ -1,0 +1,54 @@
+//! The custom resource `Blueprint`.
+
+use serde_json::{Map, Value, json};
+
+use super::BlueprintSpec;
+use crate::custom_resource::{Kind, Object, definition};
+use crate::structural_schema::structural_schema;
+
+/// A blueprint that is an object in the cluster, in the service's own namespace. Its name is that of the blueprint. What it
+/// says is checked only when it joins the site's blueprints, so that a wrong one can be told.
+pub type BlueprintObject = Object<Map<String, Value>, ()>;
+
+impl Kind for BlueprintObject {
+    const KIND: &'static str = "Blueprint";
+    const PLURAL: &'static str = "blueprints";
+}
+
+/// The definition that is installed in a cluster.
+pub fn blueprint_definition() -> Value {
+    let mut spec = structural_schema::<BlueprintSpec>();
+    // Their values are of any scalar type.
+    let options = &mut spec["properties"]["options"];
+    *options = json!({
+        "type": "object",
+        "description": options["description"],
+        "x-kubernetes-preserve-unknown-fields": true,
+    });
+    definition::<BlueprintObject>(
+        "bp",
+        &spec,
+        None,
+        "A description of a lab, from which users choose.",
+        &[
+            ("Display name", ".spec.displayName", "The name that people read"),
+            ("Extends", ".spec.extends", "The blueprints that it begins with"),
+            ("Groups", ".spec.groups", "Whose members may choose it; none for everybody"),
+            ("Platform", ".spec.platform", "True if it holds for every lab of its groups"),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::structural_schema::assert_structural;
+
+    #[test]
+    fn the_schema_is_structural() {
+        let definition = blueprint_definition();
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        assert_structural(schema, "blueprints.wasmspawner.io");
+        assert_eq!(definition["spec"]["versions"][0]["additionalPrinterColumns"][3]["type"], "boolean");
+    }
+}

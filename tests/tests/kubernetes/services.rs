@@ -1,0 +1,116 @@
+//! Labs that have a name in DNS: a Service in front of each.
+
+use http::Method;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{Api, ListParams, PostParams};
+use serde_json::{Value, json};
+use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::kubernetes::SKIPPED;
+
+use crate::labs::{assert_permitted, gone, service_with};
+use crate::site::{ONE_NAMESPACE, Site, until};
+
+const BY_NAME: &str = "http://{name}.{namespace}.svc:{port}";
+
+async fn url(user: &Client, lab: &str) -> String {
+    let lab = user.lab(lab).await.unwrap().json().unwrap();
+    lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
+}
+
+async fn start(user: &Client, lab: &str) {
+    let events = user.spawn_to_end(lab).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    site.install_policy("").await;
+    let labs = site.namespace("labs").await;
+    let mut service = service_with(&site, "single", &labs, |config| {
+        config["names"]["pod"] = json!("{user_server}");
+        config["lab"]["service"] = json!({ "lab_url": BY_NAME });
+    });
+    service.run().await.unwrap();
+    let (ada, eve, admin) =
+        (service.user("ada").unwrap(), service.user("eve").unwrap(), service.admin().unwrap());
+    start(&ada, "ada").await;
+    start(&eve, "eve").await;
+    assert_eq!(url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
+
+    let client = site.cluster.client.clone();
+    let services: Api<Service> = Api::namespaced(client.clone(), &labs);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &labs);
+    let slices: Api<EndpointSlice> = Api::namespaced(client, &labs);
+    let spec = services.get("ada").await.unwrap().spec.unwrap();
+    assert_eq!(spec.cluster_ip.as_deref(), Some("None"));
+    let address = pods.get("ada").await.unwrap().status.unwrap().pod_ip.unwrap();
+    let of_ada = ListParams::default().labels("kubernetes.io/service-name=ada");
+    until(async || {
+        let slices = slices.list(&of_ada).await.unwrap().items;
+
+        let endpoints = slices.into_iter().flat_map(|slice| slice.endpoints.unwrap_or_default());
+        endpoints.flat_map(|endpoint| endpoint.addresses).collect::<Vec<_>>() == [address.clone()]
+    })
+    .await;
+
+    service.crash_and_restart().await.unwrap();
+    assert_eq!(url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
+
+    // The Service goes with the lab, whatever the configuration says by now.
+    configure(&service, &admin, Value::Null).await;
+    ada.stop_to_end("ada").await.unwrap();
+    gone(&services, "ada").await;
+    // A lab that was started without one is never looked for under a name.
+    start(&ada, "ada").await;
+    configure(&service, &admin, json!({ "lab_url": BY_NAME })).await;
+    assert!(!url(&ada, "ada").await.contains("svc"));
+    for (user, lab) in [(&ada, "ada"), (&eve, "eve")] {
+        user.stop_to_end(lab).await.unwrap();
+    }
+    assert!(services.list(&ListParams::default()).await.unwrap().items.is_empty());
+    assert_permitted(&service);
+    site.leave().await;
+}
+
+/// Replaces `lab.service` in a service that runs.
+async fn configure(service: &wasmspawner_tests::service::Service, admin: &Client, value: Value) {
+    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
+    config["lab"]["service"] = value;
+    std::fs::write(service.config_file(), config.to_string()).unwrap();
+    let reload = admin.request(Method::POST, &format!("{PREFIX}/config/reload"));
+    let answer = admin.send(reload).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// Somebody else's Service may have the name of a lab's.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_of_somebody_else_is_left_alone() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.install_definition().await;
+    site.install_policy("").await;
+    let labs = site.namespace("labs").await;
+    let services: Api<Service> = Api::namespaced(site.cluster.client.clone(), &labs);
+    let theirs = json!({ "metadata": { "name": "ada" },
+        "spec": { "selector": { "app": "theirs" }, "ports": [{ "port": 80 }] } });
+    let before =
+        services.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
+    let mut service = service_with(&site, "single", &labs, |config| {
+        config["names"]["pod"] = json!("{user_server}");
+        config["lab"]["service"] = json!({});
+    });
+    service.run().await.unwrap();
+    let ada = service.user("ada").unwrap();
+    let events = ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "failed", "{events:#?}");
+    assert!(events.iter().any(|event| event.data.contains("Service")), "{events:#?}");
+    ada.stop_to_end("ada").await.unwrap();
+    let after = services.get("ada").await.unwrap();
+    assert_eq!(
+        (after.metadata.resource_version, after.spec),
+        (before.metadata.resource_version, before.spec)
+    );
+    site.leave().await;
+}
