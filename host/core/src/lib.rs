@@ -21,6 +21,7 @@ pub mod glob;
 pub mod grants;
 pub mod identity;
 pub mod images;
+pub mod kept;
 pub mod kernel;
 pub mod lab;
 pub mod labels;

@@ -23,6 +23,7 @@ mod faults;
 mod forgotten;
 mod history;
 mod hostile;
+mod kept;
 mod kernel_rules;
 mod kernels;
 mod lab;

@@ -122,3 +122,19 @@ async fn without_permission_for_blueprints_labs_start_and_the_log_has_the_remedy
     stop(&service, "ada").await;
     site.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_the_kind_is_refused_with_the_remedy() {
+    let Some(site) = Site::enter(ONE_NAMESPACE).await else { return println!("{SKIPPED}") };
+    site.cluster.install_definition().await.unwrap();
+    site.apply(PERMISSIONS).await;
+    let labs = site.namespace("labs").await;
+    let service = service_with(&site, "single", &labs, |config| {
+        config["blueprints"] = json!({ "custom_resources": true });
+    });
+    let output = service.run_to_end().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && stderr.contains("wasmspawner crds | kubectl apply -f -"), "{stderr}");
+    assert!(stderr.contains("blueprints.wasmspawner.io"), "{stderr}");
+    site.leave().await;
+}

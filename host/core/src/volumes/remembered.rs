@@ -40,6 +40,11 @@ impl RememberedVolumes {
         self.records.get(key)
     }
 
+    /// The records of all servers.
+    pub fn all(&self) -> impl Iterator<Item = &VolumeRecord> {
+        self.records.values()
+    }
+
     /// Adds or replaces a server's record.
     pub fn remember(&mut self, record: VolumeRecord) {
         self.records.insert(record.key.clone(), record);

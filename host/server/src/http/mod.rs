@@ -14,6 +14,7 @@ mod fair_use;
 mod forgotten;
 mod history;
 mod images;
+mod kept;
 mod kernels;
 mod lab;
 mod lab_lookup;

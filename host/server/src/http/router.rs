@@ -19,6 +19,7 @@ use super::events::follow_events;
 use super::forgotten::list_forgotten;
 use super::history::get_history;
 use super::images::{get_image_menu, list_images};
+use super::kept::list_kept;
 use super::kernels::{
     connect_launcher, follow_kernel_events, get_kernel, list_kernels, report_process, restart_kernel,
     signal_kernel, start_kernel, stop_kernel,
@@ -51,6 +52,7 @@ fn lab_routes() -> Vec<Route> {
         route("GET", "/lab-status", get(get_lab_status)),
         route("GET", "/lab-lookup", get(find_lab)),
         route("GET", "/forgotten", get(list_forgotten)),
+        route("GET", "/kept", get(list_kept)),
         route("GET", "/orphans", get(list_orphans)),
         route("DELETE", "/orphans", delete(delete_orphans)),
         route("GET", "/environments", get(list_environments)),

@@ -23,6 +23,7 @@ mod forgotten;
 mod from_cluster;
 mod hub_comparison;
 mod image_menu;
+mod kept;
 mod kernel_links;
 mod kernels;
 mod lab_routes;

@@ -57,6 +57,11 @@ impl Volumes {
         self.remembered.read().unwrap_or_else(PoisonError::into_inner).of(key).cloned()
     }
 
+    /// The stored volumes of all servers.
+    pub(super) fn all(&self) -> Vec<VolumeRecord> {
+        self.remembered.read().unwrap_or_else(PoisonError::into_inner).all().cloned().collect()
+    }
+
     /// The names that a server keeps from its earlier labs.
     pub(super) fn kept_names(&self, key: &LabKey) -> KeptNames {
         self.of(key).map(|record| record.kept_names()).unwrap_or_default()

@@ -4,6 +4,7 @@ mod connection;
 mod event;
 mod follow;
 mod forgotten;
+mod kept;
 mod lab;
 mod narrator;
 mod orphans;
@@ -64,6 +65,8 @@ enum LabsCommand {
     Volumes(volumes::VolumesArgs),
     /// List labs that JupyterHub does not know any more, and when each will be stopped
     Forgotten(forgotten::ForgottenArgs),
+    /// List what stays on purpose when labs end, and why: namespaces, volume claims, targets of environments
+    Kept(kept::KeptArgs),
     /// Show objects that carry this service's labels but belong to no lab; with --delete, delete them
     Orphans(orphans::OrphansArgs),
 }
@@ -132,6 +135,7 @@ impl LabsArgs {
                 LabsCommand::Forgotten(args) => {
                     forgotten::forgotten(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }
+                LabsCommand::Kept(args) => kept::kept(&service, &args, out).await.map(|()| ExitCode::SUCCESS),
                 LabsCommand::Orphans(args) => {
                     orphans::orphans(&service, &args, out).await.map(|()| ExitCode::SUCCESS)
                 }

@@ -37,12 +37,12 @@ use super::wire;
         super::environments::list_environments, super::environments::release_target, super::environments::retire_target,
         super::blueprints::list_blueprints, super::blueprints::list_blueprint_choices, super::blueprints::resolve_blueprint,
         super::images::list_images, super::images::get_image_menu, super::prepulls::list_prepulls,
-        super::forgotten::list_forgotten, super::orphans::list_orphans, super::orphans::delete_orphans,
+        super::forgotten::list_forgotten, super::kept::list_kept, super::orphans::list_orphans, super::orphans::delete_orphans,
         super::policies::list_policies, super::policies::reload_policies, super::config::reload_config, get_openapi, browse,
     ),
-    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
+    components(schemas(wire::Blueprint, wire::BlueprintChoice, wire::ResolvedBlueprint, wire::DaskPool, wire::DaskPoolBody, wire::ScaledPool, wire::SchedulerReport, wire::WorkersBody, wire::Environments, wire::ForgottenLabs, wire::ImageMenu, wire::KeptObject, wire::Kernel, wire::KernelBody, wire::KnownImages, wire::Process, wire::Signal, wire::Lab, wire::LabLookup, wire::LabStatusReport, wire::Operation, wire::Orphan, wire::Policy, wire::ReloadedConfig, wire::SpawnBody, wire::StatusFilter, ErrorBody, Detail)),
     modifiers(&Credentials, &Names, &NamedServers, &CommonErrors, &RequestIds),
-    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "blueprints", description = "Descriptions of labs that users choose"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab"), (name = "document", description = "This description")),
+    tags((name = "labs", description = "Labs of users"), (name = "kernels", description = "Kernels that labs start"), (name = "dask", description = "Dask pools that labs start"), (name = "environments", description = "Where labs run"), (name = "blueprints", description = "Descriptions of labs that users choose"), (name = "images", description = "Images of labs"), (name = "policies", description = "The site's rules"), (name = "orphans", description = "What belongs to no lab, and what stays when labs end"), (name = "document", description = "This description")),
 )]
 struct Document;
 
