@@ -67,6 +67,36 @@ def test_the_service_reads_nodes_only_where_it_is_configured(chart, nodes):
         assert of_kinds(without, *kinds) == of_kinds(written("permissions/cluster-wide.yaml"), *kinds)
 
 
+def certificate(**how):
+    url = "https://{name}.{namespace}.svc:{port}"
+    return {"config": {"lab": {"service": {"lab_url": url, "certificate": how}}}}
+
+
+def test_the_service_asks_cert_manager_only_where_that_issues_the_certificates_of_labs(chart):
+    asking = certificate(cert_manager={"issuerRef": {"name": "labs"}})
+    kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    everywhere, added = written("permissions/cluster-wide.yaml"), written("permissions/certificates.yaml")
+    cluster = ("ClusterRole", "ClusterRoleBinding")
+    rendered = chart.render(merged(MINIMAL, asking))
+    assert of_kinds(rendered, *cluster) == of_kinds(everywhere + added, *cluster)
+    for without in ({}, certificate(authority="lab-authority")):
+        assert of_kinds(chart.render(merged(MINIMAL, without)), *cluster) == of_kinds(everywhere, *cluster)
+
+    single = of_kinds(chart.render(merged(MINIMAL, SINGLE, asking)), *kinds)
+    mine = [each for each in single if each["metadata"]["name"].endswith("-certificates")]
+    assert [each["kind"] for each in mine] == ["Role", "RoleBinding"]
+    assert {each["metadata"]["namespace"] for each in mine} == {"wasmspawner-labs"}
+    assert mine[0]["rules"] == added[0]["rules"]
+    assert mine[1]["roleRef"]["kind"] == "Role" and mine[1]["roleRef"]["name"] == mine[0]["metadata"]["name"]
+
+
+def test_the_service_reads_the_authority_from_which_it_issues_certificates(chart):
+    rendered = chart.render(merged(MINIMAL, certificate(authority="lab-authority"), SITE_SECRETS))
+    rules = [rule for each in rendered if each["kind"] == "Role" for rule in each["rules"]]
+    (secrets,) = [rule for rule in rules if rule["resources"] == ["secrets"] and rule["verbs"] == ["get"]]
+    assert secrets["resourceNames"] == ["butler", "lab-authority"]
+
+
 @pytest.mark.parametrize(("values", "file"), [({}, "cluster-wide"), (SINGLE, "one-namespace")])
 def test_the_service_makes_pods_beside_itself_only_where_nodes_pull_images(chart, values, file):
     kinds = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")

@@ -26,6 +26,7 @@ class GoModule:
     cgo: bool = False
     tags: str = ""
     variables: tuple[tuple[str, str], ...] = ()  # set by the linker
+    data: tuple[str, str] | None = None  # a module, and a pattern for its files that are put beside the programs
 
     def built(self) -> Path:
         """The folder with the programs, built if it does not exist. Raises `toolchain.Missing` if that is not
@@ -38,7 +39,8 @@ class GoModule:
 
     def _pins(self) -> bytes:
         pins = b"".join(path.read_bytes() for path in sorted([*self.folder.glob("go.*"), *self.folder.glob("*.go")]))
-        return pins + repr((FLAGS, self.packages, self.cgo, self.tags, self.variables)).encode()
+        options = repr((FLAGS, self.packages, self.cgo, self.tags, self.variables))
+        return pins + (options + (repr(self.data) if self.data else "")).encode()
 
     def version(self, package: str) -> str:
         """The version of a package that go.mod requires, such as `1.36.3`."""
@@ -57,6 +59,12 @@ class GoModule:
                 command = ["go", "build", *options, "-o", str(home / name), package]
                 if (code := subprocess.call(command, cwd=self.folder, env=environment)) != 0:
                     raise SystemExit(f"error: go build of {name} ended with {code}")
+            if self.data:
+                module, pattern = self.data
+                command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+                source = subprocess.check_output(command, cwd=self.folder, env=environment, text=True).strip()
+                for file in Path(source).glob(pattern):
+                    shutil.copyfile(file, home / file.name)  # without the write protection of Go's folder
         shutil.rmtree(objects)
 
 

@@ -25,6 +25,13 @@ CONTROL_PLANE = _kubernetes(
         "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     },
 )
+# Its controllers, with the definitions of its kinds.
+CERT_MANAGER = GoModule(
+    "cert-manager",
+    HERE / "cert-manager",
+    {"cert-manager": "wasmspawner.example/cert-manager"},
+    data=("github.com/cert-manager/cert-manager", "deploy/crds/cert-manager.io_*.yaml"),
+)
 NODE = _kubernetes(
     "kubernetes-node",
     {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-scheduler", "kube-proxy", "kubectl")},

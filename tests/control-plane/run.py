@@ -38,7 +38,16 @@ def run_with(command: list[str]) -> int:
     begun = time.monotonic()
     with control_plane.ControlPlane(folder) as running:
         print(f"==> A control plane for the tests, ready after {time.monotonic() - begun:.1f} s", flush=True)
-        return subprocess.call(command, env=os.environ | {"TEST_KUBECONFIG": str(running.kubeconfig)})
+        return subprocess.call(command, env=os.environ | {"TEST_KUBECONFIG": str(running.kubeconfig)} | cert_manager())
+
+
+def cert_manager() -> dict[str, str]:
+    """Where the tests find cert-manager; nothing if it cannot be built."""
+    try:
+        return {"CERT_MANAGER": str(programs.CERT_MANAGER.built())}
+    except toolchain.Missing as missing:
+        print(f"skipped: tests with cert-manager; {missing}", flush=True)
+        return {}
 
 
 def end(number, _) -> None:
@@ -53,6 +62,7 @@ if __name__ == "__main__":
         match sys.argv[1:]:
             case ["programs"]:
                 print(programs.folder())
+                programs.CERT_MANAGER.built()
             case ["with", _, *_]:
                 raise SystemExit(run_with(sys.argv[2:]))
             case _:

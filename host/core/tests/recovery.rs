@@ -39,6 +39,7 @@ fn spec(desired: Desired, kind: OperationKind) -> SpawnSpec {
             namespace: NamespaceName::parse("nublado-ada").unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
             has_service: false,
+            certificate: None,
             cluster: None,
             claim: None,
             workload: None,

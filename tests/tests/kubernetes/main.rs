@@ -6,6 +6,7 @@
 
 mod attempts;
 mod blueprints;
+mod certificates;
 mod dask_pools;
 mod environments;
 mod environments_measured;

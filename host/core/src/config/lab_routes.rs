@@ -79,6 +79,11 @@ impl RouteFields<'_> {
         })
     }
 
+    /// A text of a template in which a brace is left when the fields are filled.
+    pub(super) fn unknown_field(template: &Value) -> Option<String> {
+        unknown_field(&SAMPLE.fill_value(template))
+    }
+
     /// The text with the values in place of the fields.
     pub fn fill(&self, text: &str) -> String {
         let port = self.port.to_string();
@@ -113,10 +118,8 @@ pub(super) fn check(clusters: &BTreeMap<ObjectName, LabRoutes>) -> Vec<InvalidSe
         if let Some(message) = RouteFields::problem(&routes.lab_url) {
             problems.push(InvalidSetting::new(format!("{key}.lab_url"), message));
         }
-        let unknown = routes
-            .route
-            .as_ref()
-            .and_then(|route| unknown_field(&SAMPLE.fill_value(&route.spec.clone().into())));
+        let unknown =
+            routes.route.as_ref().and_then(|route| RouteFields::unknown_field(&route.spec.clone().into()));
         if let Some(text) = unknown {
             let message = format!(
                 "{text:?} has an unknown field; there are {{name}}, {{namespace}}, {{prefix}} and {{port}}"

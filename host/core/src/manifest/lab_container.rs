@@ -84,7 +84,7 @@ fn startup_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     Some(Probe {
         period_seconds: Some(probe.timing.period_seconds.into()),
         failure_threshold: Some(FAILURES_OF_A_DAY),
-        ..request(probe)
+        ..request(probe, spawn.serves_tls)
     })
 }
 
@@ -94,16 +94,17 @@ fn readiness_probe(spawn: &ValidatedSpawn) -> Option<Probe> {
     Some(Probe {
         period_seconds: Some(probe.timing.running_period_seconds.into()),
         failure_threshold: Some(probe.timing.failure_threshold.into()),
-        ..request(probe)
+        ..request(probe, spawn.serves_tls)
     })
 }
 
-/// What the kubelet asks the lab.
-fn request(probe: &CheckedProbe) -> Probe {
+/// What the kubelet asks the lab. It verifies no certificates.
+fn request(probe: &CheckedProbe, over_tls: bool) -> Probe {
     let port = IntOrString::String(PORT_NAME.to_owned());
     let http_get = probe.path.as_ref().map(|path| HTTPGetAction {
         path: Some(path.clone()),
         port: port.clone(),
+        scheme: over_tls.then(|| "HTTPS".to_owned()),
         ..HTTPGetAction::default()
     });
     let tcp_socket = http_get.is_none().then_some(TCPSocketAction { port, host: None });

@@ -2,6 +2,7 @@
 //! cannot fail, and texts from users are never interpreted as templates.
 
 mod baseline;
+mod certificate;
 mod child;
 mod claim;
 mod dask_pool;
@@ -32,6 +33,9 @@ mod spec_digest;
 mod user_files;
 mod volume;
 
+pub use certificate::{
+    CERTIFICATES, Certificate, IssuedCertificate, certificate_secret, dns_names, requested_certificate,
+};
 pub use child::ParentPod;
 pub use dask_pool::{PoolObjects, build_dask_pool, dashboard_url, dask_worker, scheduler_address};
 pub use injection::{InjectedLab, Injection, build_injected};

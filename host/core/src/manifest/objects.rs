@@ -8,6 +8,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
+use super::certificate::{CERTIFICATES, Certificate};
 use super::object_kind::ObjectKind;
 use super::route::Route;
 use crate::policy::compose::REDACTED;
@@ -35,7 +36,7 @@ pub struct LabObjects {
     pub limit_range: Option<LimitRange>,
     /// The allowed network traffic.
     pub network_policy: Option<NetworkPolicy>,
-    /// What leads requests to the lab: its Service, and a route where its cluster needs one.
+    /// What leads requests to the lab: its Service with a certificate, or with a route where its cluster needs one.
     pub routes: Vec<LabObject>,
     /// The lab's pod, which needs all the other objects.
     pub pod: Pod,
@@ -109,6 +110,8 @@ macro_rules! lab_object {
             $($(#[$doc])* $variant($object),)*
             /// Routes requests from outside to the lab.
             Route(Box<Route>),
+            /// Asks cert-manager for the lab's certificate.
+            Certificate(Box<Certificate>),
         }
 
         impl LabObject {
@@ -116,6 +119,7 @@ macro_rules! lab_object {
             pub fn object_kind(&self) -> ObjectKind {
                 match self {
                     Self::Route(route) => route.object_kind(),
+                    Self::Certificate(_) => CERTIFICATES,
                     $(Self::$variant(_) => ObjectKind::of::<$kind>(),)*
                 }
             }
@@ -124,6 +128,7 @@ macro_rules! lab_object {
             pub fn metadata(&self) -> &ObjectMeta {
                 match self {
                     Self::Route(route) => &route.metadata,
+                    Self::Certificate(certificate) => &certificate.metadata,
                     $(Self::$variant(object) => &object.metadata,)*
                 }
             }
@@ -132,6 +137,7 @@ macro_rules! lab_object {
             pub fn to_value(&self) -> Value {
                 let value = match self {
                     Self::Route(route) => serde_json::to_value(route),
+                    Self::Certificate(certificate) => serde_json::to_value(certificate),
                     $(Self::$variant(object) => serde_json::to_value(object),)*
                 };
                 // Serializing cannot fail, because all keys of these types are strings.

@@ -3,13 +3,15 @@ use k8s_openapi::api::core::v1::{
     PersistentVolumeClaimVolumeSource, SecretVolumeSource, Volume as PodVolume, VolumeMount,
 };
 
-use super::{nss_config_map, secret};
+use super::{certificate, nss_config_map, secret};
+use crate::policy::compose::CERTIFICATE_PATH;
 use crate::policy::{Mount, ObjectSource, ValidatedSpawn, Volume, VolumeSource};
 use crate::quota::Quantity;
 
 /// Names of the volumes that the service adds. Policies cannot use their prefix.
 const NSS: &str = "wasmspawner-nss";
 const SECRETS: &str = "wasmspawner-secrets";
+const CERTIFICATE: &str = "wasmspawner-tls";
 
 /// All volumes of the pod: first the service's own, then those of policies.
 pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
@@ -28,6 +30,16 @@ pub(super) fn volumes(spawn: &ValidatedSpawn) -> Vec<PodVolume> {
             secret: Some(SecretVolumeSource {
                 secret_name: Some(spawn.names.object.to_string()),
                 items: Some(items.map(|key| KeyToPath { path: key.clone(), key, mode: None }).collect()),
+                ..SecretVolumeSource::default()
+            }),
+            ..PodVolume::default()
+        });
+    }
+    if spawn.serves_tls {
+        volumes.push(PodVolume {
+            name: CERTIFICATE.to_owned(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(certificate::secret_name(&spawn.names)),
                 ..SecretVolumeSource::default()
             }),
             ..PodVolume::default()
@@ -52,12 +64,14 @@ pub(super) fn user_files() -> [VolumeMount; 2] {
 /// All mounts of the lab's container.
 pub(super) fn lab_mounts(spawn: &ValidatedSpawn) -> Vec<VolumeMount> {
     let mut mounts = Vec::from(user_files());
-    mounts.extend(spawn.config.secrets_path.iter().map(|path| VolumeMount {
-        name: SECRETS.to_owned(),
-        mount_path: path.clone(),
+    let read_only = |name: &str, path: &str| VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
         read_only: Some(true),
         ..VolumeMount::default()
-    }));
+    };
+    mounts.extend(spawn.config.secrets_path.iter().map(|path| read_only(SECRETS, path)));
+    mounts.extend(spawn.serves_tls.then(|| read_only(CERTIFICATE, CERTIFICATE_PATH)));
     mounts.extend(spawn.mounts.iter().map(mount));
     mounts
 }

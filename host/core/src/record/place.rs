@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::lab::CertificateIssuer;
 use crate::environment::{ClusterRef, NamespaceFate};
 use crate::lab::JobId;
 use crate::names::{LabNames, NamespaceName, ObjectName};
@@ -20,6 +21,9 @@ pub struct Place {
     /// True if the lab has a Service in the service's own cluster.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_service: bool,
+    /// Who issues the lab's certificate; absent if the lab is reached without TLS. Only a lab with a Service has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateIssuer>,
     /// How the cluster is reached; absent for the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRef>,
@@ -75,6 +79,7 @@ impl Place {
             namespace: names.namespace.clone(),
             pod: names.pod.clone(),
             has_service: false,
+            certificate: None,
             cluster: None,
             claim: None,
             workload: None,

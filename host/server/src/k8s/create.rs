@@ -16,6 +16,7 @@ use wasmspawner_core::labels::{JOB_ID_LABEL, SPAWN_LABEL};
 use wasmspawner_core::manifest::{LabObject, LabObjects, ObjectKind};
 use wasmspawner_core::volumes::other_owner;
 
+use super::error::says_no_such_kind;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -135,7 +136,7 @@ impl Creator {
         let creation = Creation {
             api,
             object: dynamic(object.to_value())?,
-            kind: object.kind(),
+            kind: object.object_kind(),
             action: format!("create {} {}", object.kind(), object.name()),
             retry_policy,
         };
@@ -168,7 +169,7 @@ pub struct CreatedLab {
 struct Creation<'a> {
     api: Api<DynamicObject>,
     object: DynamicObject,
-    kind: &'static str,
+    kind: ObjectKind,
     /// What is requested, for errors and the log.
     action: String,
     retry_policy: &'a RetryPolicy,
@@ -241,6 +242,9 @@ impl Creation<'_> {
         let created = || self.api.create(&params, &self.object);
         match retrying(self.retry_policy, &self.action, created).await {
             Err(KubernetesError::Refused { reason: StatusReason::AlreadyExists, .. }) => Ok(None),
+            Err(KubernetesError::Refused { message, .. }) if says_no_such_kind(&message) => {
+                Err(KubernetesError::NoSuchKind { kind: self.kind.kind, group: self.kind.group })
+            }
             answer => answer.map(Some),
         }
     }
@@ -250,7 +254,7 @@ impl Creation<'_> {
     }
 
     fn taken(&self) -> KubernetesError {
-        KubernetesError::Taken { kind: self.kind, name: self.name().to_owned() }
+        KubernetesError::Taken { kind: self.kind.kind, name: self.name().to_owned() }
     }
 }
 

@@ -8,10 +8,11 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use wasmspawner_core::config::NamespaceReclaim;
-use wasmspawner_core::manifest::{KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, ObjectKind};
+use wasmspawner_core::manifest::{CERTIFICATES, KINDS_BESIDE_WORKLOAD, KINDS_DELETED_BY_LABEL, ObjectKind};
 use wasmspawner_core::record::Place;
 
 use super::create::{api_resource, belongs_to};
+use super::error::says_no_such_kind;
 use super::retry::{RetryPolicy, retrying};
 use super::{KubernetesError, StatusReason};
 
@@ -105,6 +106,10 @@ impl Deleter {
         more: &[ObjectKind],
         within: Duration,
     ) -> Result<DeletionAnswer, KubernetesError> {
+        // Who makes Secrets goes before the Secrets, or it would make them again.
+        let (makers, more): (Vec<&ObjectKind>, Vec<_>) = more.iter().partition(|kind| **kind == CERTIFICATES);
+        try_join_all(makers.into_iter().map(|kind| self.delete_all(kind, namespace, selector, within)))
+            .await?;
         let kinds =
             KINDS_DELETED_BY_LABEL.iter().chain(more).filter(|kind| !(shared && kind.limits_namespace()));
         try_join_all(kinds.map(|kind| self.delete_all(kind, namespace, selector, within))).await?;
@@ -134,7 +139,11 @@ impl Deleter {
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         let (params, selected) = (DeleteParams::background(), ListParams::default().labels(selector));
         let action = format!("delete each {} of the lab in {namespace}", kind.kind);
-        retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await.map(drop)
+        match retrying(&retry_policy, &action, || api.delete_collection(&params, &selected)).await {
+            // There are none of a kind that is not installed any more.
+            Err(KubernetesError::Refused { message, .. }) if says_no_such_kind(&message) => Ok(()),
+            answer => answer.map(drop),
+        }
     }
 
     async fn delete_own<K>(

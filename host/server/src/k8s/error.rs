@@ -36,6 +36,14 @@ pub enum KubernetesError {
         /// The name of the object.
         name: String,
     },
+    /// The cluster does not know the kind of an object.
+    #[error("the cluster has no kind {kind} of the API group {group}; install what brings it")]
+    NoSuchKind {
+        /// The kind, such as `Certificate`.
+        kind: &'static str,
+        /// Its API group, such as `cert-manager.io`.
+        group: &'static str,
+    },
     /// A volume claim that the lab would use belongs to another user.
     #[error("the PersistentVolumeClaim {name} belongs to the user {owner}")]
     ClaimOfAnother {
@@ -88,12 +96,19 @@ impl KubernetesError {
             Self::StillBeingDeleted { .. } => "StillBeingDeleted",
             Self::Taken { kind: "Namespace", .. } => "NamespaceTaken",
             Self::Taken { .. } => "NameTaken",
+            Self::NoSuchKind { .. } => "NoSuchKind",
             Self::ClaimOfAnother { .. } => "VolumeOfAnotherUser",
             Self::NotFilled { .. } => "NoToken",
             Self::Cancelled => "Cancelled",
             Self::Unexpected(_) | Self::Malformed(_) => "ClusterUnexpected",
         }
     }
+}
+
+/// True if a message of the API server, or of the Go library below it, says that there is no such kind. Both differ from that
+/// about an object or a namespace which does not exist.
+pub(super) fn says_no_such_kind(message: &str) -> bool {
+    message.starts_with("404 page not found") || message.contains("could not find the requested resource")
 }
 
 /// True for an error that may pass by itself: overload, a restart, a namespace that is still being deleted.

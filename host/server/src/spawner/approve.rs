@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmspawner_core::blueprint::{CHOICE, REPOSITORY};
+use wasmspawner_core::config::lab::CertificateIssuer;
 use wasmspawner_core::dask::PoolLaunch;
 use wasmspawner_core::digest::Digest;
 use wasmspawner_core::environment::{ClusterRef, NamespaceFate};
@@ -57,6 +58,8 @@ pub(super) struct Approved {
     pub(super) cluster: Option<ClusterRef>,
     /// True for a lab that gets a Service in the service's own cluster.
     pub(super) has_service: bool,
+    /// Who issues the lab's certificate; `None` if the lab is reached without TLS.
+    pub(super) certificate: Option<CertificateIssuer>,
 }
 
 /// What makes an approved spawn that of a child.
@@ -107,7 +110,8 @@ pub(super) async fn approve(
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
     let (subject, image) = (question.subject, image.map(|chosen| chosen.image()));
-    let has_service = rules.config.lab.section.service.is_some() && request.wanted.workload.is_none();
+    let service = rules.config.lab.section.service.as_ref().filter(|_| request.wanted.workload.is_none());
+    let certificate = service.and_then(|service| Some(service.certificate.as_ref()?.issuer()));
     Ok(Approved {
         request,
         names,
@@ -119,7 +123,8 @@ pub(super) async fn approve(
         child: None,
         fate: None,
         cluster: None,
-        has_service,
+        has_service: service.is_some(),
+        certificate,
     })
 }
 
@@ -223,6 +228,7 @@ pub(super) async fn approve_child(
         cluster: lab.place.cluster,
         fate: lab.place.claim.map(|claim| claim.fate),
         has_service: false,
+        certificate: None,
     })
 }
 
@@ -320,7 +326,8 @@ impl Approved {
         if self.child.is_some() {
             return Place { cluster: self.cluster.clone(), ..Place::of(&self.names) };
         }
-        Place { has_service: self.has_service, ..context.first_place(key, &self.names, operation) }
+        let (has_service, certificate) = (self.has_service, self.certificate);
+        Place { has_service, certificate, ..context.first_place(key, &self.names, operation) }
     }
 
     /// The same request, in the namespace that the lab's claim has brought.
@@ -328,7 +335,8 @@ impl Approved {
         let names = LabNames { namespace: place.namespace.clone(), ..self.names.clone() };
         let fate = place.claim.as_ref().map(|claim| claim.fate);
         let has_service = self.has_service && place.has_service;
-        Self { names, fate, cluster: place.cluster.clone(), has_service, ..self.clone() }
+        let certificate = self.certificate.filter(|_| has_service);
+        Self { names, fate, cluster: place.cluster.clone(), has_service, certificate, ..self.clone() }
     }
 
     /// The lab of a child that ends with it.

@@ -130,6 +130,7 @@ fn place_at(to_bind: &ToBind, binding: Binding, claim: ObjectName, own: bool) ->
         namespace,
         // Elsewhere, the cluster's own routes lead to the lab.
         has_service: to_bind.place.has_service && cluster.is_none(),
+        certificate: to_bind.place.certificate.filter(|_| cluster.is_none()),
         cluster,
         pod: to_bind.place.pod.clone(),
         claim: Some(PlaceClaim { name: claim, own, fate }),

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 use wasmspawner_core::config::NamespaceReclaim;
+use wasmspawner_core::config::lab::CertificateIssuer;
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lab::{JobId, LabKey};
 use wasmspawner_core::lifecycle::{Operation, OperationKind, RestartPolicy, TimeLimits};
-use wasmspawner_core::manifest::{KINDS_IN_OWN_CLUSTER, ObjectKind, route_kinds};
+use wasmspawner_core::manifest::{CERTIFICATES, KINDS_IN_OWN_CLUSTER, ObjectKind, route_kinds};
 use wasmspawner_core::names::{LabNames, NameError};
 use wasmspawner_core::policy::Grants;
 use wasmspawner_core::record::{Place, PlaceClaim};
@@ -134,14 +135,23 @@ impl Context {
     pub(super) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
         let config = self.config.current();
         if place.has_service {
-            return KINDS_IN_OWN_CLUSTER.to_vec();
+            let certificates =
+                (place.certificate == Some(CertificateIssuer::CertManager)).then_some(CERTIFICATES);
+            return KINDS_IN_OWN_CLUSTER.into_iter().chain(certificates).collect();
         }
         lab_routes(&config, place.cluster.as_ref()).map(route_kinds).unwrap_or_default()
     }
 
     /// The kinds that labs may have left in the service's own cluster, beside those that every lab has.
-    pub(super) fn kinds_in_own_cluster(&self) -> &'static [ObjectKind] {
-        if self.config.current().embedded.is_none() { &KINDS_IN_OWN_CLUSTER } else { &[] }
+    pub(super) fn kinds_in_own_cluster(&self) -> Vec<ObjectKind> {
+        let config = self.config.current();
+        if config.embedded.is_some() {
+            return Vec::new();
+        }
+        let service = config.lab.section.service.as_ref();
+        let issuer = service.and_then(|service| Some(service.certificate.as_ref()?.issuer()));
+        let certificates = (issuer == Some(CertificateIssuer::CertManager)).then_some(CERTIFICATES);
+        KINDS_IN_OWN_CLUSTER.into_iter().chain(certificates).collect()
     }
 
     /// The service's own cluster.

@@ -170,6 +170,9 @@ pub(super) fn failure(error: &KubernetesError) -> Failure {
                 "The {kind} {name} that this lab would have exists already and belongs to somebody else; please tell the site's administrators"
             )
         }
+        KubernetesError::NoSuchKind { .. } => {
+            format!("A part of the lab cannot be created: {error}; please tell the site's administrators")
+        }
         KubernetesError::ClaimOfAnother { name, .. } => {
             format!("The volume {name} belongs to another user; please tell the site's administrators")
         }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use wasmspawner_core::config::lab::LabCertificate;
 use wasmspawner_core::config::{EnvironmentChoice, NamespaceReclaim};
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::lifecycle::{Blame, Failure, LabTimeLimits, Operation, TimeLimits};
-use wasmspawner_core::manifest::{self, LabObject, LabObjects, PoolObjects};
+use wasmspawner_core::manifest::{self, IssuedCertificate, LabObject, LabObjects, PoolObjects};
 use wasmspawner_core::names::{KeptNames, LabNames, LabelValue};
 use wasmspawner_core::policy::compose::{
     self, ImageInputs, Provenance, SpawnInputs, SpawnRejected, ValidatedSpawn, compose,
@@ -112,7 +113,12 @@ pub(super) async fn decide_with(
     if let Some(fate) = approved.fate {
         spawn.namespaces = reclaim_of(fate);
     }
+    if approved.certificate.is_some() {
+        spawn.serve_tls();
+    }
+    let routes = routes(rules, approved, &spawn, cluster.certificate.as_ref());
     let mut decided = build(rules, approved, spawn, volumes, operation);
+    decided.objects.routes = routes;
     if approved.fate.is_some() {
         // It is the target's.
         decided.objects.namespace = None;
@@ -205,7 +211,7 @@ fn build(
     let description = Arc::make_mut(&mut about.description);
     approved.complete(description);
     let mut objects = match approved.child.as_deref() {
-        None => with_routes(manifest::build(&spawn), rules, approved, &spawn),
+        None => manifest::build(&spawn),
         Some(ApprovedChild { launch: ChildLaunch::Kernel(launch), lab, .. }) => {
             manifest::build_kernel(&spawn, launch, lab)
         }
@@ -240,22 +246,43 @@ fn build(
     }
 }
 
-/// Adds what leads requests to a lab: its Service, or the routes of another cluster.
-fn with_routes(
-    objects: LabObjects,
+/// What leads requests to a lab: its Service with a certificate, or the routes of another cluster. What a lab has started has
+/// neither.
+fn routes(
     rules: &SiteRules<'_>,
     approved: &Approved,
     spawn: &ValidatedSpawn,
-) -> LabObjects {
+    issued: Option<&IssuedCertificate>,
+) -> Vec<LabObject> {
+    if approved.child.is_some() {
+        return Vec::new();
+    }
     if approved.has_service {
         let service = LabObject::Service(Box::new(manifest::headless_service(spawn)));
-        return LabObjects { routes: vec![service], ..objects };
+        return [Some(service), certificate(rules, approved, spawn, issued)].into_iter().flatten().collect();
     }
     let routes = lab_routes(&rules.config, approved.cluster.as_ref());
     let routes = routes.and_then(|routes| manifest::build_routes(spawn, routes)).map(|(service, route)| {
         vec![LabObject::Service(Box::new(service)), LabObject::Route(Box::new(route))]
     });
-    LabObjects { routes: routes.unwrap_or_default(), ..objects }
+    routes.unwrap_or_default()
+}
+
+/// What the lab has its certificate from.
+fn certificate(
+    rules: &SiteRules<'_>,
+    approved: &Approved,
+    spawn: &ValidatedSpawn,
+    issued: Option<&IssuedCertificate>,
+) -> Option<LabObject> {
+    let service = rules.config.lab.section.service.as_ref().filter(|_| approved.certificate.is_some())?;
+    match service.certificate.as_ref()? {
+        LabCertificate::Authority(_) => Some(manifest::certificate_secret(spawn, issued?).into()),
+        LabCertificate::CertManager(template) => {
+            let wanted = manifest::requested_certificate(spawn, template, service.lab_url.as_deref());
+            Some(LabObject::Certificate(Box::new(wanted)))
+        }
+    }
 }
 
 async fn customize(

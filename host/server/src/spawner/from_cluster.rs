@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use futures::future::try_join_all;
 use wasmspawner_core::config::lab::{SecretKey, SiteSecretData};
+use wasmspawner_core::manifest::IssuedCertificate;
 use wasmspawner_core::secret::SecretBytes;
 
 use super::approve::Approved;
+use super::certificate::issue_certificate;
 use super::context::Context;
 use super::errors::SpawnError;
 use super::volumes::OwnClaim;
@@ -18,6 +20,8 @@ pub(super) struct FromCluster {
     pub(super) provisioned: bool,
     pub(super) site_secrets: SiteSecretData,
     pub(super) own_claim: OwnClaim,
+    /// The lab's certificate, if the service issues it.
+    pub(super) certificate: Option<IssuedCertificate>,
     /// The workload into which the lab is to be put.
     pub(super) workload: Option<AdmittedWorkload>,
 }
@@ -29,12 +33,16 @@ impl FromCluster {
         approved: &Approved,
         spawn: &str,
     ) -> Result<Self, SpawnError> {
-        let (site_secrets, own_claim) =
-            tokio::try_join!(site_secrets(context), own_claim(context, approved))?;
+        let (site_secrets, own_claim, certificate) = tokio::try_join!(
+            async { Ok(site_secrets(context).await?) },
+            async { Ok(own_claim(context, approved).await?) },
+            issue_certificate(context, approved),
+        )?;
         Ok(Self {
             provisioned: context.provisioned.contains(&approved.request.key.user),
             site_secrets,
             own_claim,
+            certificate,
             workload: workload_requests::admit(context, approved, spawn).await?,
         })
     }

@@ -9,6 +9,7 @@ mod answer;
 mod approve;
 mod bind;
 mod blueprints;
+mod certificate;
 mod child_limits;
 mod children;
 mod clock;

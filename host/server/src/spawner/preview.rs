@@ -2,14 +2,16 @@
 
 use jiff::Timestamp;
 use uuid::Uuid;
+use wasmspawner_core::config::lab::CertificateIssuer;
 use wasmspawner_core::config::lab::SiteSecretData;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
+use wasmspawner_core::manifest::IssuedCertificate;
 use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::KeptNames;
 use wasmspawner_core::policy::PresentUse;
 use wasmspawner_core::policy::compose::Provenance;
-use wasmspawner_core::secret::SecretBytes;
+use wasmspawner_core::secret::{SecretBytes, SecretString};
 use wasmspawner_core::spawn::SpawnRequest;
 
 use super::approve::approve;
@@ -44,6 +46,7 @@ pub async fn preview(
         provisioned,
         site_secrets: placeholders(rules),
         own_claim: OwnClaim::Today,
+        certificate: (approved.certificate == Some(CertificateIssuer::Service)).then(placeholder_certificate),
         workload: None,
     };
     let decided = decide_with(rules, &approved, &operation(), NO_RECORD, cluster).await?;
@@ -56,6 +59,11 @@ const NO_RECORD: &str = "00000000-0000-0000-0000-000000000000";
 fn placeholders(rules: &SiteRules<'_>) -> SiteSecretData {
     let needed = rules.config.lab.needed_secrets();
     needed.into_iter().map(|key| (key, SecretBytes::new("placeholder"))).collect()
+}
+
+fn placeholder_certificate() -> IssuedCertificate {
+    let text = "placeholder";
+    IssuedCertificate { chain: text.to_owned(), key: SecretString::new(text), authority: text.to_owned() }
 }
 
 fn operation() -> Operation {

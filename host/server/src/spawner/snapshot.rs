@@ -72,10 +72,23 @@ pub(super) fn url(pod: &ObservedPod, place: &Place, prefix: &str, config: &Confi
     let port = pod.port.unwrap_or(config.lab.section.port);
     if let Some(template) = template(place, config) {
         let (name, namespace) = (service_name(&place.pod), place.namespace.as_str());
-        return Some(RouteFields { name: name.as_str(), namespace, prefix, port }.fill(template));
+        let url = RouteFields { name: name.as_str(), namespace, prefix, port }.fill(template);
+        return Some(if place.has_service { with_scheme_of(place, url, config) } else { url });
     }
     let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     Some(format!("http://{host}:{port}"))
+}
+
+/// The URL of a lab with a Service: what a lab was started with decides whether it is reached over TLS, whatever the
+/// configuration says by now.
+fn with_scheme_of(place: &Place, url: String, config: &Config) -> String {
+    let service = config.lab.section.service.as_ref();
+    let others_have_one = service.is_some_and(|service| service.certificate.is_some());
+    match (url.split_once("://"), place.certificate) {
+        (Some((_, rest)), Some(_)) => format!("https://{rest}"),
+        (Some((_, rest)), None) if others_have_one => format!("http://{rest}"),
+        _ => url,
+    }
 }
 
 /// The template of the URL of labs at this place; `None` where the Hub reaches them at the addresses of their pods.

@@ -192,8 +192,15 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
                 return Ok(false);
             };
             let grace = context.config.current().lab.section.termination_grace_period_seconds;
-            let place =
-                Place { namespace, pod, has_service: false, cluster: None, claim: None, workload: None };
+            let place = Place {
+                namespace,
+                pod,
+                has_service: false,
+                certificate: None,
+                cluster: None,
+                claim: None,
+                workload: None,
+            };
             cluster.deleter.delete_pod(&place, own, grace, TRY_FOR).await?;
         }
         OrphanKind::ConfigMap => {
@@ -204,7 +211,7 @@ async fn delete(context: &Context, orphan: &Orphan) -> Result<bool, KubernetesEr
             let selector = manifest::spawn_selector(&context.config.current().kubernetes.instance, &spawn);
             let namespace = namespace.as_str();
             let more = context.kinds_in_own_cluster();
-            cluster.deleter.delete_lab_objects(namespace, &selector, shared, more, TRY_FOR).await?;
+            cluster.deleter.delete_lab_objects(namespace, &selector, shared, &more, TRY_FOR).await?;
         }
     }
     Ok(true)

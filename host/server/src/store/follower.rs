@@ -129,6 +129,7 @@ mod tests {
             namespace: NamespaceName::parse(namespace).unwrap(),
             pod: ObjectName::parse("nb-ada").unwrap(),
             has_service: false,
+            certificate: None,
             cluster: None,
             claim: None,
             workload: None,

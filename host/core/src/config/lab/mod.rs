@@ -1,6 +1,7 @@
 //! The section `lab`: what every lab of this site has, whatever the policies decide.
 
 mod argo_cd;
+mod certificate;
 mod config;
 mod network_policy;
 mod readiness_probe;
@@ -11,6 +12,7 @@ mod site_secret;
 mod user_files;
 
 pub use argo_cd::ArgoCd;
+pub use certificate::{CertificateIssuer, LabCertificate};
 pub use config::LabConfig;
 pub use network_policy::{EgressRule, NetworkPeer, NetworkPolicyConfig, NetworkPort, Protocol};
 pub use readiness_probe::ReadinessProbe;

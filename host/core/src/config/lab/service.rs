@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::LabCertificate;
 use crate::config::RouteFields;
 use crate::field_error::FieldError;
 
@@ -16,11 +17,45 @@ pub struct LabService {
     /// address of the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab_url: Option<String>,
+    /// The certificate with which each lab answers over TLS; then `lab_url` begins with `https://`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<LabCertificate>,
 }
 
 impl LabService {
     pub(super) fn check(&self) -> Option<FieldError> {
-        let problem = RouteFields::problem(self.lab_url.as_deref()?)?;
-        Some(FieldError::new("lab.service.lab_url", problem))
+        let url = self.lab_url.as_deref();
+        if let Some(problem) = url.and_then(RouteFields::problem) {
+            return Some(FieldError::new("lab.service.lab_url", problem));
+        }
+        let certificate = self.certificate.as_ref()?;
+        if url.is_none_or(|url| !url.starts_with("https://")) {
+            let message = "must begin with https:// where labs have certificates, such as \
+                           https://{name}.{namespace}.svc:{port}: no certificate is for the address of a pod";
+            return Some(FieldError::new("lab.service.lab_url", message));
+        }
+        certificate.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_with_a_certificate_is_reached_by_name_over_tls() {
+        let problem = |yaml: &str| {
+            let service: LabService = serde_saphyr::from_str(yaml).unwrap();
+            service.check().map(|problem| problem.to_string())
+        };
+        let certificate = "certificate: {authority: lab-authority}";
+        assert_eq!(
+            problem(&format!("{{lab_url: 'https://{{name}}.{{namespace}}.svc', {certificate}}}")),
+            None
+        );
+        for url in ["lab_url: 'http://{name}.{namespace}.svc', ", ""] {
+            let problem = problem(&format!("{{{url}{certificate}}}")).unwrap();
+            assert!(problem.starts_with("lab.service.lab_url: must begin with https://"), "{problem}");
+        }
     }
 }

@@ -25,7 +25,8 @@ pub use inputs::{ImageInputs, SpawnInputs};
 pub use lab_server::CheckedProbe;
 pub use provenance::{Conflict, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
-pub use validated::ValidatedSpawn;
+pub use validated::{CERTIFICATE_PATH, ValidatedSpawn};
+pub(crate) use validated::{TLS_CERTIFICATE, TLS_KEY};
 pub use verdict::all_allow;
 pub use workload_access::check_access;
 
@@ -70,6 +71,7 @@ pub fn compose(inputs: SpawnInputs<'_>) -> Result<ValidatedSpawn, SpawnRejected>
         image,
         env,
         port,
+        serves_tls: false,
         probe,
         site_labels,
         site_annotations: site_annotations.into_iter().map(|(key, value)| (key.into(), value)).collect(),
@@ -195,6 +197,9 @@ fn check_storage(
         }
         if config.secrets_path.as_deref() == Some(mount.path.trim_end_matches('/')) {
             return Err(blamed(field, "is where the lab finds its secrets (`lab.secrets_path`)".to_owned()));
+        }
+        if mount.path.trim_end_matches('/') == CERTIFICATE_PATH {
+            return Err(blamed(field, "is where the lab finds its certificate".to_owned()));
         }
     }
     for init in &merged.init_containers {

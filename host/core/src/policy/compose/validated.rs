@@ -2,17 +2,25 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{CheckedProbe, LabEnv, Provenance, env};
+use super::{CheckedProbe, LabEnv, LabValue, Provenance, Source, env};
 use crate::config::NamespaceReclaim;
 use crate::config::lab::LabSection;
 use crate::identity::Identity;
 use crate::lab::{JobId, LabKey};
-use crate::names::{LabNames, LabelValue};
+use crate::names::{EnvName, LabNames, LabelValue};
 use crate::policy::{
     AffinityPreset, Image, InitContainer, Mount, Options, Resources, TimeLimits, Toleration, Volume,
 };
 use crate::quota::Quota;
 use crate::secret::{SecretBytes, SecretString};
+
+/// Where a lab finds its certificate, in the files `tls.crt`, `tls.key` and, if its authority is known, `ca.crt`.
+pub const CERTIFICATE_PATH: &str = "/etc/wasmspawner/tls";
+
+/// The keys of a Secret of the type `kubernetes.io/tls`.
+pub(crate) const TLS_CERTIFICATE: &str = "tls.crt";
+/// See [`TLS_CERTIFICATE`].
+pub(crate) const TLS_KEY: &str = "tls.key";
 
 /// A completely decided and checked spawn. [`crate::manifest::build`] converts it to objects and cannot fail. Only
 /// [`super::compose()`] creates one.
@@ -37,6 +45,8 @@ pub struct ValidatedSpawn {
     pub env: LabEnv,
     /// The port on which the lab's program listens.
     pub port: u16,
+    /// True if the lab answers over TLS, with the certificate that is mounted into it; see [`ValidatedSpawn::serve_tls`].
+    pub serves_tls: bool,
     /// How the kubelet checks that the lab answers; absent if it is ready as soon as it runs.
     pub probe: Option<CheckedProbe>,
     /// Labels of every object, from the site.
@@ -92,6 +102,19 @@ pub struct ValidatedSpawn {
 }
 
 impl ValidatedSpawn {
+    /// Makes the lab answer over TLS. The variables are those from which JupyterHub's single-user server learns of a
+    /// certificate (`singleuser/extension.py`, JupyterHub 6.1).
+    pub fn serve_tls(&mut self) {
+        self.serves_tls = true;
+        for (name, file) in
+            [("JUPYTERHUB_SSL_KEYFILE", TLS_KEY), ("JUPYTERHUB_SSL_CERTFILE", TLS_CERTIFICATE)]
+        {
+            let path = format!("{CERTIFICATE_PATH}/{file}");
+            self.env.insert(EnvName::constant(name), LabValue::Plain(path));
+            self.provenance.set(format!("env.{name}"), &Source::Service);
+        }
+    }
+
     /// The path of the lab's URL.
     pub fn base_url(&self) -> &str {
         super::lab_server::base_url(&self.env)
