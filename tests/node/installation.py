@@ -54,6 +54,8 @@ class Installation:
         create_namespace, install, self.test = page.commands(page.INSTALLING)
         self.run(create_namespace)
         self.make_secret()
+        for command in page.commands(page.CERTIFICATES):
+            self.run(command)
         begun = time.monotonic()
         self.run(install)
         self.installed_in = time.monotonic() - begun
@@ -130,6 +132,13 @@ class Installation:
         address = self.node.get("service", RELEASE, "-n", NAMESPACE)["spec"]["clusterIP"]
         return f"http://{address}:8090/spawner/v1"
 
+    def lab_url(self, user: str) -> str:
+        """Where the service says that the Hub reaches the user's lab."""
+        header = f"Authorization: Bearer {self.admin_token}"
+        command = ["curl", "--fail", "--silent", "--header", header, f"{self.service_url()}/labs/{user}"]
+        output, _ = self.node.popen(command, stdout=subprocess.PIPE, text=True).communicate(timeout=30)
+        return json.loads(output)["url"]
+
     def service_pod(self) -> dict:
         """The pod of the service."""
         found = self.node.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner")
@@ -163,9 +172,17 @@ class Installation:
             "WASMSPAWNER_TOKEN_FILE": str(self.folder / "service-at-hub.token"),
             "WASMSPAWNER_API_URL": self.service_url(),
             "PYTHONPATH": str(toolchain.ROOT / "sdk/python/src"),
+            # Both trust the authority from which labs may get certificates.
+            "SSL_CERT_FILE": str(self.folder / "ca.pem"),
+            "NODE_EXTRA_CA_CERTS": str(self.folder / "ca.pem"),
         }
         path = os.pathsep.join([str(Path(sys.executable).parent), self.node.environment["PATH"]])
-        command = [sys.executable, "-m", "jupyterhub", "-f", HERE / "jupyterhub_config.py"]
+        # The Hub asks the cluster for the addresses of names, as a Hub in a pod does.
+        names = self.folder / "resolv.conf"
+        server = self.node.get("service", "kube-dns", "-n", "kube-system")["spec"]["clusterIP"]
+        names.write_text(f"search svc.cluster.local cluster.local\nnameserver {server}\noptions ndots:5\n")
+        in_cluster = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', names]
+        command = [*in_cluster, sys.executable, "-m", "jupyterhub", "-f", HERE / "jupyterhub_config.py"]
         with open(self.folder / "hub.log", "wb") as log:
             self.hub = self.node.popen(command, cwd=home, env={**environment, "PATH": path}, stdout=log, stderr=log)
         self.visit("wait")

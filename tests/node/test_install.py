@@ -53,6 +53,25 @@ def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(ins
     eventually(lambda: not installation.node.get("namespace", "nublado-bob"), "the namespace's end")
 
 
+def test_the_hub_and_its_proxy_reach_a_lab_by_its_name_over_tls(installation):
+    service = {"lab_url": "https://{name}.{namespace}.svc:{port}", "certificate": {"authority": "lab-authority"}}
+    assert installation.visit("start", "old")["ready"] is True
+    installation.upgrade(lab=installation.values()["config"]["lab"] | {"service": service})
+    started = installation.visit("start", "ada")
+    assert started["ready"] is True, started["events"]
+    print(f"from the click to the lab with a certificate: {started['seconds']:.1f} s")
+    assert installation.lab_url("ada") == "https://nb-ada.nublado-ada.svc:8888"
+    assert installation.visit("compute", "ada", "print(6 * 7)") == {"status": "ok", "printed": "42\n"}
+    assert "CERTIFICATE" in installation.node.kubectl(
+        "exec", "nb-ada", "-n", "nublado-ada", "--", "cat", "/etc/wasmspawner/tls/tls.crt"
+    )
+    # A lab that was running before is reached as before.
+    assert installation.visit("compute", "old", "print('still here')")["printed"] == "still here\n"
+    for user in ("ada", "old"):
+        installation.visit("stop", user)
+        eventually(lambda user=user: not installation.node.get("namespace", f"nublado-{user}"), "the namespace's end")
+
+
 def test_helm_test_passes_and_uninstalling_leaves_nothing_that_hangs(installation):
     installation.run(installation.test)
     installation.helm.run("uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--timeout", "120s")

@@ -140,6 +140,16 @@ async fn a_lab_is_as_its_repository_says_also_after_a_restart_and_in_its_kernels
     assert_eq!(lab_at(&own), "ada/servers/good");
     until(&ada, "ada/servers/good", |lab| lab["env"]["PROJECT"] == "one").await;
     assert!(git.asked("people/good/ada.yaml").is_some());
+    let resolved = async |name: &str| ada.get(&format!("{PREFIX}/blueprints/ada/resolved/{name}")).await;
+    let of_user = resolved("good").await.unwrap().json().unwrap();
+    assert_eq!(
+        (&of_user["spec"]["env"]["PROJECT"], &of_user["sources"]["env.PROJECT"]),
+        (&json!("one"), &json!("good"))
+    );
+    assert_eq!(resolved("base").await.unwrap().json().unwrap()["spec"]["env"]["BASE"], "1");
+    let missing = resolved("missing").await.unwrap();
+    assert_eq!(missing.problem().unwrap(), "404 unknown_blueprint");
+    assert!(missing.body.contains("there is no blueprint at http://127.0.0.1"), "{missing:?}");
 }
 
 #[tokio::test]

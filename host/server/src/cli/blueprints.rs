@@ -30,7 +30,7 @@ enum BlueprintsCommand {
     List(ListArgs),
     /// Show a blueprint as it was written
     Show(ShowArgs),
-    /// Show what a blueprint means for a user's lab: all that it extends, merged, and what comes from where
+    /// Show what a blueprint of the site, or of the user, means for a user's lab: all that it extends, merged, and what comes from where
     Resolve(ResolveArgs),
 }
 

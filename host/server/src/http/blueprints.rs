@@ -8,7 +8,7 @@ use super::auth::{Authenticator, Caller};
 use super::path::{BlueprintPath, LabPath};
 use super::problem::Problem;
 use super::wire;
-use crate::spawner::Labs;
+use crate::spawner::{Labs, SpawnError};
 
 /// All blueprints of the site, as they were written, with those objects of the cluster that cannot be used.
 #[utoipa::path(
@@ -42,7 +42,8 @@ pub(super) async fn list_blueprint_choices(
 
 /// What a blueprint means for a user's lab: all that it consists of, merged, and what comes from where.
 ///
-/// The site's policies have not decided about it.
+/// The site's policies have not decided about it. The user's own provider is asked about a name that no blueprint of the site
+/// has, with the caller's token only if the caller is the user.
 #[utoipa::path(
     get, path = "/blueprints/{username}/resolved/{blueprint}", tag = "blueprints", operation_id = "resolve_blueprint",
     responses(
@@ -56,12 +57,16 @@ pub(super) async fn resolve_blueprint(
     caller: Caller,
     BlueprintPath(key, blueprint): BlueprintPath,
 ) -> Result<Json<wire::ResolvedBlueprint>, Problem> {
-    caller.may(Access::ReadForm(&key))?;
+    let permit = caller.may(Access::ReadForm(&key))?;
     let identity = authenticator.identity_of(&caller, &key.user).await?;
-    let resolved = labs.blueprints().library.resolve(Some(&blueprint), &identity.group_names());
-    match resolved {
-        Ok(Some(resolved)) => Ok(Json((&resolved).into())),
+    let token = caller.token_for_lab(permit);
+    match labs.resolve_blueprint(&identity, blueprint, &token).await {
+        Ok(Some(resolved)) => Ok(Json(resolved.as_ref().into())),
         Ok(None) => Err(Problem::internal()),
-        Err(error) => Err(Problem::unknown_blueprint(error.to_string())),
+        Err(SpawnError::Invalid(errors)) => {
+            let messages: Vec<_> = errors.into_iter().map(|error| error.message).collect();
+            Err(Problem::unknown_blueprint(messages.join("; ")))
+        }
+        Err(error) => Err(error.into()),
     }
 }

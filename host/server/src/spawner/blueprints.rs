@@ -6,9 +6,11 @@ use std::time::Duration;
 use wasmspawner_core::blueprint::{CHOICE, ForeignBlueprint, Library, REPOSITORY, Resolved};
 use wasmspawner_core::config::{ProviderConfig, ProviderFields};
 use wasmspawner_core::form::{Choice, ChoiceInput, Field, FieldKind, Form, FormContext, TextInput};
-use wasmspawner_core::names::{ObjectName, ServerName};
+use wasmspawner_core::identity::Identity;
+use wasmspawner_core::names::{ObjectName, ServerName, Username};
 use wasmspawner_core::policy::{FieldError, Options, User, Value};
 use wasmspawner_core::record::LabDescription;
+use wasmspawner_core::secret::SecretString;
 use wasmspawner_core::spawn::SpawnRequest;
 use wasmspawner_core::user_string::{Repository, Wanted};
 use wasmspawner_core::workload::{WORKLOAD, Workload};
@@ -79,7 +81,7 @@ pub(super) async fn choose(
     if wanted.blueprint.is_none() && wanted.repository.is_none() {
         wanted.blueprint = of_server(library, &request.key.server, &user.group_names());
     }
-    let foreign = foreign(rules, request, &wanted).await?;
+    let foreign = foreign(rules, &request.key.user, &request.token, &wanted).await?;
     let option = if wanted.repository.is_some() { REPOSITORY } else { CHOICE };
     let mut chosen = Chosen::new(library, wanted.blueprint.as_ref(), foreign, option, user)?;
     if let Some(resolved) = &chosen.resolved {
@@ -93,6 +95,20 @@ pub(super) async fn choose(
     let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::Text(value?))));
     chosen.options = named.collect();
     Ok(chosen)
+}
+
+/// What the blueprint of this name means for a lab of the user: one of the site, or else of the user's own. `token` is the
+/// user's, for who provides the latter.
+pub(super) async fn resolve(
+    rules: &SiteRules<'_>,
+    user: &Identity,
+    name: ObjectName,
+    token: &SecretString,
+) -> Result<Option<Arc<Resolved>>, SpawnError> {
+    let wanted = Wanted { blueprint: Some(name), ..Wanted::default() };
+    let foreign = foreign(rules, &user.username, token, &wanted).await?;
+    let library = &rules.blueprints.library;
+    Ok(Chosen::new(library, wanted.blueprint.as_ref(), foreign, CHOICE, &User::from(user))?.resolved)
 }
 
 /// Takes the workload that a form asks for out of the options, where the site offers labs in workloads at all.
@@ -136,7 +152,8 @@ pub(super) fn of_lab(
 /// The blueprint of a repository, or of the user, if one of them is wanted. It extends a blueprint that is wanted beside it.
 async fn foreign(
     rules: &SiteRules<'_>,
-    request: &SpawnRequest,
+    user: &Username,
+    token: &SecretString,
     wanted: &Wanted,
 ) -> Result<Option<ForeignBlueprint>, SpawnError> {
     let (library, providers) = (&rules.blueprints.library, &rules.config.blueprint_providers);
@@ -154,11 +171,11 @@ async fn foreign(
         _ => return Ok(None),
     };
     let fields = ProviderFields {
-        username: request.key.user.as_str(),
+        username: user.as_str(),
         repo: wanted.repository.as_ref().map_or("", Repository::as_str),
         blueprint: wanted.blueprint.as_ref().map_or("", ObjectName::as_str),
     };
-    let mut spec = read(rules, provider, fields, request).await.map_err(|error| refused(option, &error))?;
+    let mut spec = read(rules, provider, fields, token).await.map_err(|error| refused(option, &error))?;
     spec.extends.splice(0..0, beside.cloned());
     let name = match &wanted.repository {
         Some(_) => ObjectName::parse(wanted.server().as_str()),
@@ -172,10 +189,10 @@ async fn read(
     rules: &SiteRules<'_>,
     provider: &ProviderConfig,
     fields: ProviderFields<'_>,
-    request: &SpawnRequest,
+    token: &SecretString,
 ) -> Result<wasmspawner_core::blueprint::BlueprintSpec, crate::blueprint_providers::ProviderError> {
     let within = Duration::try_from(rules.config.blueprint_providers.timeout).unwrap_or_default();
-    rules.providers.read(provider, &provider.url(fields), &request.token, within).await
+    rules.providers.read(provider, &provider.url(fields), token, within).await
 }
 
 /// Takes a text out of the options; an empty one counts as none.

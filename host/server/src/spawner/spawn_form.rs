@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use wasmspawner_core::blueprint::ExtendedLibrary;
+use wasmspawner_core::blueprint::{ExtendedLibrary, Resolved};
 use wasmspawner_core::form::{FormContext, render};
 use wasmspawner_core::identity::Identity;
 use wasmspawner_core::images::{Inventory, NodeImages};
-use wasmspawner_core::names::ServerName;
+use wasmspawner_core::names::{ObjectName, ServerName};
 use wasmspawner_core::policy::User;
+use wasmspawner_core::secret::SecretString;
 
 use super::blueprints;
 use super::errors::SpawnError;
@@ -36,6 +37,17 @@ impl Labs {
     /// The site's blueprints. They change when the configuration is read again, and with the objects in the cluster.
     pub fn blueprints(&self) -> Arc<ExtendedLibrary> {
         self.context().blueprints.now(&self.context().config.current())
+    }
+
+    /// What the blueprint of this name means for a lab of the user: one of the site, or else of the user's own, for whose
+    /// provider the user's `token` is.
+    pub async fn resolve_blueprint(
+        &self,
+        identity: &Identity,
+        name: ObjectName,
+        token: &SecretString,
+    ) -> Result<Option<Arc<Resolved>>, SpawnError> {
+        blueprints::resolve(&self.context().rules(), identity, name, token).await
     }
 
     /// The images that registries and nodes have.
