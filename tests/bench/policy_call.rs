@@ -22,8 +22,10 @@ async fn main() -> anyhow::Result<()> {
     let program = env!("CARGO_BIN_EXE_wasmspawner-under-test").into();
     let compiler = Compiler { program, ..Compiler::default() };
     let options = EngineOptions { compiler, ..EngineOptions::default() };
-    let site = Policies::load(vec![site], options.clone()).await?;
-    let door = Policies::load(vec![door], options).await?;
+    let door = Policies::load(vec![door], options.clone()).await?;
+    let unprepared = EngineOptions { prepare: false, ..options.clone() };
+    let (site, reference) =
+        (Policies::load(vec![site.clone()], options).await?, Policies::load(vec![site], unprepared).await?);
 
     let user = ada();
     let context = FormContext { user: user.clone(), server: String::new() };
@@ -36,11 +38,17 @@ async fn main() -> anyhow::Result<()> {
         subject: Subject::default(),
     };
     measure!(calls, "deny-group authorize.decide", door.authorize(&spawn));
-    measure!(calls, "default authorize.decide", site.authorize(&spawn));
-    measure!(calls, "default quota.limits", site.limits(&user, Usage::default(), &spawn.subject));
-    measure!(calls, "default form.render", site.render_form(&context));
-    measure!(calls, "default form.parse", site.parse_submission(&Options::new(), &context));
-    measure!(calls, "default build-pod.customize", site.customize(&lab));
+    for (name, site) in [("default", &site), ("unprepared", &reference)] {
+        measure!(calls, &format!("{name} authorize.decide"), site.authorize(&spawn));
+        measure!(
+            calls,
+            &format!("{name} quota.limits"),
+            site.limits(&user, Usage::default(), &spawn.subject)
+        );
+        measure!(calls, &format!("{name} form.render"), site.render_form(&context));
+        measure!(calls, &format!("{name} form.parse"), site.parse_submission(&Options::new(), &context));
+        measure!(calls, &format!("{name} build-pod.customize"), site.customize(&lab));
+    }
     Ok(())
 }
 
@@ -57,7 +65,7 @@ fn ada() -> User {
 }
 
 macro_rules! measure {
-    ($calls:ident, $name:literal, $call:expr) => {
+    ($calls:ident, $name:expr, $call:expr) => {
         let mut times = Vec::with_capacity($calls);
         for _ in 0..$calls {
             let start = Instant::now();

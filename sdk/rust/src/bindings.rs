@@ -54,6 +54,11 @@ hook_world!(
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
+    prepare,
+    "package wasmspawner:sdk; world prepare { export wasmspawner:policy/prepare@0.1.0; }",
+    "export_prepare"
+);
+hook_world!(
     form,
     "package wasmspawner:sdk; world form { export wasmspawner:policy/form@0.1.0; }",
     "export_form",

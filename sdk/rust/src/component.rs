@@ -1,10 +1,12 @@
-//! The exports of a component: every call creates the policy from its configuration and calls its hook.
+//! The exports of a component: every call creates the policy from its configuration and calls its hook. Where the host begins
+//! calls with the memory that the component had after `prepare`, the policy is there already.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 
 use crate::bindings::{
-    authorize, build_pod, config, form, images, inject, lab_server, metadata, quota, types,
+    authorize, build_pod, config, form, images, inject, lab_server, metadata, prepare, quota, types,
 };
 use crate::hooks;
 use crate::options::Options;
@@ -12,11 +14,24 @@ use crate::options::Options;
 /// The type that the generated export macros expect.
 pub struct Component<P>(PhantomData<P>);
 
-/// Creates the policy. It is never freed, because the instance and its memory end with the call.
-fn policy<P: hooks::Policy>() -> Result<ManuallyDrop<P>, types::Error> {
+thread_local! {
+    /// The policy that `prepare` has created.
+    static PREPARED: Cell<Option<&'static dyn Any>> = const { Cell::new(None) };
+}
+
+/// The policy. It is never freed, because the instance and its memory end with the call.
+fn policy<P: hooks::Policy>() -> Result<&'static P, types::Error> {
+    match PREPARED.get().and_then(<dyn Any>::downcast_ref) {
+        Some(policy) => Ok(policy),
+        None => created(),
+    }
+}
+
+/// Creates the policy from its configuration.
+fn created<P: hooks::Policy>() -> Result<&'static P, types::Error> {
     let (policy, _) = crate::config::read(&crate::host::config(), P::from_config)
         .map_err(|problems| types::Error::Internal(format!("the configuration is wrong: {problems:?}")))?;
-    Ok(ManuallyDrop::new(policy))
+    Ok(Box::leak(Box::new(policy)))
 }
 
 impl<P: hooks::Policy> metadata::Guest for Component<P> {
@@ -32,6 +47,13 @@ impl<P: hooks::Policy> metadata::Guest for Component<P> {
 impl<P: hooks::Policy> config::Guest for Component<P> {
     fn validate(config_json: String) -> Result<Vec<String>, Vec<types::FieldError>> {
         crate::config::check(&config_json, P::from_config).map(|(_, warnings)| warnings)
+    }
+}
+
+impl<P: hooks::Policy> prepare::Guest for Component<P> {
+    fn run() {
+        // A configuration that is wrong is reported by the call that needs it.
+        PREPARED.set(created::<P>().ok().map(|policy| policy as &dyn Any));
     }
 }
 
@@ -94,8 +116,9 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `inject`, `build_pod`, `lab_server` and `images`. The interfaces `metadata` and
-/// `config` are always exported.
+/// The hooks are `form`, `quota`, `authorize`, `inject`, `build_pod`, `lab_server` and `images`. The interfaces `metadata`,
+/// `config` and `prepare` are always exported: the policy is created once when it is loaded, and every call begins with a copy of
+/// it.
 #[macro_export]
 macro_rules! export {
     ($policy:ident $(: $($hook:ident),+ $(,)?)?) => {
@@ -104,6 +127,7 @@ macro_rules! export {
             type Exported = $crate::component::Component<super::$policy>;
             $crate::export_hook!(metadata, Exported);
             $crate::export_hook!(config, Exported);
+            $crate::export_hook!(prepare, Exported);
             $($($crate::export_hook!($hook, Exported);)+)?
         }
     };
@@ -118,6 +142,9 @@ macro_rules! export_hook {
     };
     (config, $of:ident) => {
         $crate::bindings::config::export_config!($of with_types_in $crate::bindings::config);
+    };
+    (prepare, $of:ident) => {
+        $crate::bindings::prepare::export_prepare!($of with_types_in $crate::bindings::prepare);
     };
     (form, $of:ident) => {
         $crate::bindings::form::export_form!($of with_types_in $crate::bindings::form);

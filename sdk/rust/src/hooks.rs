@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_server, pod, quota, submission};
 
 /// A policy: its description, and how it is created from its configuration.
-pub trait Policy: Sized {
+pub trait Policy: Sized + 'static {
     /// Name, version and description.
     fn info() -> Info;
 
@@ -18,6 +18,9 @@ pub trait Policy: Sized {
 
     /// Reads the configuration. Errors are reported through the section; if there are any, the returned value is
     /// discarded.
+    ///
+    /// The service calls this once when the policy is loaded, and begins all calls with a copy of what it returns. So it must not
+    /// depend on time, on random numbers, or on what the service knows about images.
     fn from_config(config: &mut Section<'_>) -> Self;
 }
 

@@ -140,15 +140,27 @@ async fn compiled_policies_are_cached_in_a_private_directory() {
     let options = || EngineOptions { cache: Some(cache.clone()), ..uncached() };
     Policies::load(vec![site()], options()).await.unwrap();
     let files: Vec<_> = cache.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(files.len(), 1);
+    assert_eq!(files.len(), 2, "the component, and its copy that has read the configuration");
     assert_eq!(cache.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 
     // A second start uses the cache; a damaged file in it is replaced.
     let policies = Policies::load(vec![site()], options()).await.unwrap();
     assert!(policies.render_form(&FormContext::default()).await.unwrap().is_some());
-    std::fs::write(&files[0], "damaged").unwrap();
+    for file in &files {
+        std::fs::write(file, "damaged").unwrap();
+        let policies = Policies::load(vec![site()], options()).await.unwrap();
+        assert!(policies.loaded()[0].preparation.prepared);
+        assert!(file.metadata().unwrap().len() > 100_000);
+    }
+
+    // What nobody has compiled for a long time is removed, and nothing else.
+    let old = std::time::SystemTime::now() - Duration::from_hours(100 * 24);
+    for name in ["old.cwasm", "old.txt"] {
+        std::fs::File::create(cache.join(name)).unwrap().set_modified(old).unwrap();
+    }
     Policies::load(vec![site()], options()).await.unwrap();
-    assert!(files[0].metadata().unwrap().len() > 100_000);
+    assert!(!cache.join("old.cwasm").exists() && cache.join("old.txt").exists());
+    assert!(files.iter().all(|file| file.exists()));
 
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
     let error = Policies::load(vec![site()], options()).await.err().unwrap();

@@ -3,6 +3,7 @@
 
 mod lines;
 mod loading;
+mod prepared;
 mod published;
 mod templates;
 
@@ -155,7 +156,7 @@ async fn a_hook_that_no_policy_has_gives_no_answer() {
         policies.limits(&User::default(), Usage::default(), &Subject::default()).await.unwrap().is_empty()
     );
     assert!(policies.customize(&LabRequest::default()).await.unwrap().is_empty());
-    assert_eq!(policies.loaded()[0].hooks, ["config", "authorize"]);
+    assert_eq!(policies.loaded()[0].hooks, ["config", "prepare", "authorize"]);
 }
 
 #[tokio::test]

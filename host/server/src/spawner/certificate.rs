@@ -37,7 +37,7 @@ pub(super) async fn issue_certificate(
     let data = context.secrets.read(secret.as_str()).await?;
     let prefix = approved.request.env.get("JUPYTERHUB_SERVICE_PREFIX").map_or("/", String::as_str);
     let names = dns_names(&approved.names, service.lab_url.as_deref(), prefix, section.port);
-    let issued = issue(&data, names, Timestamp::now()).map_err(|why| unusable(secret, &why))?;
+    let issued = issue(&data, &names, Timestamp::now()).map_err(|why| unusable(secret, &why))?;
     Ok(Some(issued))
 }
 
@@ -53,7 +53,7 @@ fn unusable(secret: &ObjectName, why: &str) -> SpawnError {
 /// Issues a certificate for these names from the authority in a Secret.
 fn issue(
     secret: &BTreeMap<String, ByteString>,
-    names: Vec<String>,
+    names: &[String],
     now: Timestamp,
 ) -> Result<IssuedCertificate, String> {
     let authority = text(secret, "tls.crt")?;
@@ -67,7 +67,7 @@ fn issue(
         .map_err(|error| format!("`tls.crt` is not the certificate of an authority ({error})"))?;
     let certificate = |error: rcgen::Error| format!("no certificate for {}: {error}", names.join(", "));
     let own_key = KeyPair::generate().map_err(certificate)?;
-    let mut params = CertificateParams::new(names.clone()).map_err(certificate)?;
+    let mut params = CertificateParams::new(names).map_err(certificate)?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "Jupyter lab");
     params.is_ca = IsCa::ExplicitNoCa;
@@ -76,10 +76,10 @@ fn issue(
     params.use_authority_key_identifier_extension = true;
     params.not_before = moment(now.checked_sub(CLOCK_SKEW))?;
     params.not_after = moment(now.checked_add(VALID_FOR))?;
-    let issued = params.signed_by(&own_key, &issuer).map_err(certificate)?;
+    let signed = params.signed_by(&own_key, &issuer).map_err(certificate)?;
     Ok(IssuedCertificate {
         // A client that knows only the root needs the authority's certificate, too, where that is not the root.
-        chain: format!("{}{authority}", issued.pem()),
+        chain: format!("{}{authority}", signed.pem()),
         key: SecretString::new(own_key.serialize_pem()),
         authority: authority.to_owned(),
     })
@@ -114,7 +114,7 @@ mod tests {
     fn each_certificate_has_a_key_of_its_own_and_leads_to_the_authority() {
         let secret = authority();
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        let issue = || issue(&secret, vec!["nb-ada.labs.svc".to_owned()], now).unwrap();
+        let issue = || issue(&secret, &["nb-ada.labs.svc".to_owned()], now).unwrap();
         let (one, other) = (issue(), issue());
         assert_ne!(one.key, other.key);
         assert_eq!(one.authority.as_bytes(), secret["tls.crt"].0);
@@ -126,7 +126,7 @@ mod tests {
         let problem = |change: &dyn Fn(&mut BTreeMap<String, ByteString>)| {
             let mut secret = authority();
             change(&mut secret);
-            issue(&secret, vec!["nb-ada.labs.svc".to_owned()], Timestamp::UNIX_EPOCH).unwrap_err()
+            issue(&secret, &["nb-ada.labs.svc".to_owned()], Timestamp::UNIX_EPOCH).unwrap_err()
         };
         let put = |key: &str, text: &str, secret: &mut BTreeMap<String, ByteString>| {
             secret.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));

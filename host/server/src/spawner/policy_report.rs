@@ -24,6 +24,10 @@ pub struct PolicyReport {
     pub hooks: Vec<String>,
     /// The permissions that the operator has granted to the policy.
     pub grants: Vec<String>,
+    /// Whether calls begin with a prepared copy of the policy.
+    pub prepared: bool,
+    /// Why not, if the policy offers that.
+    pub not_prepared: Option<String>,
     /// When the policy was loaded.
     pub loaded_at: Timestamp,
     /// The last error of a call or a reload for which the policy itself was at fault.
@@ -42,6 +46,8 @@ impl PolicyReport {
             wit_version: loaded.wit_version,
             hooks: loaded.hooks.into_iter().map(str::to_owned).collect(),
             grants: grants.iter().map(ToString::to_string).collect(),
+            prepared: loaded.preparation.prepared,
+            not_prepared: loaded.preparation.not_prepared,
             loaded_at: loaded.loaded_at,
             last_error: loaded.last_error,
         }

@@ -1,7 +1,9 @@
+use std::fs::DirEntry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wasmtime::component::Component;
 
@@ -9,6 +11,9 @@ use super::engine::Engine;
 use super::errors::{EngineError, LoadErrorKind};
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
+
+/// How long a compiled component is kept.
+const KEPT_FOR: Duration = Duration::from_hours(90 * 24);
 
 /// Creates the cache directory, or checks that nobody else can write into an existing one, because the files in it are
 /// executed as machine code.
@@ -18,7 +23,26 @@ pub(super) fn open(directory: &Path) -> Result<(), EngineError> {
     let metadata = std::fs::metadata(directory).map_err(cache)?;
     let open_to_others = metadata.mode() & 0o077;
     let ours = metadata.uid() == rustix::process::geteuid().as_raw() && open_to_others == 0;
-    if ours { Ok(()) } else { Err(EngineError::CacheNotPrivate(directory.to_owned())) }
+    if !ours {
+        return Err(EngineError::CacheNotPrivate(directory.to_owned()));
+    }
+    remove_old(directory);
+    Ok(())
+}
+
+/// Removes what was compiled long ago: every configuration of a policy has a file of its own. What is still needed is compiled
+/// again.
+fn remove_old(directory: &Path) {
+    let is_old = |entry: &DirEntry| {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let age = modified.and_then(|modified| modified.elapsed().ok());
+        age.is_some_and(|age| age > KEPT_FOR)
+    };
+    for entry in directory.read_dir().into_iter().flatten().flatten().filter(is_old) {
+        if entry.path().extension().is_some_and(|extension| extension == "cwasm") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// The compiled component, from the cache if the same engine has compiled the same bytes before.
@@ -27,14 +51,24 @@ pub(super) async fn compiled(
     digest: &Digest,
     bytes: &[u8],
 ) -> Result<Component, LoadErrorKind> {
-    let file = engine.options.cache.as_ref().map(|directory| directory.join(file_name(engine, digest)));
-    if let Some(component) = file.as_deref().and_then(|file| read(engine, file)) {
-        return Ok(component);
+    let name = file_name(engine, &[digest]);
+    match read(engine, &name) {
+        Some(component) => Ok(component),
+        None => compile(engine, &name, bytes).await,
     }
+}
+
+/// Compiles a component, and puts its machine code into the cache.
+pub(super) async fn compile(
+    engine: &Arc<Engine>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Component, LoadErrorKind> {
     let machine_code = engine.options.compiler.compile(bytes).await?;
     let component =
         deserialize(engine, &machine_code).map_err(|error| LoadErrorKind::Engine(format!("{error:#}")))?;
-    if let Some(file) = file {
+    if let Some(directory) = &engine.options.cache {
+        let file = directory.join(name);
         // If the cache cannot be written, the only consequence is a slower start next time.
         if let Err(error) = whole_file::write(&file, &machine_code) {
             tracing::warn!(file = %file.display(), %error, "cannot write the compiled policy into the cache");
@@ -43,23 +77,27 @@ pub(super) async fn compiled(
     Ok(component)
 }
 
-/// The name of the cached file. It differs between versions and settings of the engine.
-fn file_name(engine: &Engine, digest: &Digest) -> String {
+/// The name of the cached file of what follows from these. It differs between versions and settings of the engine.
+pub(super) fn file_name(engine: &Engine, from: &[&Digest]) -> String {
     let mut hasher = DefaultHasher::new();
     engine.wasm.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{}-{:016x}.cwasm", digest.hex(), hasher.finish())
+    let from: Vec<_> = from.iter().map(|digest| digest.hex()).collect();
+    format!("{}-{:016x}.cwasm", from.join("-"), hasher.finish())
 }
 
-/// Reads the file into memory instead of mapping it: a change of the file must not change, or crash, a running policy.
-fn read(engine: &Engine, file: &Path) -> Option<Component> {
-    let machine_code = std::fs::read(file).ok()?;
+/// The component of a file in the cache. It is read into memory instead of mapped: a change of the file must not change, or
+/// crash, a running policy.
+pub(super) fn read(engine: &Engine, name: &str) -> Option<Component> {
+    let file = engine.options.cache.as_ref()?.join(name);
+    let machine_code = std::fs::read(&file).ok()?;
     let log = |error: &wasmtime::Error| {
         tracing::warn!(file = %file.display(), error = format!("{error:#}"), "compiling the policy anew");
     };
     deserialize(engine, &machine_code).inspect_err(log).ok()
 }
 
-fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Component> {
+/// The component of machine code that the compiler of this service has made.
+pub(super) fn deserialize(engine: &Engine, machine_code: &[u8]) -> wasmtime::Result<Component> {
     #[expect(
         unsafe_code,
         reason = "machine code cannot be verified; `open` made sure that only this user could write it"

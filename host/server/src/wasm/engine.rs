@@ -53,6 +53,8 @@ pub struct EngineOptions {
     pub compiler: Compiler,
     /// The directory for compiled components, which must be private to this user. `None`: compiles at every start.
     pub cache: Option<PathBuf>,
+    /// Whether calls begin with a prepared copy of the policy, where it offers that.
+    pub prepare: bool,
     /// The registries from which components are downloaded.
     pub artifacts: Artifacts,
     /// What policies can learn about images.
@@ -69,6 +71,7 @@ impl Default for EngineOptions {
             component_bytes: 32 << 20,
             compiler: Compiler::default(),
             cache: None,
+            prepare: true,
             artifacts: Artifacts::default(),
             inventory: LiveInventory::default(),
             on_call: Arc::new(|_| {}),

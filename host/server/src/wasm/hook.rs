@@ -10,6 +10,8 @@ pub enum Hook {
     Describe,
     /// Checks the policy's configuration.
     Validate,
+    /// Prepares the policy for its calls.
+    Prepare,
     /// Makes the spawn form.
     RenderForm,
     /// Turns a submission of the form into options.
@@ -36,6 +38,7 @@ impl Hook {
         match self {
             Self::Describe => "metadata.describe",
             Self::Validate => "config.validate",
+            Self::Prepare => "prepare.run",
             Self::RenderForm => "form.render",
             Self::ParseForm => "form.parse",
             Self::Quota => "quota.limits",

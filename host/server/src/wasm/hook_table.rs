@@ -31,6 +31,7 @@ pub(super) struct PackageVersion {
 pub(super) struct HookTable {
     pub(super) metadata: Box<dyn Metadata>,
     pub(super) config: Option<Box<dyn Config>>,
+    pub(super) prepare: Option<Box<dyn Prepare>>,
     pub(super) form: Option<Box<dyn FormHook>>,
     pub(super) quota: Option<Box<dyn QuotaHook>>,
     pub(super) authorize: Option<Box<dyn Authorize>>,
@@ -53,6 +54,9 @@ pub(super) type Ended<T> = (Store<CallState>, wasmtime::Result<Result<T, CallErr
 /// A call under way.
 pub(super) type Calling<'a, T> = BoxFuture<'a, Ended<T>>;
 
+/// What is read of an instance after a call, with its store.
+pub(super) type Read<'a, T> = BoxFuture<'a, (Store<CallState>, wasmtime::Result<T>)>;
+
 /// An exported interface of any kind.
 pub(super) trait Interface: Send + Sync {
     /// Checks the types of the interface's functions.
@@ -65,6 +69,11 @@ pub(super) trait Metadata: Interface {
 
 pub(super) trait Config: Interface {
     fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>>;
+}
+
+pub(super) trait Prepare: Interface {
+    /// Returns the instance, whose memory is what the call is for.
+    fn run(&self, guest: Guest) -> BoxFuture<'_, (Guest, wasmtime::Result<()>)>;
 }
 
 pub(super) trait FormHook: Interface {
@@ -130,11 +139,22 @@ impl HookTable {
         })
     }
 
-    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 8] {
-        let Self { metadata: _, config, form, quota, authorize, inject, build_pod, lab_server, images } =
-            self;
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 9] {
+        let Self {
+            metadata: _,
+            config,
+            prepare,
+            form,
+            quota,
+            authorize,
+            inject,
+            build_pod,
+            lab_server,
+            images,
+        } = self;
         [
             ("config", config.as_deref().map(|hook| hook as &dyn Interface)),
+            ("prepare", prepare.as_deref().map(|hook| hook as &dyn Interface)),
             ("form", form.as_deref().map(|hook| hook as &dyn Interface)),
             ("quota", quota.as_deref().map(|hook| hook as &dyn Interface)),
             ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),

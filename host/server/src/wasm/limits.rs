@@ -52,6 +52,8 @@ impl Limits {
     pub(super) fn of(self, hook: Hook) -> Self {
         match hook {
             Hook::ImageMenu => Self { answer_bytes: self.answer_bytes.max(MENU_BYTES), ..self },
+            // The service reads all of its memory.
+            Hook::Prepare => Self { answer_bytes: self.memory_bytes, ..self },
             _ => self,
         }
     }

@@ -9,7 +9,8 @@ use super::component_source::Component;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
 use super::package_versions;
-use super::policy::Policy;
+use super::policy::{Policy, Preparation};
+use super::prepared::{NotPrepared, prepared};
 use super::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 
@@ -41,7 +42,34 @@ async fn checked(engine: &Arc<Engine>, spec: PolicySpec, bytes: &[u8]) -> Result
     policy.set_info(info);
     check_config(engine, &policy).await?;
     try_hooks(engine, &policy).await.map_err(trial)?;
-    Ok(policy)
+    Ok(prepared_if_possible(engine, policy, bytes).await)
+}
+
+/// The policy whose calls begin with the memory that it has after `prepare`; the same policy if that is not possible.
+async fn prepared_if_possible(engine: &Arc<Engine>, mut policy: Policy, bytes: &[u8]) -> Policy {
+    if !engine.options.prepare || !policy.can_be_prepared() {
+        return policy;
+    }
+    match prepared_copy(engine, &policy, bytes).await {
+        Ok(mut copy) => {
+            copy.set_preparation(Preparation { prepared: true, not_prepared: None });
+            copy
+        }
+        Err(reason) => {
+            tracing::warn!(policy = %policy.name(), %reason, "the policy is not prepared for its calls, which works, but slower");
+            policy.set_preparation(Preparation { prepared: false, not_prepared: Some(reason.to_string()) });
+            policy
+        }
+    }
+}
+
+/// The prepared policy. It passes the same checks.
+async fn prepared_copy(engine: &Arc<Engine>, policy: &Policy, bytes: &[u8]) -> Result<Policy, NotPrepared> {
+    let component = prepared(engine, policy, bytes).await?;
+    let copy = policy.with(engine, &component)?;
+    copy.check_types(engine).await?;
+    try_hooks(engine, &copy).await?;
+    Ok(copy)
 }
 
 fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {

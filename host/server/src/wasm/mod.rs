@@ -22,6 +22,7 @@ mod loader;
 mod package_versions;
 mod policy;
 mod policy_name;
+mod prepared;
 mod pulled;
 mod spec;
 mod v0_1;

@@ -16,7 +16,7 @@ use super::call_state::CallState;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
-use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo};
+use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
 use super::policy_name::PolicyName;
 use super::spec::PolicySpec;
 use crate::telemetry::trace;
@@ -39,21 +39,34 @@ pub struct LoadedPolicy {
     pub wit_version: String,
     /// The hooks that the policy implements: the interfaces it exports.
     pub hooks: Vec<&'static str>,
+    /// Whether calls begin with a prepared copy of the policy.
+    #[serde(flatten)]
+    pub preparation: Preparation,
     /// When the policy was loaded.
     pub loaded_at: jiff::Timestamp,
     /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
     pub last_error: Option<String>,
 }
 
+/// Whether calls begin with the memory that the policy has after `prepare`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Preparation {
+    /// True if they do.
+    pub prepared: bool,
+    /// Why not, if the policy exports `prepare`.
+    pub not_prepared: Option<String>,
+}
+
 /// One policy of the chain: a checked component that can be called.
 pub(super) struct Policy {
     pub(super) spec: PolicySpec,
     pub(super) digest: Digest,
-    component: InstancePre<CallState>,
     version: &'static PackageVersion,
+    component: InstancePre<CallState>,
     hooks: HookTable,
     config: Arc<str>,
     info: PolicyInfo,
+    preparation: Preparation,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
 }
@@ -98,6 +111,7 @@ impl Policy {
             spec,
             digest,
             info: PolicyInfo::default(),
+            preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
         })
@@ -105,6 +119,20 @@ impl Policy {
 
     pub(super) fn set_info(&mut self, info: PolicyInfo) {
         self.info = info;
+    }
+
+    /// The same policy, whose component is now this one.
+    pub(super) fn with(&self, engine: &Engine, component: &Component) -> Result<Self, LoadErrorKind> {
+        let policy = Self::new(self.spec.clone(), self.digest, engine, component, self.version)?;
+        Ok(Self { info: self.info.clone(), ..policy })
+    }
+
+    pub(super) fn can_be_prepared(&self) -> bool {
+        self.hooks.prepare.is_some()
+    }
+
+    pub(super) fn set_preparation(&mut self, preparation: Preparation) {
+        self.preparation = preparation;
     }
 
     pub(super) fn name(&self) -> &PolicyName {
@@ -128,6 +156,7 @@ impl Policy {
             digest: self.digest,
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
+            preparation: self.preparation.clone(),
             loaded_at: self.loaded_at,
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
@@ -147,6 +176,29 @@ impl Policy {
     pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
         let Some(hook) = &self.hooks.config else { return Ok(Vec::new()) };
         self.on_fresh_instance(engine, Hook::Validate, |guest| hook.validate(guest, &self.config)).await
+    }
+
+    /// Runs `prepare`, and reads what the instance has then.
+    pub(super) async fn prepare<'a, T: Send + 'a>(
+        &'a self,
+        engine: &Engine,
+        read: impl FnOnce(Guest) -> Read<'a, T> + Send + 'a,
+    ) -> Result<T, CallError> {
+        let run = |guest: Guest| -> Calling<'a, T> {
+            Box::pin(async move {
+                let Some(hook) = &self.hooks.prepare else {
+                    return (guest.store, Err(WrongType("there is no `prepare`".to_owned()).into()));
+                };
+                match hook.run(guest).await {
+                    (guest, Ok(())) => {
+                        let (store, read) = read(guest).await;
+                        (store, read.map(Ok))
+                    }
+                    (guest, Err(error)) => (guest.store, Err(error)),
+                }
+            })
+        };
+        self.on_fresh_instance(engine, Hook::Prepare, run).await
     }
 
     pub(super) fn exports_form(&self) -> bool {

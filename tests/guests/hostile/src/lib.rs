@@ -4,10 +4,16 @@
 #![expect(clippy::panic, reason = "it is what this guest is for")]
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use wasmspawner_sdk::bindings::prepare;
 use wasmspawner_sdk::pod::{Customization, EnvVar};
-use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, export, hooks, host};
+use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, hooks, host};
+
+/// How often this instance, or the one of which it is a copy, was prepared and called.
+static PREPARED: AtomicU32 = AtomicU32::new(0);
+static CALLED: AtomicU32 = AtomicU32::new(0);
 
 struct Hostile {
     act: String,
@@ -50,6 +56,11 @@ impl hooks::BuildPod for Hostile {
                 customization.working_dir = Some(format!("{:?}", std::fs::read("/etc/passwd").is_err()));
             }
             "environment" => customization.working_dir = Some(format!("{}", std::env::vars().count())),
+            "count" => {
+                let called = CALLED.fetch_add(1, Ordering::Relaxed);
+                let prepared = PREPARED.load(Ordering::Relaxed);
+                customization.working_dir = Some(format!("/prepared/{prepared}/called/{called}"));
+            }
             "denied" => return Err(Error::Denied(format!("not for {}", user.name))),
             "invalid" => return Err(Error::invalid("size", "is wrong")),
             "retry" => return Err(Error::RetryLater(7)),
@@ -80,4 +91,32 @@ fn hoard() {
     black_box(hoard);
 }
 
-export!(Hostile: build_pod);
+/// Prepares nothing, and misbehaves as the configuration says. The hook after that does not.
+impl prepare::Guest for Hostile {
+    fn run() {
+        PREPARED.fetch_add(1, Ordering::Relaxed);
+        let config = wasmspawner_sdk::bindings::host::config();
+        let asked = |act: &str| config.contains(&format!("{act}-when-prepared"));
+        if asked("loop") {
+            endless();
+        } else if asked("memory") {
+            hoard();
+        } else if asked("panic") {
+            panic!("as asked");
+        } else if asked("fill") {
+            // As much as is allowed, so that nothing is left for whoever reads it.
+            while black_box(true) && core::arch::wasm32::memory_grow(0, 1) != usize::MAX {}
+        } else if asked("log-flood") {
+            (0..1_000).for_each(|line| host::info(&format!("line {line}")));
+        }
+    }
+}
+
+mod exported {
+    type Exported = wasmspawner_sdk::component::Component<super::Hostile>;
+    type Prepared = super::Hostile;
+    wasmspawner_sdk::export_hook!(metadata, Exported);
+    wasmspawner_sdk::export_hook!(config, Exported);
+    wasmspawner_sdk::export_hook!(build_pod, Exported);
+    wasmspawner_sdk::export_hook!(prepare, Prepared);
+}

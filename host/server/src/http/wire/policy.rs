@@ -24,6 +24,10 @@ pub(in crate::http) struct Policy {
     hooks: Vec<String>,
     /// The permissions that the operator has granted to the policy.
     grants: Vec<String>,
+    /// True if every call begins with a copy of the policy that has read its configuration.
+    prepared: bool,
+    /// Why not, if the policy exports `prepare`; null otherwise. It works without, and is slower.
+    not_prepared: Option<String>,
     /// When it was loaded, RFC 3339.
     loaded_at: String,
     /// The last error of a call or a reload for which the policy itself was at fault; null when there was none.
@@ -41,6 +45,8 @@ impl From<PolicyReport> for Policy {
             wit_version: report.wit_version,
             hooks: report.hooks,
             grants: report.grants,
+            prepared: report.prepared,
+            not_prepared: report.not_prepared,
             loaded_at: report.loaded_at.to_string(),
             last_error: report.last_error,
         }

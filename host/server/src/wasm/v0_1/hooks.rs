@@ -1,5 +1,6 @@
 //! The hooks of a component, called with the core's types.
 
+use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
@@ -16,7 +17,7 @@ use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
     Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
-    LabServerHook, Metadata, PolicyInfo, QuotaHook, WrongType,
+    LabServerHook, Metadata, PolicyInfo, Prepare, QuotaHook, WrongType,
 };
 
 /// Looks up the hooks of a component that exports the metadata of this version.
@@ -24,6 +25,7 @@ pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadError
     Ok(HookTable {
         metadata: Box::new(hooks::metadata::GuestIndices::new(pre).map_err(incompatible)?),
         config: export(pre, "config", hooks::config::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
+        prepare: export(pre, "prepare", hooks::prepare::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         form: export(pre, "form", hooks::form::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         quota: export(pre, "quota", hooks::quota::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?
@@ -66,7 +68,7 @@ macro_rules! interface {
     )*};
 }
 
-interface!(metadata, config, form, quota, authorize, inject, build_pod, lab_server, images);
+interface!(metadata, config, prepare, form, quota, authorize, inject, build_pod, lab_server, images);
 
 /// Calls one function of an interface, and converts the answer with `$convert`.
 macro_rules! call {
@@ -94,6 +96,19 @@ impl Config for hooks::config::GuestIndices {
     fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>> {
         call!(self, guest, |exports, store| exports.call_validate(&mut store, config), |answer| {
             answer.map_err(invalid)
+        })
+    }
+}
+
+impl Prepare for hooks::prepare::GuestIndices {
+    fn run(&self, guest: Guest) -> BoxFuture<'_, (Guest, wasmtime::Result<()>)> {
+        Box::pin(async move {
+            let Guest { mut store, instance } = guest;
+            let ran = match self.load(&mut store, &instance) {
+                Ok(exports) => exports.call_run(&mut store).await,
+                Err(error) => Err(WrongType::from(error).into()),
+            };
+            (Guest { store, instance }, ran)
         })
     }
 }

@@ -19,6 +19,7 @@ pub(super) const VERSION: PackageVersion = PackageVersion {
     interfaces: &[
         "metadata",
         "config",
+        "prepare",
         "form",
         "quota",
         "authorize",
