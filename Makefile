@@ -19,7 +19,7 @@ help: ## this list
 	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
 
 # The policies of this repository, as cargo names them.
-POLICIES := -p policy-default -p policy-deny-group -p policy-rubin
+POLICIES := -p policy-default -p policy-deny-group -p policy-rubin -p policy-sizes-by-group
 
 run: ## JupyterHub, the service and its one-machine cluster; Ctrl-C ends all
 	@exec $(PYTHON) deploy/local/run.py run

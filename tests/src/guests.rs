@@ -7,10 +7,11 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
-const GUESTS: [&str; 7] = [
+const GUESTS: [&str; 8] = [
     "policy-default",
     "policy-deny-group",
     "policy-rubin",
+    "policy-sizes-by-group",
     "guest-hostile",
     "guest-stagehand",
     "guest-wrong-type",

@@ -82,7 +82,7 @@ impl Authority {
     }
 }
 
-fn with_certificates(config: &mut Value, certificate: Value) {
+fn with_certificates(config: &mut Value, certificate: &Value) {
     config["names"]["pod"] = json!("{user_server}");
     config["lab"]["service"] = json!({ "lab_url": BY_NAME, "certificate": certificate });
 }
@@ -119,7 +119,7 @@ async fn each_lab_has_a_certificate_of_the_site_s_authority() {
     site.install_policy("").await;
     let labs = site.namespace("labs").await;
     let mut service = service_with(&site, "single", &labs, |config| {
-        with_certificates(config, json!({ "authority": AUTHORITY }));
+        with_certificates(config, &json!({ "authority": AUTHORITY }));
     });
     service.run().await.unwrap();
     let (ada, eve, admin) =
@@ -238,7 +238,7 @@ async fn cert_manager_issues_the_certificate_of_a_lab() {
     site.apply(CERTIFICATES).await;
     let labs = site.namespace("labs").await;
     let mut service = service_with(&site, "single", &labs, |config| {
-        with_certificates(config, json!({ "cert_manager": { "issuerRef": { "name": "labs" } } }));
+        with_certificates(config, &json!({ "cert_manager": { "issuerRef": { "name": "labs" } } }));
         config["limits"]["spawn"] = json!("20s");
     });
     service.run().await.unwrap();

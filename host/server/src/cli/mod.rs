@@ -63,7 +63,7 @@ enum Command {
     Blueprints(blueprints::BlueprintsArgs),
     /// Show the images that a running service knows
     Images(images::ImagesArgs),
-    /// Try a policy, without a service
+    /// Make, try, test and measure a policy, without a service
     Policy(policy::PolicyArgs),
     /// Collect what a bug report needs
     Debug(debug::DebugArgs),
@@ -106,7 +106,7 @@ impl Cli {
             Command::Environments(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Blueprints(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Images(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
-            Command::Policy(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
+            Command::Policy(args) => args.run(&mut stdout().lock()),
             Command::Debug(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Token(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),
             Command::Schema(args) => args.run(&mut stdout().lock()).map(|()| ExitCode::SUCCESS),

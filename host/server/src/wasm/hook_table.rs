@@ -65,6 +65,8 @@ pub(super) trait Interface: Send + Sync {
 
 pub(super) trait Metadata: Interface {
     fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo>;
+
+    fn config_schema(&self, guest: Guest) -> Calling<'_, String>;
 }
 
 pub(super) trait Config: Interface {

@@ -33,6 +33,18 @@ pub(super) async fn load(
 }
 
 async fn checked(engine: &Arc<Engine>, spec: PolicySpec, bytes: &[u8]) -> Result<Policy, LoadErrorKind> {
+    let policy = described(engine, spec, bytes).await?;
+    check_config(engine, &policy).await?;
+    try_hooks(engine, &policy).await.map_err(trial)?;
+    Ok(prepared_if_possible(engine, policy, bytes).await)
+}
+
+/// The policy, whose types are checked, with what it says of itself.
+pub(super) async fn described(
+    engine: &Arc<Engine>,
+    spec: PolicySpec,
+    bytes: &[u8],
+) -> Result<Policy, LoadErrorKind> {
     let digest = pinned(&spec, bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
     let version = package_versions::of(&component, &engine.wasm)?;
@@ -40,9 +52,7 @@ async fn checked(engine: &Arc<Engine>, spec: PolicySpec, bytes: &[u8]) -> Result
     policy.check_types(engine).await.map_err(trial)?;
     let info = policy.describe(engine).await.map_err(trial)?;
     policy.set_info(info);
-    check_config(engine, &policy).await?;
-    try_hooks(engine, &policy).await.map_err(trial)?;
-    Ok(prepared_if_possible(engine, policy, bytes).await)
+    Ok(policy)
 }
 
 /// The policy whose calls begin with the memory that it has after `prepare`; the same policy if that is not possible.
@@ -113,6 +123,6 @@ async fn try_hooks(engine: &Engine, policy: &Policy) -> Result<(), CallError> {
     }
 }
 
-fn trial(error: CallError) -> LoadErrorKind {
+pub(super) fn trial(error: CallError) -> LoadErrorKind {
     LoadErrorKind::Trial(error.kind)
 }

@@ -171,6 +171,16 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.metadata.describe(guest)).await
     }
 
+    pub(super) async fn config_schema(&self, engine: &Engine) -> Result<String, CallError> {
+        self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.metadata.config_schema(guest)).await
+    }
+
+    /// The interfaces that the component imports.
+    pub(super) fn imports(&self, engine: &Engine) -> Vec<String> {
+        let ty = self.component.component().component_type();
+        ty.imports(&engine.wasm).map(|(name, _)| name.to_owned()).collect()
+    }
+
     /// The policy's warnings about its configuration. If it finds errors, all of them are in
     /// [`CallErrorKind::Invalid`]. A policy that takes no configuration has no warnings.
     pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {

@@ -90,6 +90,10 @@ impl Metadata for hooks::metadata::GuestIndices {
             Ok(PolicyInfo { title: info.name, version: info.version, description: info.description })
         })
     }
+
+    fn config_schema(&self, guest: Guest) -> Calling<'_, String> {
+        call!(self, guest, |exports, store| exports.call_config_schema(&mut store), Ok)
+    }
 }
 
 impl Config for hooks::config::GuestIndices {

@@ -1,0 +1,197 @@
+//! What a hook is asked.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use wasmspawner_core::names::{Fields, NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::policy::{
+    Action, Group, InjectRequest, Options, PresentUse, SeenContainer, SeenVolume, SeenWorkload, Subject,
+    SubjectChild, User,
+};
+use wasmspawner_core::quota::Usage;
+use wasmspawner_core::spawn_key::ChildKind;
+use wasmspawner_core::workload::Workload;
+
+use super::known_images::KnownImages;
+
+/// What a hook is asked. Each hook takes from it what it needs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Case {
+    user: CaseUser,
+    /// The name of the user's server; empty for the default server.
+    pub(super) server: String,
+    /// The options: for `form.parse` as they were submitted, otherwise as they were parsed.
+    pub(super) options: Options,
+    pub(super) action: Action,
+    child: Option<CaseChild>,
+    /// What the user has beside that.
+    #[serde(rename = "use")]
+    present: CaseUse,
+    workload: Option<CaseWorkload>,
+    pub(super) images: KnownImages,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseUser {
+    name: String,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    #[serde(default)]
+    groups: Vec<CaseGroup>,
+    email: Option<String>,
+    display_name: Option<String>,
+}
+
+/// A group: its name, or also its number.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum CaseGroup {
+    Name(String),
+    Numbered { name: String, gid: Option<u32> },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseChild {
+    kind: CaseChildKind,
+    name: String,
+    #[serde(default)]
+    workers: u32,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CaseChildKind {
+    Kernel,
+    DaskPool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CaseUse {
+    labs: u32,
+    kernels: u32,
+    dask_pools: u32,
+    dask_workers: u32,
+    cpu_millis: u64,
+    memory_bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseWorkload {
+    /// `KIND/NAMESPACE/NAME`.
+    #[serde(deserialize_with = "workload")]
+    workload: Workload,
+    #[serde(default)]
+    containers: Vec<CaseContainer>,
+    #[serde(default)]
+    volumes: Vec<CaseVolume>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseContainer {
+    name: String,
+    #[serde(default)]
+    image: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseVolume {
+    name: String,
+    source: String,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        let ada = CaseUser {
+            name: "ada".to_owned(),
+            uid: Some(1000),
+            gid: Some(1000),
+            groups: Vec::new(),
+            email: None,
+            display_name: None,
+        };
+        Self {
+            user: ada,
+            server: String::new(),
+            options: Options::new(),
+            action: Action::Spawn,
+            child: None,
+            present: CaseUse::default(),
+            workload: None,
+            images: KnownImages::default(),
+        }
+    }
+}
+
+impl Case {
+    /// The same case with another user.
+    pub(super) fn by(mut self, name: Option<String>, groups: Vec<String>) -> Self {
+        self.user.name = name.unwrap_or(self.user.name);
+        self.user.groups.extend(groups.into_iter().map(CaseGroup::Name));
+        self
+    }
+
+    pub(super) fn user(&self) -> User {
+        let CaseUser { name, uid, gid, groups, email, display_name } = self.user.clone();
+        let group = |group| match group {
+            CaseGroup::Name(name) => Group { name, gid: None },
+            CaseGroup::Numbered { name, gid } => Group { name, gid },
+        };
+        let groups = groups.into_iter().map(group).collect();
+        User { name, uid, gid, groups, email, display_name, ..User::default() }
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        Usage { labs: self.present.labs }
+    }
+
+    pub(super) fn subject(&self) -> Subject {
+        let CaseUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes } = self.present;
+        let child = self.child.as_ref().map(|child| SubjectChild {
+            kind: match child.kind {
+                CaseChildKind::Kernel => ChildKind::Kernel,
+                CaseChildKind::DaskPool => ChildKind::DaskPool,
+            },
+            name: child.name.clone(),
+            workers: child.workers,
+        });
+        let use_of_user = PresentUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes };
+        Subject { child, use_of_user, blueprint: None }
+    }
+
+    /// The values of template fields, with the names that a site has by default.
+    pub(super) fn fields(&self) -> Option<Arc<Fields>> {
+        let templates = NameTemplates::parse(&NamesConfig::default()).ok()?;
+        let user = Username::parse(self.user.name.as_str()).ok()?;
+        let names = templates.resolve(&user, &ServerName::parse(self.server.as_str()).ok()?, None).ok()?;
+        Some(Arc::new(names.fields))
+    }
+
+    /// `None` without a workload.
+    pub(super) fn inject_request(&self) -> Option<InjectRequest> {
+        let CaseWorkload { workload, containers, volumes } = self.workload.clone()?;
+        let container = |CaseContainer { name, image }| SeenContainer { name, image };
+        let volume = |CaseVolume { name, source }| SeenVolume { name, source };
+        Some(InjectRequest {
+            user: self.user(),
+            server: self.server.clone(),
+            options: self.options.clone(),
+            workload: SeenWorkload {
+                workload,
+                containers: containers.into_iter().map(container).collect(),
+                volumes: volumes.into_iter().map(volume).collect(),
+            },
+        })
+    }
+}
+
+fn workload<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Workload, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Workload::parse(&text).map_err(serde::de::Error::custom)
+}

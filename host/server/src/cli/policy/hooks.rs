@@ -1,0 +1,172 @@
+//! Calling a hook by its name.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wasmspawner_core::form::FormContext;
+use wasmspawner_core::policy::{AuthorizeRequest, InjectVerdict, LabRequest};
+
+use super::case::Case;
+use crate::wasm::{CallError, CallErrorKind, Policies};
+
+/// A hook, as the WIT package names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(super) enum HookName {
+    /// The spawn form
+    #[value(name = "form.render")]
+    #[serde(rename = "form.render")]
+    FormRender,
+    /// The options of a submission
+    #[value(name = "form.parse")]
+    #[serde(rename = "form.parse")]
+    FormParse,
+    /// The limits of a user
+    #[value(name = "quota.limits")]
+    #[serde(rename = "quota.limits")]
+    QuotaLimits,
+    /// Whether an action is allowed
+    #[value(name = "authorize.decide")]
+    #[serde(rename = "authorize.decide")]
+    AuthorizeDecide,
+    /// Whether a lab may be put into a workload, and what it sees
+    #[value(name = "inject.decide")]
+    #[serde(rename = "inject.decide")]
+    InjectDecide,
+    /// The settings of the lab's pod
+    #[value(name = "build-pod.customize")]
+    #[serde(rename = "build-pod.customize")]
+    BuildPodCustomize,
+    /// How the lab's program is reached
+    #[value(name = "lab-server.decide")]
+    #[serde(rename = "lab-server.decide")]
+    LabServerDecide,
+    /// The menu of images
+    #[value(name = "images.menu")]
+    #[serde(rename = "images.menu")]
+    ImagesMenu,
+    /// The images that nodes are to have
+    #[value(name = "images.prepull")]
+    #[serde(rename = "images.prepull")]
+    ImagesPrepull,
+}
+
+impl HookName {
+    /// The interface that has the hook.
+    pub(super) fn interface(self) -> &'static str {
+        match self {
+            Self::FormRender | Self::FormParse => "form",
+            Self::QuotaLimits => "quota",
+            Self::AuthorizeDecide => "authorize",
+            Self::InjectDecide => "inject",
+            Self::BuildPodCustomize => "build-pod",
+            Self::LabServerDecide => "lab-server",
+            Self::ImagesMenu | Self::ImagesPrepull => "images",
+        }
+    }
+
+    /// Why there is no answer.
+    pub(super) fn missing(self, policies: &Policies) -> String {
+        let loaded = policies.loaded();
+        let hooks: Vec<_> = loaded.iter().flat_map(|policy| policy.hooks.iter().copied()).collect();
+        if hooks.contains(&self.interface()) {
+            return "the policy gives no answer; `inject.decide` needs a `workload` in the input".to_owned();
+        }
+        format!("the policy does not export `{}`; it exports {}", self.interface(), hooks.join(", "))
+    }
+
+    /// The answer of the policy in the form of the service's own types; `None` if the policy does not have the hook.
+    pub(super) async fn ask(self, policies: &Policies, case: &Case) -> Result<Option<Value>, CallError> {
+        let context = FormContext { user: case.user(), server: case.server.clone() };
+        let lab = || LabRequest {
+            user: case.user(),
+            server: case.server.clone(),
+            options: case.options.clone(),
+            fields: case.fields(),
+            subject: case.subject(),
+        };
+        let has = policies.loaded().iter().any(|policy| policy.hooks.contains(&self.interface()));
+        if !has {
+            return Ok(None);
+        }
+        let answer = match self {
+            Self::FormRender => policies.render_form(&context).await?.map(|answer| json!(answer.value)),
+            Self::FormParse => {
+                policies.parse_submission(&case.options, &context).await?.map(|answer| json!(answer.value))
+            }
+            Self::QuotaLimits => {
+                let limits = policies.limits(&case.user(), case.usage(), &case.subject()).await?;
+                limits.into_iter().next().map(|answer| json!(answer.value))
+            }
+            Self::AuthorizeDecide => {
+                let request = AuthorizeRequest {
+                    action: case.action,
+                    user: case.user(),
+                    server: case.server.clone(),
+                    options: case.options.clone(),
+                    subject: case.subject(),
+                };
+                policies.authorize(&request).await?.into_iter().next().map(|answer| json!(answer.value))
+            }
+            Self::InjectDecide => {
+                let Some(request) = case.inject_request() else { return Ok(None) };
+                let answers = policies.inject(&request, &case.subject()).await?;
+                answers.into_iter().next().map(|answer| match answer.value {
+                    InjectVerdict::Allow(access) => json!({ "allow": true, "access": access }),
+                    InjectVerdict::Deny(message) => json!({ "deny": message }),
+                })
+            }
+            Self::BuildPodCustomize => {
+                let answers = policies.customize(&lab()).await?;
+                answers.into_iter().next().map(|answer| json!(answer.customization))
+            }
+            Self::LabServerDecide => {
+                let answers = policies.customize(&lab()).await?;
+                answers.into_iter().next().map(|answer| json!(answer.server))
+            }
+            Self::ImagesMenu => policies.image_menu(&context).await?.map(|answer| json!(answer.value)),
+            Self::ImagesPrepull => Some(json!(policies.prepull().await?)),
+        };
+        Ok(answer)
+    }
+}
+
+/// The answer, or `{"error": {"kind": ..., "message": ...}}`. What has no value is left out.
+pub(super) fn outcome(answer: Result<Option<Value>, CallError>) -> Value {
+    match answer {
+        Ok(answer) => without_empty(answer.unwrap_or_default()),
+        Err(error) => {
+            let mut told = json!({ "kind": error.kind.name() });
+            match error.kind {
+                CallErrorKind::Denied(message) => told["message"] = json!(message),
+                CallErrorKind::Invalid(fields) => told["fields"] = json!(fields),
+                CallErrorKind::RetryLater(seconds) => told["seconds"] = json!(seconds),
+                other => told["message"] = json!(other.to_string()),
+            }
+            json!({ "error": told })
+        }
+    }
+}
+
+/// Whether an outcome is an error.
+pub(super) fn is_error(outcome: &Value) -> bool {
+    outcome.get("error").is_some_and(Value::is_object)
+}
+
+/// The value without fields that are null, or an empty list or object.
+pub(super) fn without_empty(value: Value) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, without_empty(value)))
+            .filter(|(_, value)| !is_empty(value))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
+    }
+}

@@ -1,0 +1,81 @@
+//! What the service knows about images, for a policy that is tried.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::images::{
+    Inventory, LabNode, NodeImages, NodeRules, Refresh, Repository, RepositoryImages, Tag, resolved,
+};
+
+use crate::inventory::LiveInventory;
+
+/// What the service knows about images, as `GET /images` answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
+pub(super) struct KnownImages {
+    repositories: Vec<KnownRepository>,
+    nodes: Vec<KnownNode>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct KnownRepository {
+    name: Repository,
+    images: Vec<KnownImage>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct KnownImage {
+    tag: Tag,
+    digest: Option<Digest>,
+    #[serde(default)]
+    nodes_with: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct KnownNode {
+    name: String,
+    excluded: Option<String>,
+}
+
+impl KnownImages {
+    pub(super) fn inventory(&self) -> anyhow::Result<LiveInventory> {
+        Ok(LiveInventory::of(self.registries(), self.node_images()?))
+    }
+
+    fn registries(&self) -> Inventory {
+        let now = Timestamp::UNIX_EPOCH;
+        let images = |repository: &KnownRepository| {
+            let tags = repository.images.iter().map(|image| image.tag.clone()).collect();
+            let digest = |image: &KnownImage| Some((image.tag.clone(), Refresh::Digest(image.digest?)));
+            let digests: BTreeMap<_, _> = repository.images.iter().filter_map(digest).collect();
+            resolved(&RepositoryImages::default(), tags, &digests, None, now)
+        };
+        let repositories = self.repositories.iter();
+        repositories.fold(Inventory::default(), |known, repository| {
+            known.with(repository.name.clone(), images(repository))
+        })
+    }
+
+    /// The nodes. The input says only how many nodes have an image, so the first ones of the list do.
+    fn node_images(&self) -> anyhow::Result<NodeImages> {
+        let mut nodes = NodeImages::default();
+        let eligible = self.nodes.iter().filter(|node| node.excluded.is_none());
+        for (at, KnownNode { name, .. }) in eligible.enumerate() {
+            let present = self.repositories.iter().flat_map(|KnownRepository { name, images }| {
+                let present = images.iter().filter(|image| image.nodes_with > at);
+                present.map(move |KnownImage { tag, digest, .. }| match digest {
+                    Some(digest) => json!({"names": [format!("{name}:{tag}"), format!("{name}@{digest}")]}),
+                    None => json!({"names": [format!("{name}:{tag}")]}),
+                })
+            });
+            let images: Vec<Value> = present.collect();
+            let node: Node = serde_json::from_value(json!({"status": {"images": images}}))?;
+            nodes.insert(name.clone(), LabNode::observed(&node, &NodeRules::default()));
+        }
+        Ok(nodes)
+    }
+}

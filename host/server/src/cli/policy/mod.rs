@@ -1,0 +1,73 @@
+//! `wasmspawner policy`: what the author of a policy needs, without a service and without a cluster.
+
+mod bench;
+mod build;
+mod case;
+mod difference;
+mod hooks;
+mod inspect;
+mod known_images;
+mod loaded;
+mod new;
+mod project;
+mod run;
+mod test;
+mod validate;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  wasmspawner policy new my-policy                      a policy that builds, and its tests
+  wasmspawner policy build my-policy                    my-policy/my-policy.wasm
+  wasmspawner policy test my-policy/my-policy.wasm my-policy/cases
+  wasmspawner policy inspect my-policy/my-policy.wasm
+  wasmspawner policy validate my-policy/my-policy.wasm --config my-policy/config.yaml
+  wasmspawner policy run my-policy/my-policy.wasm quota.limits --config my-policy/config.yaml --user eve --group guests
+  wasmspawner policy bench my-policy/my-policy.wasm --config my-policy/config.yaml";
+
+/// Makes, tries, tests and measures policies, without a service and without a cluster.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Make a folder with a policy in Rust, its configuration and its tests
+    New(new::NewArgs),
+    /// Build the policy in a folder
+    Build(build::BuildArgs),
+    /// Show what a policy is: its hooks, what it imports, its version, size and digest
+    Inspect(inspect::InspectArgs),
+    /// Check a configuration as the service does when it loads the policy
+    Validate(validate::ValidateArgs),
+    /// Call a hook and print its answer as JSON
+    Run(run::RunArgs),
+    /// Compare the answers of a policy with those that its cases expect
+    Test(test::TestArgs),
+    /// Measure how long each hook takes
+    Bench(bench::BenchArgs),
+}
+
+impl PolicyArgs {
+    pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            match self.command {
+                PolicyCommand::New(args) => args.run(out),
+                PolicyCommand::Build(args) => args.run(out),
+                PolicyCommand::Inspect(args) => args.run(out).await,
+                PolicyCommand::Validate(args) => args.run(out).await,
+                PolicyCommand::Run(args) => args.run(out).await,
+                PolicyCommand::Test(args) => args.run(out).await,
+                PolicyCommand::Bench(args) => args.run(out).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! What a component is, before it has a configuration.
+
+use std::sync::Arc;
+
+use super::chain::FailedPolicies;
+use super::engine::{Engine, EngineOptions};
+use super::errors::LoadError;
+use super::loader;
+use super::policy::LoadedPolicy;
+use super::spec::PolicySpec;
+
+/// What a policy is.
+#[derive(Clone, Debug)]
+pub struct InspectedPolicy {
+    /// What it says of itself.
+    pub policy: LoadedPolicy,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+    /// The size of the component, in bytes.
+    pub bytes: usize,
+    /// JSON Schema of its configuration.
+    pub config_schema: String,
+}
+
+/// Checks the component of a policy, and asks what it is. Its configuration is not checked.
+///
+/// # Errors
+///
+/// If it is no policy.
+pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<InspectedPolicy, FailedPolicies> {
+    let engine = Arc::new(Engine::new(options)?);
+    let component = loader::read(&engine.options, &spec).await?;
+    let bytes = component.bytes.len();
+    let name = spec.name.clone();
+    let failed = |kind| FailedPolicies::Load(LoadError { policy: name.clone(), kind });
+    let policy = loader::described(&engine, spec, &component.bytes).await.map_err(failed)?;
+    let config_schema = policy.config_schema(&engine).await.map_err(|error| failed(loader::trial(error)))?;
+    Ok(InspectedPolicy { policy: policy.loaded(), imports: policy.imports(&engine), bytes, config_schema })
+}
