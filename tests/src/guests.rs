@@ -7,11 +7,16 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
-const GUESTS: [&str; 8] = [
+const GUESTS: [&str; 13] = [
     "policy-default",
     "policy-deny-group",
     "policy-rubin",
     "policy-sizes-by-group",
+    "policy-maintenance-window",
+    "policy-gpus-by-group",
+    "policy-project-storage",
+    "policy-node-pools",
+    "policy-course",
     "guest-hostile",
     "guest-stagehand",
     "guest-wrong-type",

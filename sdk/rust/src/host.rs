@@ -1,5 +1,5 @@
-//! Functions of the host. Outside a component (in tests) log lines go to standard error, the time is constant and
-//! random bytes are zeros.
+//! Functions of the host. Outside a component (in tests) log lines go to standard error, the time is what
+//! `testing::at` says, and random bytes are zeros.
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
@@ -62,7 +62,7 @@ pub fn now_millis() -> u64 {
     #[cfg(target_arch = "wasm32")]
     return host::clock_now();
     #[cfg(not(target_arch = "wasm32"))]
-    return 0;
+    return crate::clock_stand_in::now_millis();
 }
 
 /// Random bytes; at most 1024 per call of this function.

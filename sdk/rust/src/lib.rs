@@ -32,6 +32,8 @@
 
 #[doc(hidden)]
 pub mod bindings;
+#[cfg(not(target_arch = "wasm32"))]
+mod clock_stand_in;
 #[doc(hidden)]
 pub mod component;
 pub mod config;
@@ -55,6 +57,7 @@ pub mod submission;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod user;
+mod weekly_window;
 
 pub use bindings::authorize::{Action, Request as AuthorizeRequest, Verdict};
 pub use bindings::metadata::Info;
@@ -62,3 +65,4 @@ pub use bindings::types::{Error, FieldError, Group, Image, OptionEntry, Pair, Us
 pub use config::Section;
 pub use hooks::Policy;
 pub use options::Options;
+pub use weekly_window::WeeklyWindow;

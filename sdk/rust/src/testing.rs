@@ -8,7 +8,7 @@ pub use crate::images_stand_in::KnownImages;
 use crate::options::Options;
 pub use crate::subject_stand_in::Subject;
 use crate::{Action, AuthorizeRequest, Verdict, inject, lab_server, pod, quota};
-use crate::{images_stand_in, lab_stand_in, subject_stand_in};
+use crate::{clock_stand_in, images_stand_in, lab_stand_in, subject_stand_in};
 
 /// A policy with a configuration.
 pub struct TestKit<P> {
@@ -163,6 +163,11 @@ impl<P: hooks::Policy> TestKit<P> {
     {
         lab_stand_in::of(user, || self.policy.lab_server(user, "", &options(with)))
     }
+}
+
+/// Calls hooks at this time, in milliseconds since the Unix epoch. Otherwise it is the beginning of the epoch.
+pub fn at<T>(now_millis: u64, hooks: impl FnOnce() -> T) -> T {
+    clock_stand_in::at(now_millis, hooks)
 }
 
 /// Options from a JSON object. Values that are not scalars are left out.

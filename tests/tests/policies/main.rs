@@ -5,6 +5,7 @@ mod lines;
 mod loading;
 mod prepared;
 mod published;
+mod recipes;
 mod templates;
 
 use std::sync::{Arc, Mutex};

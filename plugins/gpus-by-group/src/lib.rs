@@ -1,0 +1,160 @@
+//! GPUs for members of groups, at the times of each group. A GPU is a field of the spawn form, and an entry of the pod's
+//! resources.
+
+use wasmspawner_sdk::form::{Field, FormContext, NumberInput};
+use wasmspawner_sdk::pod::{Customization, Resources, Toleration, TolerationOperator};
+use wasmspawner_sdk::quota::{Quota, Usage};
+use wasmspawner_sdk::{
+    Error, Info, Options, Policy, Section, User, Value, WeeklyWindow, export, hooks, host,
+};
+
+/// The option of the form.
+const GPUS: &str = "gpus";
+
+/// Who may have how many GPUs, and when.
+pub struct GpusByGroup {
+    resource: String,
+    rules: Vec<Rule>,
+}
+
+struct Rule {
+    group: String,
+    gpus: u64,
+    /// At any time if there is none.
+    windows: Vec<WeeklyWindow>,
+}
+
+impl Rule {
+    fn read(entry: &mut Section<'_>) -> Self {
+        Self {
+            group: entry.required("group"),
+            gpus: entry.required("gpus"),
+            windows: entry.list("windows", WeeklyWindow::read),
+        }
+    }
+
+    fn holds(&self, user: &User) -> bool {
+        let now = host::now_millis();
+        user.is_in(&self.group)
+            && (self.windows.is_empty() || self.windows.iter().any(|window| window.contains(now)))
+    }
+}
+
+impl GpusByGroup {
+    fn most(&self, user: &User) -> u64 {
+        self.rules.iter().filter(|rule| rule.holds(user)).map(|rule| rule.gpus).max().unwrap_or_default()
+    }
+}
+
+impl Policy for GpusByGroup {
+    fn info() -> Info {
+        Info {
+            name: "gpus-by-group".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            description: "GPUs for groups, at their times".into(),
+        }
+    }
+
+    fn from_config(config: &mut Section<'_>) -> Self {
+        let resource: Option<String> = config.optional("resource");
+        Self {
+            resource: resource.unwrap_or_else(|| "nvidia.com/gpu".into()),
+            rules: config.list("rules", Rule::read),
+        }
+    }
+}
+
+impl hooks::Form for GpusByGroup {
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 GPUs")]
+    fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error> {
+        let maximum = Some(self.most(&context.user) as f64);
+        let input = NumberInput { default: 0.0, minimum: Some(0.0), maximum, step: Some(1.0) };
+        let has_any = maximum > Some(0.0);
+        Ok(has_any.then(|| Field::number(GPUS, "GPUs", input)).into_iter().collect())
+    }
+}
+
+impl hooks::Quota for GpusByGroup {
+    fn limits(&self, user: &User, _: &Usage) -> Result<Quota, Error> {
+        Ok(Quota { extended: vec![(self.resource.clone(), self.most(user))], ..Quota::default() })
+    }
+}
+
+impl hooks::BuildPod for GpusByGroup {
+    /// Not every lab is started with the form, so this asks again how many the user may have.
+    fn customize(&self, user: &User, _server: &str, options: &Options) -> Result<Customization, Error> {
+        let asked = match options.get(GPUS) {
+            Some(Value::Integer(gpus)) => {
+                u64::try_from(*gpus).map_err(|_| Error::invalid(GPUS, "is negative"))?
+            }
+            None => 0,
+            Some(_) => return Err(Error::invalid(GPUS, "must be a whole number")),
+        };
+        if asked == 0 {
+            return Ok(Customization::default());
+        }
+        if asked > self.most(user) {
+            return Err(Error::Denied(format!("You may have {} GPUs now.", self.most(user))));
+        }
+        let on_gpu_nodes = Toleration {
+            key: Some(self.resource.clone()),
+            operator: TolerationOperator::Exists,
+            value: None,
+            effect: None,
+            seconds: None,
+        };
+        let resources = Resources { extended: vec![(self.resource.clone(), asked)], ..Resources::default() };
+        Ok(Customization {
+            resources: Some(resources),
+            tolerations: vec![on_gpu_nodes],
+            ..Customization::default()
+        })
+    }
+}
+
+export!(GpusByGroup: form, quota, build_pod);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wasmspawner_sdk::testing::{TestKit, at};
+
+    use super::*;
+
+    /// Friday, 27 November 2026, 00:00 UTC.
+    const FRIDAY: u64 = 1_795_737_600_000;
+    const HOUR: u64 = 3_600_000;
+
+    fn policy() -> TestKit<GpusByGroup> {
+        let nights = json!([{"from": "20:00", "until": "06:00"}]);
+        let rules =
+            json!([{"group": "vision", "gpus": 1}, {"group": "vision", "gpus": 4, "windows": nights}]);
+        TestKit::new(&json!({ "rules": rules })).unwrap()
+    }
+
+    #[test]
+    fn a_group_has_more_gpus_at_night() {
+        let ada = User::named("ada").in_group("vision");
+        let most =
+            |user: &User, hours| at(FRIDAY + hours * HOUR, || policy().limits(user)).unwrap().extended[0].1;
+        assert_eq!(
+            [most(&ada, 12), most(&ada, 21), most(&ada, 5), most(&User::named("eve"), 21)],
+            [1, 4, 4, 0]
+        );
+        let asks = |user: &User, hours, gpus| {
+            at(FRIDAY + hours * HOUR, || policy().customize(user, &json!({ "gpus": gpus })))
+        };
+        let lab = asks(&ada, 21, 2).unwrap();
+        assert_eq!(lab.resources.unwrap().extended, [("nvidia.com/gpu".to_owned(), 2)]);
+        assert_eq!(lab.tolerations.len(), 1);
+        assert_eq!(asks(&ada, 12, 2), Err(Error::Denied("You may have 1 GPUs now.".into())));
+        assert!(asks(&User::named("eve"), 21, 1).is_err());
+        assert_eq!(asks(&User::named("eve"), 21, 0), Ok(Customization::default()));
+    }
+
+    #[test]
+    fn who_may_have_none_sees_no_field() {
+        assert!(policy().fields(&User::named("eve")).unwrap().is_empty());
+        assert_eq!(policy().fields(&User::named("ada").in_group("vision")).unwrap()[0].name, "gpus");
+    }
+}
