@@ -10,8 +10,13 @@ use wasmspawner_core::policy::{Action, AuthorizeRequest, Group, LabRequest, Opti
 use wasmspawner_core::quota::Usage;
 use wasmspawner_tests::guests;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (site, spawn) = runtime.block_on(measured())?;
+    in_parallel(&site, &spawn)
+}
+
+async fn measured() -> anyhow::Result<(Policies, AuthorizeRequest)> {
     let calls = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(5000);
     let example = serde_json::from_str(include_str!("../../plugins/default/example.json"))?;
     let site = PolicySpec { config: example, ..PolicySpec::new("site", guests::component("policy-default")) };
@@ -49,6 +54,40 @@ async fn main() -> anyhow::Result<()> {
         measure!(calls, &format!("{name} form.parse"), site.parse_submission(&Options::new(), &context));
         measure!(calls, &format!("{name} build-pod.customize"), site.customize(&lab));
     }
+    Ok((site, spawn))
+}
+
+/// How many calls a second there are on one thread, and on two.
+#[expect(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a benchmark talks to its reader, about few calls"
+)]
+fn in_parallel(site: &Policies, request: &AuthorizeRequest) -> anyhow::Result<()> {
+    let calls_a_second = |threads: usize| -> anyhow::Result<f64> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+        let (begun, calls) = (Instant::now(), 20_000);
+        let callers = (0..threads).map(|_| {
+            let (site, request) = (site.clone(), request.clone());
+            runtime.spawn(async move {
+                for _ in 0..calls {
+                    site.authorize(&request).await?;
+                }
+                anyhow::Ok(())
+            })
+        });
+        let callers: Vec<_> = callers.collect();
+        for caller in callers {
+            runtime.block_on(caller)??;
+        }
+        Ok((threads * calls) as f64 / begun.elapsed().as_secs_f64())
+    };
+    let (one, two) = (calls_a_second(1)?, calls_a_second(2)?);
+    println!(
+        "default authorize.decide: {one:.0} calls/s on one thread, {two:.0} on two: {:.2} times as many",
+        two / one
+    );
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
-pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, LabBlueprint, UseOfUser};
+pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, LabBlueprint, SiteData, UseOfUser};
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +95,15 @@ pub fn images(repository: &str) -> Vec<KnownImage> {
     return host::images(repository);
     #[cfg(not(target_arch = "wasm32"))]
     return crate::images_stand_in::images(repository);
+}
+
+/// The data of this name, which the policy's `data` in the service's configuration names; `None` if it names no such. Do not call it
+/// in `from_config`, which runs once. Tests set it with `testing::with_data`.
+pub fn data(name: &str) -> Option<SiteData> {
+    #[cfg(target_arch = "wasm32")]
+    return host::data(name);
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::data_stand_in::data(name);
 }
 
 /// The number of nodes on which labs can run; 0 if the service does not watch nodes.

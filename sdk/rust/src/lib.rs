@@ -37,6 +37,8 @@ mod clock_stand_in;
 #[doc(hidden)]
 pub mod component;
 pub mod config;
+#[cfg(not(target_arch = "wasm32"))]
+mod data_stand_in;
 pub mod form;
 pub mod hooks;
 pub mod host;

@@ -8,7 +8,7 @@ pub use crate::images_stand_in::KnownImages;
 use crate::options::Options;
 pub use crate::subject_stand_in::Subject;
 use crate::{Action, AuthorizeRequest, Verdict, inject, lab_server, pod, quota};
-use crate::{clock_stand_in, images_stand_in, lab_stand_in, subject_stand_in};
+use crate::{clock_stand_in, data_stand_in, images_stand_in, lab_stand_in, subject_stand_in};
 
 /// A policy with a configuration.
 pub struct TestKit<P> {
@@ -168,6 +168,11 @@ impl<P: hooks::Policy> TestKit<P> {
 /// Calls hooks at this time, in milliseconds since the Unix epoch. Otherwise it is the beginning of the epoch.
 pub fn at<T>(now_millis: u64, hooks: impl FnOnce() -> T) -> T {
     clock_stand_in::at(now_millis, hooks)
+}
+
+/// Calls hooks while the site has this data.
+pub fn with_data<T>(name: &str, data: &serde_json::Value, hooks: impl FnOnce() -> T) -> T {
+    data_stand_in::with(name, data, hooks)
 }
 
 /// Options from a JSON object. Values that are not scalars are left out.

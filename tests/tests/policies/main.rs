@@ -6,6 +6,7 @@ mod loading;
 mod prepared;
 mod published;
 mod recipes;
+mod site_data;
 mod templates;
 
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! `policies`: the chain of policies that decides about labs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -28,6 +29,10 @@ pub struct PolicyConfig {
     /// The policy's own configuration. The policy publishes its schema.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
+    /// Data that the policy may read by these names: files of YAML or JSON, at most 1 MiB each, relative to the configuration
+    /// file. They are read again with the configuration.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: BTreeMap<String, PathBuf>,
     /// Privileged settings that the policy may use.
     #[serde(default)]
     pub grants: Grants,

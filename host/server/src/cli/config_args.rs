@@ -85,6 +85,9 @@ impl ConfigArgs {
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {
             policy.path = policy.path.take().map(|path| folder.join(path));
+            for file in policy.data.values_mut() {
+                *file = folder.join(&*file);
+            }
         }
         blueprint_files::add(&mut file.blueprints, folder)?;
         Ok(file)

@@ -10,6 +10,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::limits::{Limits, MemoryBudget};
 use super::policy_name::PolicyName;
+use super::site_data::{Datum, SiteData};
 use crate::inventory::LiveInventory;
 
 /// The most bytes that one call of `random` returns.
@@ -18,15 +19,25 @@ const RANDOM_BYTES: u32 = 1024;
 const TEMPLATE_BYTES: usize = 64 << 10;
 /// How many bytes of a guest's standard error are kept, for the message of a panic.
 const STDERR_BYTES: usize = 2048;
+/// What a policy can ask for in a call.
+pub(super) struct Given {
+    /// The policy's configuration, as JSON.
+    pub(super) config: Arc<str>,
+    /// The data of the site.
+    pub(super) data: SiteData,
+    /// The fields of the lab that the call is about, for `expand`.
+    pub(super) lab: Option<Arc<Fields>>,
+    /// What the call is about, beside the user and the options.
+    pub(super) subject: Subject,
+    /// What the service knows about images.
+    pub(super) inventory: LiveInventory,
+}
+
 /// The state of one call. It is made for the call and dropped with it.
 pub(super) struct CallState {
     policy: PolicyName,
-    config: Arc<str>,
+    given: Given,
     pub(super) memory: MemoryBudget,
-    /// The fields of the lab that the call is about, for `expand`.
-    lab: Option<Arc<Fields>>,
-    subject: Subject,
-    inventory: LiveInventory,
     log: LogBudget,
     now_ms: u64,
     /// Made when a guest first uses WASI, which a successful call never does.
@@ -51,20 +62,11 @@ impl Inert {
 }
 
 impl CallState {
-    pub(super) fn new(
-        policy: PolicyName,
-        config: Arc<str>,
-        (lab, subject): (Option<Arc<Fields>>, Subject),
-        inventory: LiveInventory,
-        limits: &Limits,
-    ) -> Self {
+    pub(super) fn new(policy: PolicyName, given: Given, limits: &Limits) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             policy,
-            config,
-            lab,
-            subject,
-            inventory,
+            given,
             memory: MemoryBudget::new(limits.memory_bytes),
             log: LogBudget { lines: limits.log_lines, bytes: limits.log_bytes, exhausted: false },
             now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -74,17 +76,22 @@ impl CallState {
 
     /// The policy's configuration, as JSON.
     pub(super) fn policy_config(&self) -> &str {
-        &self.config
+        &self.given.config
     }
 
     /// What the service knows about images.
     pub(super) fn inventory(&self) -> &LiveInventory {
-        &self.inventory
+        &self.given.inventory
     }
 
     /// What the call is about, beside the user and the options.
     pub(super) fn subject(&self) -> &Subject {
-        &self.subject
+        &self.given.subject
+    }
+
+    /// The data of the site of this name.
+    pub(super) fn site_data(&self, name: &str) -> Option<&Datum> {
+        self.given.data.get(name)
     }
 
     /// Writes a line to the service's log, unless the policy has logged enough in this call.
@@ -116,7 +123,7 @@ impl CallState {
 
     /// Expands a template of the policy's operator; the error is for the policy.
     pub(super) fn expand_template(&self, template: String) -> Result<String, String> {
-        expanded(template, self.lab.as_deref())
+        expanded(template, self.given.lab.as_deref())
     }
 
     /// The guest's standard error, on one line.

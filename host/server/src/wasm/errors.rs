@@ -181,6 +181,16 @@ pub enum LoadErrorKind {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// A file with data of the site cannot be used.
+    #[error("data.{name}: {}: {problem}", .path.display())]
+    Data {
+        /// The name of the data.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// The configuration names no source, or two.
     #[error("has no source, or two; write either `path` or `oci`")]
     NoSource,

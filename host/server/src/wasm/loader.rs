@@ -11,6 +11,7 @@ use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKin
 use super::package_versions;
 use super::policy::{Policy, Preparation};
 use super::prepared::{NotPrepared, prepared};
+use super::site_data;
 use super::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 
@@ -48,7 +49,9 @@ pub(super) async fn described(
     let digest = pinned(&spec, bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
     let version = package_versions::of(&component, &engine.wasm)?;
+    let data = site_data::read(&spec.data).await?;
     let mut policy = Policy::new(spec, digest, engine, &component, version)?;
+    policy.set_data(data);
     policy.check_types(engine).await.map_err(trial)?;
     let info = policy.describe(engine).await.map_err(trial)?;
     policy.set_info(info);

@@ -25,6 +25,7 @@ mod policy;
 mod policy_name;
 mod prepared;
 mod pulled;
+mod site_data;
 mod spec;
 mod v0_1;
 

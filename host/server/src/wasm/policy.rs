@@ -12,12 +12,13 @@ use wasmspawner_core::policy::{
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
-use super::call_state::CallState;
+use super::call_state::{CallState, Given};
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
 use super::policy_name::PolicyName;
+use super::site_data::SiteData;
 use super::spec::PolicySpec;
 use crate::telemetry::trace;
 use wasmspawner_core::digest::Digest;
@@ -65,6 +66,7 @@ pub(super) struct Policy {
     component: InstancePre<CallState>,
     hooks: HookTable,
     config: Arc<str>,
+    data: SiteData,
     info: PolicyInfo,
     preparation: Preparation,
     loaded_at: jiff::Timestamp,
@@ -110,6 +112,7 @@ impl Policy {
             component: pre,
             spec,
             digest,
+            data: SiteData::default(),
             info: PolicyInfo::default(),
             preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
@@ -124,7 +127,11 @@ impl Policy {
     /// The same policy, whose component is now this one.
     pub(super) fn with(&self, engine: &Engine, component: &Component) -> Result<Self, LoadErrorKind> {
         let policy = Self::new(self.spec.clone(), self.digest, engine, component, self.version)?;
-        Ok(Self { info: self.info.clone(), ..policy })
+        Ok(Self { info: self.info.clone(), data: self.data.clone(), ..policy })
+    }
+
+    pub(super) fn set_data(&mut self, data: SiteData) {
+        self.data = data;
     }
 
     pub(super) fn can_be_prepared(&self) -> bool {
@@ -327,8 +334,8 @@ impl Policy {
         let Call { hook, lab, subject } = call.into();
         let limits = &self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
-        let state =
-            CallState::new(self.name().clone(), self.config.clone(), (lab, subject), inventory, limits);
+        let given = Given { config: self.config.clone(), data: self.data.clone(), lab, subject, inventory };
+        let state = CallState::new(self.name().clone(), given, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
         let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));

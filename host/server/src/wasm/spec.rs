@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use wasmspawner_core::config::{OnFailure, PolicyConfig};
@@ -20,6 +21,8 @@ pub struct PolicySpec {
     pub digest: Option<Digest>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
+    /// The files with data that the policy may read, by name.
+    pub data: BTreeMap<String, PathBuf>,
     /// What the policy may ask for beyond the default. The core checks this.
     pub grants: Grants,
     /// What happens when it fails.
@@ -36,6 +39,7 @@ impl PolicySpec {
             source: ComponentSource::File(path.into()),
             digest: None,
             config: serde_json::Value::Object(serde_json::Map::new()),
+            data: BTreeMap::new(),
             grants: Grants::default(),
             on_failure: OnFailure::default(),
             limits: Limits::default(),
@@ -59,6 +63,7 @@ impl PolicySpec {
             source: source(config.path, config.oci).map_err(refused)?,
             digest: digest.map_err(|error| refused(LoadErrorKind::Digest(error)))?,
             config: config.config.into(),
+            data: config.data,
             grants: config.grants,
             on_failure: config.on_failure,
             limits: config.limits.into(),

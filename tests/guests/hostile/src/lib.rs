@@ -61,6 +61,10 @@ impl hooks::BuildPod for Hostile {
                 let prepared = PREPARED.load(Ordering::Relaxed);
                 customization.working_dir = Some(format!("/prepared/{prepared}/called/{called}"));
             }
+            "data" => {
+                let told = |name| host::data(name).map(|data| format!("{} {}", data.version, data.json));
+                customization.working_dir = Some(format!("{:?} {:?}", told("teams"), told("other")));
+            }
             "denied" => return Err(Error::Denied(format!("not for {}", user.name))),
             "invalid" => return Err(Error::invalid("size", "is wrong")),
             "retry" => return Err(Error::RetryLater(7)),

@@ -3,11 +3,13 @@
 use anyhow::bail;
 
 /// The files of the SDK, below `vendor/wasmspawner/sdk/rust`.
-const SDK: [(&str, &str); 21] = [
+const SDK: [(&str, &str); 24] = [
     ("Cargo.toml", include_str!("../../../../../sdk/rust/Cargo.toml")),
     ("src/bindings.rs", include_str!("../../../../../sdk/rust/src/bindings.rs")),
+    ("src/clock_stand_in.rs", include_str!("../../../../../sdk/rust/src/clock_stand_in.rs")),
     ("src/component.rs", include_str!("../../../../../sdk/rust/src/component.rs")),
     ("src/config.rs", include_str!("../../../../../sdk/rust/src/config.rs")),
+    ("src/data_stand_in.rs", include_str!("../../../../../sdk/rust/src/data_stand_in.rs")),
     ("src/form.rs", include_str!("../../../../../sdk/rust/src/form.rs")),
     ("src/hooks.rs", include_str!("../../../../../sdk/rust/src/hooks.rs")),
     ("src/host.rs", include_str!("../../../../../sdk/rust/src/host.rs")),
@@ -25,6 +27,7 @@ const SDK: [(&str, &str); 21] = [
     ("src/submission.rs", include_str!("../../../../../sdk/rust/src/submission.rs")),
     ("src/testing.rs", include_str!("../../../../../sdk/rust/src/testing.rs")),
     ("src/user.rs", include_str!("../../../../../sdk/rust/src/user.rs")),
+    ("src/weekly_window.rs", include_str!("../../../../../sdk/rust/src/weekly_window.rs")),
 ];
 const CONTRACT: &str = include_str!("../../../../../wit/policy.wit");
 
@@ -81,7 +84,7 @@ license = "Apache-2.0"
 publish = false
 
 [workspace.dependencies]
-serde = { version = "1.0", features = ["derive"] }
+serde = { version = "1.0.229", features = ["derive"] }
 serde_json = "1.0"
 wit-bindgen = { version = "0.61", default-features = false, features = ["macros", "realloc"] }
 

@@ -39,6 +39,11 @@ impl host::Host for CallState {
         tags.iter().map(|known| convert::known_image(&repository, known, &nodes)).collect()
     }
 
+    fn data(&mut self, name: String) -> Option<host::SiteData> {
+        let datum = self.site_data(&name)?;
+        Some(host::SiteData { version: datum.version.clone(), json: datum.json.clone() })
+    }
+
     fn lab_nodes(&mut self) -> u32 {
         u32::try_from(self.inventory().nodes().count()).unwrap_or(u32::MAX)
     }
