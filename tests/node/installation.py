@@ -51,6 +51,9 @@ class Installation:
         self.lab_image = self.node.push_image(images.lab())
         (self.folder / "deploy").symlink_to(toolchain.ROOT / "deploy")
         self.write_values()
+        # Sites before this one had the definitions without Helm, which then takes them not for its own.
+        definitions = str(toolchain.ROOT / "deploy/crds.yaml")
+        self.node.kubectl("delete", "-f", definitions, "--ignore-not-found", "--timeout=60s", seconds=90)
         create_namespace, install, self.test = page.commands(page.INSTALLING)
         self.run(create_namespace)
         self.make_secret()
