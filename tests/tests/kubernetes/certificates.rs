@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use http::Method;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::{Value, json};
-use wasmspawner_tests::api::{Client, PREFIX};
+use wasmspawner_tests::api::PREFIX;
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use crate::labs::{assert_permitted, gone, service_with};
+use crate::labs::{assert_permitted, gone, lab_url, service_with, set_lab_service, start};
 use crate::site::{ONE_NAMESPACE, Site, until};
 
 pub(crate) const CERTIFICATES: &str = include_str!("../../../deploy/permissions/certificates.yaml");
@@ -87,16 +86,6 @@ fn with_certificates(config: &mut Value, certificate: &Value) {
     config["lab"]["service"] = json!({ "lab_url": BY_NAME, "certificate": certificate });
 }
 
-async fn url(user: &Client, lab: &str) -> String {
-    let lab = user.lab(lab).await.unwrap().json().unwrap();
-    lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
-}
-
-async fn start(user: &Client, lab: &str) {
-    let events = user.spawn_to_end(lab).await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-}
-
 /// The lab's program and the kubelet use the certificate that is mounted.
 fn assert_serves_tls(pod: &Pod) {
     let spec = pod.spec.as_ref().unwrap();
@@ -135,7 +124,7 @@ async fn each_lab_has_a_certificate_of_the_site_s_authority() {
     authority.store(&site, site.name()).await;
     start(&ada, "ada").await;
     start(&eve, "eve").await;
-    assert_eq!(url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
     let client = site.cluster.client.clone();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &labs);
     let of_lab = async |user: &str| secrets.get(&format!("tls.nb-{user}")).await.unwrap();
@@ -151,17 +140,21 @@ async fn each_lab_has_a_certificate_of_the_site_s_authority() {
     assert!(!format!("{shown:?}").contains("PRIVATE KEY"), "{shown:?}");
 
     // What runs goes on as it was started, whatever the configuration says by now.
-    configure(&service, &admin, json!({ "lab_url": "http://{name}.{namespace}.svc:{port}" })).await;
-    assert_eq!(url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
+    set_lab_service(&service, &admin, json!({ "lab_url": "http://{name}.{namespace}.svc:{port}" })).await;
+    assert_eq!(lab_url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
     service.crash_and_restart().await.unwrap();
-    assert_eq!(url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
     ada.stop_to_end("ada").await.unwrap();
     gone(&secrets, "tls.nb-ada").await;
     start(&ada, "ada").await;
-    configure(&service, &admin, json!({ "lab_url": BY_NAME, "certificate": { "authority": AUTHORITY } }))
-        .await;
-    assert_eq!(url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
-    assert_eq!(url(&eve, "eve").await, format!("https://eve.{labs}.svc:8888"));
+    set_lab_service(
+        &service,
+        &admin,
+        json!({ "lab_url": BY_NAME, "certificate": { "authority": AUTHORITY } }),
+    )
+    .await;
+    assert_eq!(lab_url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&eve, "eve").await, format!("https://eve.{labs}.svc:8888"));
 
     for (user, lab) in [(&ada, "ada"), (&eve, "eve")] {
         user.stop_to_end(lab).await.unwrap();
@@ -169,16 +162,6 @@ async fn each_lab_has_a_certificate_of_the_site_s_authority() {
     gone(&secrets, "tls.nb-eve").await;
     assert_permitted(&service);
     site.leave().await;
-}
-
-/// Replaces `lab.service` in a service that runs.
-async fn configure(service: &wasmspawner_tests::service::Service, admin: &Client, value: Value) {
-    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
-    config["lab"]["service"] = value;
-    std::fs::write(service.config_file(), config.to_string()).unwrap();
-    let reload = admin.request(Method::POST, &format!("{PREFIX}/config/reload"));
-    let answer = admin.send(reload).await.unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 const DEFINITIONS: [&str; 4] = ["certificates", "certificaterequests", "issuers", "clusterissuers"];
@@ -261,7 +244,7 @@ async fn cert_manager_issues_the_certificate_of_a_lab() {
     issuers.create(&PostParams::default(), &serde_json::from_value(issuer).unwrap()).await.unwrap();
 
     start(&ada, "ada").await;
-    assert_eq!(url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&ada, "ada").await, format!("https://ada.{labs}.svc:8888"));
     let secrets: Api<Secret> = Api::namespaced(site.cluster.client.clone(), &labs);
     let pods: Api<Pod> = Api::namespaced(site.cluster.client.clone(), &labs);
     assert_serves_tls(&pods.get("ada").await.unwrap());

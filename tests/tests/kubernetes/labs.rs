@@ -2,12 +2,13 @@
 
 use std::fmt::Debug;
 
+use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
@@ -248,4 +249,26 @@ pub(crate) fn a_cluster_without_the_definition(site: &Site) {
     let output = service(site, "delete", "labs-{user_server}").run_to_end().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && stderr.contains("wasmspawner crds | kubectl apply -f -"), "{stderr}");
+}
+
+/// Where the service says that the Hub reaches a lab.
+pub(crate) async fn lab_url(user: &Client, lab: &str) -> String {
+    let lab = user.lab(lab).await.unwrap().json().unwrap();
+    lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
+}
+
+/// Starts a lab, which becomes ready.
+pub(crate) async fn start(user: &Client, lab: &str) {
+    let events = user.spawn_to_end(lab).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
+}
+
+/// Replaces `lab.service` in a service that runs.
+pub(crate) async fn set_lab_service(service: &Service, admin: &Client, value: Value) {
+    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
+    config["lab"]["service"] = value;
+    std::fs::write(service.config_file(), config.to_string()).unwrap();
+    let reload = admin.request(Method::POST, &format!("{PREFIX}/config/reload"));
+    let answer = admin.send(reload).await.unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
 }

@@ -1,27 +1,15 @@
 //! Labs that have a name in DNS: a Service in front of each.
 
-use http::Method;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
-use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::kubernetes::SKIPPED;
 
-use crate::labs::{assert_permitted, gone, service_with};
+use crate::labs::{assert_permitted, gone, lab_url, service_with, set_lab_service, start};
 use crate::site::{ONE_NAMESPACE, Site, until};
 
 const BY_NAME: &str = "http://{name}.{namespace}.svc:{port}";
-
-async fn url(user: &Client, lab: &str) -> String {
-    let lab = user.lab(lab).await.unwrap().json().unwrap();
-    lab["url"].as_str().unwrap_or_else(|| panic!("{lab}")).to_owned()
-}
-
-async fn start(user: &Client, lab: &str) {
-    let events = user.spawn_to_end(lab).await.unwrap();
-    assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
@@ -38,7 +26,7 @@ async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
         (service.user("ada").unwrap(), service.user("eve").unwrap(), service.admin().unwrap());
     start(&ada, "ada").await;
     start(&eve, "eve").await;
-    assert_eq!(url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
 
     let client = site.cluster.client.clone();
     let services: Api<Service> = Api::namespaced(client.clone(), &labs);
@@ -57,32 +45,22 @@ async fn a_lab_has_a_name_that_means_its_pod_and_goes_with_it() {
     .await;
 
     service.crash_and_restart().await.unwrap();
-    assert_eq!(url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
+    assert_eq!(lab_url(&ada, "ada").await, format!("http://ada.{labs}.svc:8888"));
 
     // The Service goes with the lab, whatever the configuration says by now.
-    configure(&service, &admin, Value::Null).await;
+    set_lab_service(&service, &admin, Value::Null).await;
     ada.stop_to_end("ada").await.unwrap();
     gone(&services, "ada").await;
     // A lab that was started without one is never looked for under a name.
     start(&ada, "ada").await;
-    configure(&service, &admin, json!({ "lab_url": BY_NAME })).await;
-    assert!(!url(&ada, "ada").await.contains("svc"));
+    set_lab_service(&service, &admin, json!({ "lab_url": BY_NAME })).await;
+    assert!(!lab_url(&ada, "ada").await.contains("svc"));
     for (user, lab) in [(&ada, "ada"), (&eve, "eve")] {
         user.stop_to_end(lab).await.unwrap();
     }
     assert!(services.list(&ListParams::default()).await.unwrap().items.is_empty());
     assert_permitted(&service);
     site.leave().await;
-}
-
-/// Replaces `lab.service` in a service that runs.
-async fn configure(service: &wasmspawner_tests::service::Service, admin: &Client, value: Value) {
-    let mut config: Value = serde_json::from_slice(&std::fs::read(service.config_file()).unwrap()).unwrap();
-    config["lab"]["service"] = value;
-    std::fs::write(service.config_file(), config.to_string()).unwrap();
-    let reload = admin.request(Method::POST, &format!("{PREFIX}/config/reload"));
-    let answer = admin.send(reload).await.unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
 }
 
 /// Somebody else's Service may have the name of a lab's.
