@@ -20,6 +20,8 @@ OPEN = {
     "/definitions/PolicyConfig/properties/config",
     # The specification of an Ingress or an HTTPRoute.
     "/definitions/RouteTemplate/properties/spec",
+    # The spec of a Certificate is cert-manager's.
+    "/definitions/LabCertificate/oneOf/1/properties/cert_manager",
 }
 
 
@@ -168,6 +170,17 @@ def test_policies_come_from_the_image_a_config_map_or_an_image_volume(chart):
     assert volumes["policy-site"]["configMap"] == {"name": "policies", "items": items}
     assert volumes["policy-gpu"]["image"] == {"reference": "r.example.org/gpu:1", "pullPolicy": "IfNotPresent"}
     assert set(volumes) == {"config", "state", "policy-site", "policy-gpu"}
+
+
+def test_the_data_of_policies_comes_from_config_maps(chart):
+    data = {"teams": "/etc/wasmspawner/data/site/teams.yaml"}
+    values = {"policyData": ["site"], "config": {"policies": [{"name": "default", "data": data}]}}
+    objects = chart.render(merged(MINIMAL, values))
+    assert configuration(objects)["policies"][0]["data"] == data
+    volumes = {volume["name"]: volume for volume in pod(objects)["volumes"]}
+    assert volumes["data-site"] == {"name": "data-site", "configMap": {"name": "site"}}
+    mounts = {mount["name"]: mount for mount in pod(objects)["containers"][0]["volumeMounts"]}
+    assert mounts["data-site"] == {"name": "data-site", "mountPath": "/etc/wasmspawner/data/site", "readOnly": True}
 
 
 def test_the_versions_are_those_of_the_workspace():

@@ -42,6 +42,11 @@ capabilities:
   mountPath: /etc/wasmspawner/policies/{{ $policy.name }}
   readOnly: true
 {{- end }}
+{{- range $name := .Values.policyData }}
+- name: data-{{ $name }}
+  mountPath: /etc/wasmspawner/data/{{ $name }}
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{/* All volumes except that of the state. */}}
@@ -70,6 +75,11 @@ capabilities:
     reference: {{ $policy.file.image.reference }}
     pullPolicy: {{ $policy.file.image.pullPolicy | default "IfNotPresent" }}
   {{- end }}
+{{- end }}
+{{- range $name := .Values.policyData }}
+- name: data-{{ $name }}
+  configMap:
+    name: {{ $name }}
 {{- end }}
 {{- end -}}
 
