@@ -87,7 +87,8 @@ def test_the_service_asks_cert_manager_only_where_that_issues_the_certificates_o
     assert [each["kind"] for each in mine] == ["Role", "RoleBinding"]
     assert {each["metadata"]["namespace"] for each in mine} == {"wasmspawner-labs"}
     assert mine[0]["rules"] == added[0]["rules"]
-    assert mine[1]["roleRef"]["kind"] == "Role" and mine[1]["roleRef"]["name"] == mine[0]["metadata"]["name"]
+    assert mine[1]["roleRef"]["kind"] == "Role"
+    assert mine[1]["roleRef"]["name"] == mine[0]["metadata"]["name"]
 
 
 def test_the_service_reads_the_authority_from_which_it_issues_certificates(chart):
