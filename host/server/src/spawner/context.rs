@@ -135,9 +135,7 @@ impl Context {
     pub(super) fn route_kinds(&self, place: &Place) -> Vec<ObjectKind> {
         let config = self.config.current();
         if place.has_service {
-            let certificates =
-                (place.certificate == Some(CertificateIssuer::CertManager)).then_some(CERTIFICATES);
-            return KINDS_IN_OWN_CLUSTER.into_iter().chain(certificates).collect();
+            return kinds_of_service(place.certificate);
         }
         lab_routes(&config, place.cluster.as_ref()).map(route_kinds).unwrap_or_default()
     }
@@ -150,8 +148,7 @@ impl Context {
         }
         let service = config.lab.section.service.as_ref();
         let issuer = service.and_then(|service| Some(service.certificate.as_ref()?.issuer()));
-        let certificates = (issuer == Some(CertificateIssuer::CertManager)).then_some(CERTIFICATES);
-        KINDS_IN_OWN_CLUSTER.into_iter().chain(certificates).collect()
+        kinds_of_service(issuer)
     }
 
     /// The service's own cluster.
@@ -199,4 +196,10 @@ impl Context {
     pub(super) fn operation(&self, kind: OperationKind, limits: TimeLimits) -> Operation {
         limits.operation(JobId::new(Uuid::now_v7()), kind, self.now())
     }
+}
+
+/// The kinds of a lab that has a Service, and a certificate from this issuer.
+fn kinds_of_service(certificate: Option<CertificateIssuer>) -> Vec<ObjectKind> {
+    let certificates = (certificate == Some(CertificateIssuer::CertManager)).then_some(CERTIFICATES);
+    KINDS_IN_OWN_CLUSTER.into_iter().chain(certificates).collect()
 }
