@@ -79,9 +79,12 @@ impl RouteFields<'_> {
         })
     }
 
-    /// A text of a template in which a brace is left when the fields are filled.
+    /// What is wrong with a template that has a field which does not exist: a brace is left when the fields are filled.
     pub(super) fn unknown_field(template: &Value) -> Option<String> {
-        unknown_field(&SAMPLE.fill_value(template))
+        let text = unknown_field(&SAMPLE.fill_value(template))?;
+        Some(format!(
+            "{text:?} has an unknown field; there are {{name}}, {{namespace}}, {{prefix}} and {{port}}"
+        ))
     }
 
     /// The text with the values in place of the fields.
@@ -120,10 +123,7 @@ pub(super) fn check(clusters: &BTreeMap<ObjectName, LabRoutes>) -> Vec<InvalidSe
         }
         let unknown =
             routes.route.as_ref().and_then(|route| RouteFields::unknown_field(&route.spec.clone().into()));
-        if let Some(text) = unknown {
-            let message = format!(
-                "{text:?} has an unknown field; there are {{name}}, {{namespace}}, {{prefix}} and {{port}}"
-            );
+        if let Some(message) = unknown {
             problems.push(InvalidSetting::new(format!("{key}.route.spec"), message));
         }
     }

@@ -1,5 +1,7 @@
 //! What a call of a policy is about, beside the user and the options.
 
+use serde::Deserialize;
+
 use crate::blueprint::Resolved;
 use crate::spawn_key::ChildKind;
 
@@ -48,7 +50,8 @@ pub struct SubjectChild {
 }
 
 /// What a user has at one moment, of all labs together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct PresentUse {
     /// Labs that are running, starting or stopping.
     pub labs: u32,

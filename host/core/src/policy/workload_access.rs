@@ -32,16 +32,19 @@ pub struct SeenWorkload {
 }
 
 /// A container of a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SeenContainer {
     /// Its name.
     pub name: String,
     /// Its image.
+    #[serde(default)]
     pub image: String,
 }
 
 /// A volume of a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SeenVolume {
     /// Its name.
     pub name: String,

@@ -65,7 +65,7 @@ pub(super) struct Policy {
     version: &'static PackageVersion,
     component: InstancePre<CallState>,
     hooks: HookTable,
-    config: Arc<str>,
+    pub(super) config: Arc<str>,
     data: SiteData,
     info: PolicyInfo,
     preparation: Preparation,

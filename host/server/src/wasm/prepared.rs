@@ -37,7 +37,7 @@ pub(super) async fn prepared(
     policy: &Policy,
     component: &[u8],
 ) -> Result<Component, NotPrepared> {
-    let config = Digest::of(policy.spec.config.to_string().as_bytes());
+    let config = Digest::of(policy.config.as_bytes());
     let name = cache::file_name(engine, &[&policy.digest, &config]);
     if let Some(copy) = cache::read(engine, &name) {
         return Ok(copy);

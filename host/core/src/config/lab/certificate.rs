@@ -62,10 +62,7 @@ impl LabCertificate {
         if spec.get("isCA").is_some_and(|is_ca| *is_ca != Value::Bool(false)) {
             return wrong("isCA", "must be false: a lab would issue certificates itself; remove it");
         }
-        let unknown = RouteFields::unknown_field(&spec.clone().into())?;
-        let message = format!(
-            "{unknown:?} has an unknown field; there are {{name}}, {{namespace}}, {{prefix}} and {{port}}"
-        );
+        let message = RouteFields::unknown_field(&spec.clone().into())?;
         Some(FieldError::new(format!("{KEY}.cert_manager"), message))
     }
 }

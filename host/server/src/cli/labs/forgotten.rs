@@ -40,7 +40,7 @@ pub(super) async fn forgotten(
     args: &ForgottenArgs,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let answer = service.forgotten().await?;
+    let answer = service.read(&["forgotten"]).await?;
     if args.json {
         return print_json(out, &answer);
     }

@@ -32,7 +32,7 @@ struct KeptObject {
 }
 
 pub(super) async fn kept(service: &Service, args: &KeptArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut answer = service.kept().await?;
+    let mut answer = service.read(&["kept"]).await?;
     if let (true, Some(all)) = (args.unused, answer.as_array_mut()) {
         all.retain(|one| one["in_use"] == false);
     }

@@ -78,16 +78,6 @@ impl Service {
         Ok(self.send(self.request(Method::DELETE, self.lab_url(lab, &["volumes"]))).await?.json().await?)
     }
 
-    /// The report on labs that JupyterHub does not know.
-    pub(super) async fn forgotten(&self) -> anyhow::Result<Value> {
-        Ok(self.send(self.request(Method::GET, self.url(&["forgotten"]))).await?.json().await?)
-    }
-
-    /// What stays on purpose when labs end.
-    pub(super) async fn kept(&self) -> anyhow::Result<Value> {
-        Ok(self.send(self.request(Method::GET, self.url(&["kept"]))).await?.json().await?)
-    }
-
     /// Objects that belong to no lab; with `delete`, the service deletes them.
     pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
         let method = if delete { Method::DELETE } else { Method::GET };

@@ -27,7 +27,7 @@ pub(super) struct Case {
     child: Option<CaseChild>,
     /// What the user has beside that.
     #[serde(rename = "use")]
-    present: CaseUse,
+    present: PresentUse,
     workload: Option<CaseWorkload>,
     pub(super) images: KnownImages,
 }
@@ -68,17 +68,6 @@ enum CaseChildKind {
     DaskPool,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct CaseUse {
-    labs: u32,
-    kernels: u32,
-    dask_pools: u32,
-    dask_workers: u32,
-    cpu_millis: u64,
-    memory_bytes: u64,
-}
-
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseWorkload {
@@ -86,24 +75,9 @@ struct CaseWorkload {
     #[serde(deserialize_with = "workload")]
     workload: Workload,
     #[serde(default)]
-    containers: Vec<CaseContainer>,
+    containers: Vec<SeenContainer>,
     #[serde(default)]
-    volumes: Vec<CaseVolume>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CaseContainer {
-    name: String,
-    #[serde(default)]
-    image: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CaseVolume {
-    name: String,
-    source: String,
+    volumes: Vec<SeenVolume>,
 }
 
 impl Default for Case {
@@ -122,7 +96,7 @@ impl Default for Case {
             options: Options::new(),
             action: Action::Spawn,
             child: None,
-            present: CaseUse::default(),
+            present: PresentUse::default(),
             workload: None,
             images: KnownImages::default(),
         }
@@ -152,7 +126,6 @@ impl Case {
     }
 
     pub(super) fn subject(&self) -> Subject {
-        let CaseUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes } = self.present;
         let child = self.child.as_ref().map(|child| SubjectChild {
             kind: match child.kind {
                 CaseChildKind::Kernel => ChildKind::Kernel,
@@ -161,8 +134,7 @@ impl Case {
             name: child.name.clone(),
             workers: child.workers,
         });
-        let use_of_user = PresentUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes };
-        Subject { child, use_of_user, blueprint: None }
+        Subject { child, use_of_user: self.present, blueprint: None }
     }
 
     /// The values of template fields, with the names that a site has by default.
@@ -176,17 +148,11 @@ impl Case {
     /// `None` without a workload.
     pub(super) fn inject_request(&self) -> Option<InjectRequest> {
         let CaseWorkload { workload, containers, volumes } = self.workload.clone()?;
-        let container = |CaseContainer { name, image }| SeenContainer { name, image };
-        let volume = |CaseVolume { name, source }| SeenVolume { name, source };
         Some(InjectRequest {
             user: self.user(),
             server: self.server.clone(),
             options: self.options.clone(),
-            workload: SeenWorkload {
-                workload,
-                containers: containers.into_iter().map(container).collect(),
-                volumes: volumes.into_iter().map(volume).collect(),
-            },
+            workload: SeenWorkload { workload, containers, volumes },
         })
     }
 }

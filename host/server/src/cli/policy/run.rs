@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -65,19 +66,11 @@ enum Runnable {
 
 impl ValueEnum for Runnable {
     fn value_variants<'a>() -> &'a [Self] {
-        use HookName as H;
-        &[
-            Self::Hook(H::FormRender),
-            Self::Hook(H::FormParse),
-            Self::Hook(H::QuotaLimits),
-            Self::Hook(H::AuthorizeDecide),
-            Self::Hook(H::InjectDecide),
-            Self::Hook(H::BuildPodCustomize),
-            Self::Hook(H::LabServerDecide),
-            Self::Hook(H::ImagesMenu),
-            Self::Hook(H::ImagesPrepull),
-            Self::Images,
-        ]
+        static ALL: LazyLock<Vec<Runnable>> = LazyLock::new(|| {
+            let hooks = HookName::value_variants().iter().copied().map(Runnable::Hook);
+            hooks.chain([Runnable::Images]).collect()
+        });
+        &ALL
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
