@@ -107,6 +107,24 @@ fn chosen(pods: &[Value], kept: Option<&str>) -> String {
     seen(Some(&state), pods, kept).pod.map(|pod| pod.pod.name.clone()).unwrap_or_default()
 }
 
+#[test]
+fn a_workload_is_observed_when_its_controller_has_seen_the_present_template() {
+    let observed = |generation: Option<i64>| {
+        let mut object = json!({
+            "metadata": { "uid": "uid-of-web", "generation": 3 },
+            "spec": { "template": template(None) },
+        });
+        if let Some(generation) = generation {
+            object["status"] = json!({ "observedGeneration": generation });
+        }
+        WorkloadObject::read(Workload::parse("deployment/shop/web").unwrap().kind, &object)
+            .unwrap()
+            .state
+            .observed
+    };
+    assert_eq!([None, Some(2), Some(3)].map(observed), [false, false, true]);
+}
+
 fn stage(look: &Look) -> (Stage, String) {
     let analysis = look.analysis(&[], &StagePolicy::default(), Timestamp::from_second(1_000_000).unwrap());
     (analysis.stage, analysis.reason)

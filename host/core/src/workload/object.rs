@@ -27,6 +27,8 @@ pub struct WorkloadState {
     pub version: u64,
     /// True while it is being deleted.
     pub deleting: bool,
+    /// True if its controller has seen the present template, and makes no revision of an earlier one any more.
+    pub observed: bool,
     /// How many pods it is to have; `None` for a `DaemonSet`, which has one on every node.
     pub replicas: Option<u32>,
     /// True if its owner has paused its rollouts.
@@ -57,6 +59,8 @@ struct Metadata {
     #[serde(default)]
     uid: String,
     resource_version: Option<String>,
+    #[serde(default)]
+    generation: i64,
     deletion_timestamp: Option<String>,
 }
 
@@ -83,7 +87,10 @@ struct RollingUpdate {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
 struct Status {
+    #[serde(default)]
+    observed_generation: i64,
     #[serde(default)]
     conditions: Vec<Condition>,
 }
@@ -107,6 +114,7 @@ impl WorkloadObject {
             uid: metadata.uid,
             version: version.unwrap_or(u64::MAX),
             deleting: metadata.deletion_timestamp.is_some(),
+            observed: status.observed_generation >= metadata.generation,
             replicas: (kind != WorkloadKind::DaemonSet).then(|| spec.replicas.unwrap_or(1)),
             paused: spec.paused,
             manual: spec.update_strategy.as_ref().is_some_and(on_delete),

@@ -126,7 +126,8 @@ impl WorkloadRequests {
     }
 
     /// Deletes the revisions of the workload with the lab that no pod has any more: `kubectl rollout undo` would bring back a
-    /// lab whose Secret is gone. True if none is left.
+    /// lab whose Secret is gone. True if none is left, and none can come: a controller that is behind may still make one of
+    /// an earlier template.
     pub async fn forget_revisions(
         &self,
         lab: &LabInWorkload,
@@ -142,6 +143,11 @@ impl WorkloadRequests {
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
+        // The workload is read before its revisions: what its controller made until then is in the list.
+        let may_come = match self.read(&lab.workload, within).await? {
+            Some(WorkloadObject { state, .. }) => state.uid == lab.uid && !state.observed,
+            None => false,
+        };
         let all = list(&api, "", &format!("list the revisions of {}", lab.workload)).await?;
         let mark = lab.mark();
         let ours = all.into_iter().filter(|revision| {
@@ -166,7 +172,7 @@ impl WorkloadRequests {
                 Err(error) => Err(error),
             }
         });
-        Ok(used.is_empty() && try_join_all(deleted).await?.into_iter().all(|gone| gone))
+        Ok(!may_come && used.is_empty() && try_join_all(deleted).await?.into_iter().all(|gone| gone))
     }
 
     async fn apply(
