@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
-const GUESTS: [&str; 13] = [
+const GUESTS: [&str; 14] = [
     "policy-default",
     "policy-deny-group",
     "policy-rubin",
     "policy-sizes-by-group",
     "policy-maintenance-window",
+    "policy-budget",
     "policy-gpus-by-group",
     "policy-project-storage",
     "policy-node-pools",

@@ -30,6 +30,7 @@ pub mod manifest;
 pub mod names;
 pub mod operation_record;
 pub mod options;
+pub mod past_use;
 mod path;
 pub mod percent;
 pub mod policy;

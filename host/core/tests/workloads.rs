@@ -117,10 +117,7 @@ fn a_workload_is_observed_when_its_controller_has_seen_the_present_template() {
         if let Some(generation) = generation {
             object["status"] = json!({ "observedGeneration": generation });
         }
-        WorkloadObject::read(Workload::parse("deployment/shop/web").unwrap().kind, &object)
-            .unwrap()
-            .state
-            .observed
+        WorkloadObject::read(Workload::parse("deployment/shop/web").unwrap().kind, &object).unwrap().observed
     };
     assert_eq!([None, Some(2), Some(3)].map(observed), [false, false, true]);
 }

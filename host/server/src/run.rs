@@ -143,7 +143,7 @@ pub async fn run(
     cluster_stop.cancel();
     background.close();
     background.wait().await;
-    labs.context().history.flush();
+    labs.context().history.flush(jiff::Timestamp::now());
     tracing::info!("the service has ended");
     Ok(())
 }

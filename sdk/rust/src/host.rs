@@ -3,7 +3,9 @@
 
 #[cfg(target_arch = "wasm32")]
 use crate::bindings::host;
-pub use crate::bindings::host::{ChildKind, ChildOfLab, KnownImage, LabBlueprint, SiteData, UseOfUser};
+pub use crate::bindings::host::{
+    ChildKind, ChildOfLab, KnownImage, LabBlueprint, SiteData, UseOfDays, UseOfUser,
+};
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +132,15 @@ pub fn present_use() -> UseOfUser {
     return host::present_use();
     #[cfg(not(target_arch = "wasm32"))]
     return crate::subject_stand_in::present_use();
+}
+
+/// What the user has used in the last `days` days of UTC, the present one included: 1 is today; at most 30. Known where [`child`]
+/// is; zeros elsewhere. Tests set it with `testing::Subject`.
+pub fn past_use(days: u32) -> UseOfDays {
+    #[cfg(target_arch = "wasm32")]
+    return host::past_use(days);
+    #[cfg(not(target_arch = "wasm32"))]
+    return crate::subject_stand_in::past_use(days);
 }
 
 /// The blueprints of the lab that the call is about, or of the lab of the child that it is about; `None` if none holds. Known

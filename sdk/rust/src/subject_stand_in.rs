@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::bindings::host::{ChildOfLab, LabBlueprint, UseOfUser};
+use crate::bindings::host::{ChildOfLab, LabBlueprint, UseOfDays, UseOfUser};
 
 thread_local! {
     static SUBJECT: RefCell<Subject> = RefCell::default();
@@ -16,6 +16,8 @@ pub struct Subject {
     pub child: Option<ChildOfLab>,
     /// What the user has beside that.
     pub present_use: Option<UseOfUser>,
+    /// What the user has used: how many days ago, 0 for today, and what on that day.
+    pub past_use: Vec<(u32, UseOfDays)>,
     /// The blueprints of the lab.
     pub blueprint: Option<LabBlueprint>,
 }
@@ -40,4 +42,17 @@ pub(crate) fn present_use() -> UseOfUser {
     let nothing =
         UseOfUser { labs: 0, kernels: 0, dask_pools: 0, dask_workers: 0, cpu_millis: 0, memory_bytes: 0 };
     SUBJECT.with_borrow(|subject| subject.present_use).unwrap_or(nothing)
+}
+
+pub(crate) fn past_use(days: u32) -> UseOfDays {
+    let days = days.clamp(1, 30);
+    let mut sum = UseOfDays { lab_seconds: 0, cpu_seconds: 0, memory_gib_seconds: 0 };
+    SUBJECT.with_borrow(|subject| {
+        for (_, used) in subject.past_use.iter().filter(|(days_ago, _)| *days_ago < days) {
+            sum.lab_seconds += used.lab_seconds;
+            sum.cpu_seconds += used.cpu_seconds;
+            sum.memory_gib_seconds += used.memory_gib_seconds;
+        }
+    });
+    sum
 }

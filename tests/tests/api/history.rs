@@ -4,10 +4,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::json;
-use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
+use crate::running::until_some;
 
 #[tokio::test]
 async fn operations_are_listed_newest_first() {
@@ -31,6 +32,30 @@ async fn operations_are_listed_newest_first() {
     assert!(spawn["ended_at"].is_string(), "{spawn:#}");
     let bob = service.user("bob").unwrap();
     assert_eq!(bob.get(&path).await.unwrap().problem().unwrap(), "403 permission_denied");
+}
+
+/// What a policy learns of past days.
+#[tokio::test]
+async fn what_a_user_has_used_counts_while_the_lab_runs_and_after_a_crash_of_the_service() {
+    let mut service =
+        Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
+    let frugal = service.user("frugal").unwrap();
+    frugal.spawn_to_end("frugal").await.unwrap();
+    let another = async |user: &Client| user.spawn("frugal/servers/two").await.unwrap();
+    let refused = until_some(async || {
+        let answer = another(&frugal).await;
+        if answer.status == 303 {
+            let _ = frugal.stop_to_end("frugal/servers/two").await.unwrap();
+        }
+        answer.problem().ok()
+    })
+    .await;
+    assert_eq!(refused, "403 permission_denied");
+    service.crash_and_restart().await.unwrap();
+    let frugal = service.user("frugal").unwrap();
+    assert_eq!(another(&frugal).await.problem().unwrap(), "403 permission_denied");
+    frugal.stop_to_end("frugal").await.unwrap();
+    assert_eq!(another(&frugal).await.problem().unwrap(), "403 permission_denied");
 }
 
 #[tokio::test]

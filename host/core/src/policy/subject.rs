@@ -1,8 +1,11 @@
 //! What a call of a policy is about, beside the user and the options.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use crate::blueprint::Resolved;
+use crate::past_use::DaysOfUser;
 use crate::spawn_key::ChildKind;
 
 /// What a call of a policy is about, beside the user and the options. Policies ask for it with functions of `host`.
@@ -12,6 +15,8 @@ pub struct Subject {
     pub child: Option<SubjectChild>,
     /// What the user has beside that.
     pub use_of_user: PresentUse,
+    /// What the user has used in past days.
+    pub past_days: Arc<DaysOfUser>,
     /// The blueprints that hold for the lab.
     pub blueprint: Option<SubjectBlueprint>,
 }

@@ -16,6 +16,8 @@ pub struct WorkloadObject {
     pub state: WorkloadState,
     /// The template of its pods.
     pub template: PodTemplateSpec,
+    /// True if its controller has seen the present template, and makes no revision of an earlier one any more.
+    pub observed: bool,
 }
 
 /// What the service keeps in memory of a workload.
@@ -27,8 +29,6 @@ pub struct WorkloadState {
     pub version: u64,
     /// True while it is being deleted.
     pub deleting: bool,
-    /// True if its controller has seen the present template, and makes no revision of an earlier one any more.
-    pub observed: bool,
     /// How many pods it is to have; `None` for a `DaemonSet`, which has one on every node.
     pub replicas: Option<u32>,
     /// True if its owner has paused its rollouts.
@@ -106,6 +106,7 @@ impl WorkloadObject {
     /// Reads a workload of this kind from its JSON.
     pub fn read(kind: WorkloadKind, object: &Value) -> Result<Self, serde_json::Error> {
         let Written { metadata, spec, status } = Written::deserialize(object)?;
+        let observed = status.observed_generation >= metadata.generation;
         let version = metadata.resource_version.and_then(|version| version.parse().ok());
         let rolling = spec.update_strategy.as_ref().and_then(|strategy| strategy.rolling_update.as_ref());
         let partition = rolling.and_then(|rolling| rolling.partition);
@@ -114,7 +115,6 @@ impl WorkloadObject {
             uid: metadata.uid,
             version: version.unwrap_or(u64::MAX),
             deleting: metadata.deletion_timestamp.is_some(),
-            observed: status.observed_generation >= metadata.generation,
             replicas: (kind != WorkloadKind::DaemonSet).then(|| spec.replicas.unwrap_or(1)),
             paused: spec.paused,
             manual: spec.update_strategy.as_ref().is_some_and(on_delete),
@@ -122,7 +122,7 @@ impl WorkloadObject {
             labs: labs(&spec.template),
             trouble: trouble(status),
         };
-        Ok(Self { state, template: spec.template })
+        Ok(Self { state, template: spec.template, observed })
     }
 }
 

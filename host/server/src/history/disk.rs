@@ -5,19 +5,39 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 use jiff::Timestamp;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use wasmspawner_core::names::Username;
 use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::past_use::DaysOfUser;
 
 use super::entry::Shared;
 
 const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("operations");
 
+/// What each user has used day by day, and when the service was there for the last time.
+const DAYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("days");
+const SEEN: TableDefinition<'_, &str, i64> = TableDefinition::new("seen");
+const LAST: &str = "last";
+
 /// A message to the thread that writes the file.
 pub(super) enum Write {
     /// The record has changed or was dropped. The thread writes the state that the record has at the time of the write.
     Changed(Arc<Shared>),
+    /// What a user has used; `None` if there is nothing left.
+    Days(Username, Option<DaysOfUser>),
+    /// The service is there.
+    Seen(Timestamp),
     /// Asks for a message once everything that was sent before is on disk.
     Flush(mpsc::SyncSender<()>),
+}
+
+/// What is in the file.
+#[derive(Default)]
+pub(super) struct Opened {
+    /// Oldest first.
+    pub(super) records: Vec<OperationRecord>,
+    pub(super) days: Vec<(Username, DaysOfUser)>,
+    pub(super) last_seen: Option<Timestamp>,
 }
 
 /// The history's file cannot be opened.
@@ -29,10 +49,10 @@ pub struct HistoryError {
     source: redb::Error,
 }
 
-/// Opens or creates the file. Returns the records in it, oldest first, and the channel for changes.
-pub(super) fn open(file: &Path) -> Result<(Vec<OperationRecord>, mpsc::Sender<Write>), HistoryError> {
+/// Opens or creates the file. Returns what is in it, and the channel for changes.
+pub(super) fn open(file: &Path) -> Result<(Opened, mpsc::Sender<Write>), HistoryError> {
     let failed = |source: redb::Error| HistoryError { path: file.display().to_string(), source };
-    let (database, records) = match read(file) {
+    let (database, opened) = match read(file) {
         Ok(opened) => opened,
         // Another process has the file open; moving it aside would take it away from that process.
         Err(redb::Error::DatabaseAlreadyOpen) => return Err(failed(redb::Error::DatabaseAlreadyOpen)),
@@ -44,13 +64,17 @@ pub(super) fn open(file: &Path) -> Result<(Vec<OperationRecord>, mpsc::Sender<Wr
     };
     let (disk, writes) = mpsc::channel();
     std::thread::spawn(move || write_all(&database, &writes));
-    Ok((records, disk))
+    Ok((opened, disk))
 }
 
-fn read(file: &Path) -> Result<(Database, Vec<OperationRecord>), redb::Error> {
+fn read(file: &Path) -> Result<(Database, Opened), redb::Error> {
     let database = Database::create(file)?;
-    let records = read_all(&database)?;
-    Ok((database, records))
+    // A new file gets its tables.
+    let writing = database.begin_write()?;
+    drop((writing.open_table(RECORDS)?, writing.open_table(DAYS)?, writing.open_table(SEEN)?));
+    writing.commit()?;
+    let opened = read_all(&database)?;
+    Ok((database, opened))
 }
 
 /// Renames a file that cannot be read, so that an operator can inspect it.
@@ -62,23 +86,29 @@ fn move_aside(file: &Path) -> PathBuf {
     aside
 }
 
-fn read_all(database: &Database) -> Result<Vec<OperationRecord>, redb::Error> {
-    let mut records = Vec::new();
+fn read_all(database: &Database) -> Result<Opened, redb::Error> {
     let reading = database.begin_read()?;
-    let table = match reading.open_table(RECORDS) {
-        Ok(table) => table,
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(records),
-        Err(error) => return Err(error.into()),
-    };
+    let mut opened = Opened::default();
     // The keys are job ids, which sort by time, so the newest record comes last.
-    for entry in table.iter()? {
+    for entry in reading.open_table(RECORDS)?.iter()? {
         let (_, bytes) = entry?;
-        match serde_json::from_slice::<OperationRecord>(bytes.value()) {
-            Ok(record) => records.push(record),
+        match serde_json::from_slice(bytes.value()) {
+            Ok(record) => opened.records.push(record),
             Err(error) => tracing::warn!(%error, "a record of another version is left out of the history"),
         }
     }
-    Ok(records)
+    for entry in reading.open_table(DAYS)?.iter()? {
+        let (user, bytes) = entry?;
+        match (Username::parse(user.value()), serde_json::from_slice(bytes.value())) {
+            (Ok(user), Ok(days)) => opened.days.push((user, days)),
+            (_, days) => {
+                tracing::warn!(error = ?days.err(), "what a user has used is left out: another version has written it");
+            }
+        }
+    }
+    let last = reading.open_table(SEEN)?.get(LAST)?;
+    opened.last_seen = last.and_then(|last| Timestamp::from_second(last.value()).ok());
+    Ok(opened)
 }
 
 /// Writes in groups: all changes that arrived while the disk was busy go into one transaction, each record once.
@@ -92,10 +122,12 @@ fn write_all(database: &Database, writes: &mpsc::Receiver<Write>) {
 }
 
 fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Result<(), redb::Error> {
-    let (mut changed, mut flushed) = (BTreeMap::new(), Vec::new());
+    let (mut changed, mut days, mut seen, mut flushed) = (BTreeMap::new(), BTreeMap::new(), None, Vec::new());
     for write in group {
         match write {
             Write::Changed(record) => drop(changed.insert(record.job_id(), record)),
+            Write::Days(user, of_user) => drop(days.insert(user, of_user)),
+            Write::Seen(now) => seen = Some(now),
             Write::Flush(done) => flushed.push(done),
         }
     }
@@ -103,17 +135,34 @@ fn write_group(database: &Database, group: impl Iterator<Item = Write>) -> Resul
     {
         let mut table = writing.open_table(RECORDS)?;
         for record in changed.into_values() {
-            match record.on_disk() {
-                (job_id, Some(Ok(bytes))) => drop(table.insert(job_id.as_str(), bytes.as_slice())?),
-                (job_id, None) => drop(table.remove(job_id.as_str())?),
-                (_, Some(Err(error))) => tracing::error!(%error, "a record could not be written down"),
-            }
+            let (job_id, bytes) = record.on_disk();
+            put(&mut table, &job_id, bytes)?;
+        }
+        let mut table = writing.open_table(DAYS)?;
+        for (user, of_user) in days {
+            put(&mut table, user.as_str(), of_user.map(|of_user| serde_json::to_vec(&of_user)))?;
+        }
+        if let Some(now) = seen {
+            writing.open_table(SEEN)?.insert(LAST, now.as_second())?;
         }
     }
     writing.commit()?;
     for done in flushed {
         // This fails when the caller of `flush` has stopped waiting.
         let _ = done.try_send(());
+    }
+    Ok(())
+}
+
+fn put(
+    table: &mut Table<'_, &str, &[u8]>,
+    key: &str,
+    bytes: Option<serde_json::Result<Vec<u8>>>,
+) -> Result<(), redb::Error> {
+    match bytes {
+        Some(Ok(bytes)) => drop(table.insert(key, bytes.as_slice())?),
+        None => drop(table.remove(key)?),
+        Some(Err(error)) => tracing::error!(%error, key, "a part of the history could not be written down"),
     }
     Ok(())
 }

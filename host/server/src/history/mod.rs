@@ -1,5 +1,6 @@
 //! The history: records of recent operations, in memory and on the service's own disk.
 
+mod days;
 mod disk;
 mod entry;
 mod records;
@@ -14,7 +15,8 @@ use wasmspawner_core::lifecycle::{Failure, Outcome};
 use wasmspawner_core::operation_record::OperationRecord;
 use wasmspawner_core::spawn_key::SpawnKey;
 
-use self::disk::Write;
+use self::days::Days;
+use self::disk::{Opened, Write};
 use self::entry::Shared;
 use self::records::HistoryRecords;
 
@@ -34,6 +36,9 @@ pub struct History {
     records: Arc<RwLock<HistoryRecords>>,
     disk: Option<mpsc::Sender<Write>>,
     keep: Retention,
+    days: Arc<Days>,
+    /// When the service was there for the last time before it was started.
+    last_seen: Option<Timestamp>,
 }
 
 /// How long, and how many, records are kept. The record of an operation under way is always kept.
@@ -48,13 +53,14 @@ pub struct Retention {
 impl History {
     /// A history without a file. It is lost when the process ends.
     pub fn in_memory(keep: Retention) -> Self {
-        Self { records: Arc::default(), disk: None, keep }
+        Self { records: Arc::default(), disk: None, keep, days: Arc::default(), last_seen: None }
     }
 
     /// Opens or creates the history in `file`.
     pub fn open(file: &Path, keep: Retention) -> Result<Self, HistoryError> {
-        let (records, disk) = disk::open(file)?;
-        let history = Self { disk: Some(disk), ..Self::in_memory(keep) };
+        let (Opened { records, days, last_seen }, disk) = disk::open(file)?;
+        let days = Arc::new(Days::of(days));
+        let history = Self { disk: Some(disk), days, last_seen, ..Self::in_memory(keep) };
         for record in records {
             let key = record.key.clone();
             history.add(&key, Shared::new(record));
@@ -117,15 +123,17 @@ impl History {
         }
     }
 
-    /// Drops the records of operations that ended longer ago than `Retention::span`.
+    /// Drops the records of operations that ended longer ago than `Retention::span`, and days that do not count any more.
     pub fn expire(&self, now: Timestamp) {
+        self.keep_days(now);
         let Ok(oldest) = now.checked_sub(self.keep.span) else { return };
         let dropped = self.write().drop_before(oldest);
         self.forget(&dropped);
     }
 
     /// Waits until everything is on disk, but at most 5 s. Called when the service ends.
-    pub fn flush(&self) {
+    pub fn flush(&self, now: Timestamp) {
+        self.send_to_disk(Write::Seen(now));
         let (done, written) = mpsc::sync_channel(1);
         self.send_to_disk(Write::Flush(done));
         if self.disk.is_some() && written.recv_timeout(FLUSH).is_err() {

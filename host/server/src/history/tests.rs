@@ -6,6 +6,7 @@ use std::path::Path;
 use wasmspawner_core::lab::LabKey;
 use wasmspawner_core::lifecycle::{Operation, OperationKind};
 use wasmspawner_core::names::Username;
+use wasmspawner_core::past_use::Run;
 use wasmspawner_core::progress::{Entry, LoggedEntry};
 
 use super::*;
@@ -71,7 +72,7 @@ fn a_history_survives_a_restart() {
     let history = History::open(&file, KEEP).unwrap();
     begin(&history, "ada", 1);
     note_info(&begin(&history, "ada", 2), 1);
-    history.flush();
+    history.flush(at(9));
     drop(history);
     let reopened = reopen(&file, KEEP);
     assert_eq!(numbers(&reopened, "ada"), [2, 1]);
@@ -149,12 +150,12 @@ fn a_dropped_operation_does_not_return_to_the_disk_with_a_late_note() {
     (2..100).for_each(|number| drop(begin_and_end(&history, "ada", number)));
     // A running lab can report trouble long after its record was dropped.
     note_info(&dropped, 1);
-    history.flush();
+    history.flush(at(9));
     drop((history, dropped));
     let all = reopen(&file, KEEP);
     assert_eq!(numbers(&all, "ada"), [99, 98]);
     begin(&all, "ada", 100);
-    all.flush();
+    all.flush(at(9));
     drop(all);
     assert_eq!(
         numbers(&reopen(&file, Retention { operations: 1, ..KEEP }), "ada"),
@@ -179,7 +180,7 @@ fn notes_of_many_operations_at_once_are_all_kept() {
             });
         }
     });
-    history.flush();
+    history.flush(at(9));
     drop(history);
     let reopened = reopen(&file, KEEP);
     for user in &users {
@@ -187,4 +188,41 @@ fn notes_of_many_operations_at_once_are_all_kept() {
         let distinct: BTreeSet<usize> = record.events.iter().map(|event| event.number).collect();
         assert_eq!((distinct.len(), record.ended_at), (50, Some(at(60))), "{user}");
     }
+}
+
+fn run(user: &str, since: i64) -> Run {
+    Run { key: lab(user), since: at(since), cpu_millis: 1000, memory_bytes: 1 << 30 }
+}
+
+fn lab_seconds(history: &History, user: &str, now: i64) -> u64 {
+    history.days_of(&Username::parse(user).unwrap()).of(1, at(now)).lab_seconds
+}
+
+#[test]
+fn what_ended_while_the_service_was_away_is_counted_until_it_was_last_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    let history = History::open(&file, KEEP).unwrap();
+    for user in ["ada", "bob", "eve"] {
+        history.run_began(run(user, 10));
+    }
+    history.run_ended(&lab("eve"), at(30));
+    history.expire(at(100));
+    drop(history);
+    let reopened = reopen(&file, KEEP);
+    reopened.run_began(run("ada", 50));
+    reopened.close_runs(|key| *key == lab("ada"));
+    assert_eq!(["ada", "bob", "eve"].map(|user| lab_seconds(&reopened, user, 500)), [490, 90, 20]);
+}
+
+#[test]
+fn users_who_have_used_nothing_for_long_are_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.redb");
+    let history = History::open(&file, KEEP).unwrap();
+    history.run_began(run("ada", 10));
+    history.run_ended(&lab("ada"), at(20));
+    history.expire(at(31 * 24 * 3600));
+    drop(history);
+    assert!(reopen(&file, KEEP).days_of(&Username::parse("ada").unwrap()).is_empty());
 }

@@ -145,7 +145,7 @@ impl WorkloadRequests {
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         // The workload is read before its revisions: what its controller made until then is in the list.
         let may_come = match self.read(&lab.workload, within).await? {
-            Some(WorkloadObject { state, .. }) => state.uid == lab.uid && !state.observed,
+            Some(WorkloadObject { state, observed, .. }) => state.uid == lab.uid && !observed,
             None => false,
         };
         let all = list(&api, "", &format!("list the revisions of {}", lab.workload)).await?;

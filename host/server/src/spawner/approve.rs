@@ -18,7 +18,7 @@ use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::{ChildName, LabNames};
 use wasmspawner_core::policy::compose::{REDACTED, Source, all_allow};
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Image, PresentUse, Subject, SubjectBlueprint, SubjectChild, User, Verdict,
+    Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
@@ -35,6 +35,7 @@ use super::errors::SpawnError;
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
 use super::snapshot::LabDetails;
+use super::user_use::UserUse;
 use super::{blueprints, image_menu, programs};
 use crate::wasm::PolicyAnswer;
 
@@ -84,12 +85,12 @@ impl ChildLaunch {
 
 /// Approves a request to start a lab.
 ///
-/// `names` are the names of the lab's objects; `present` is what the user has already.
+/// `names` are the names of the lab's objects; `so_far` is what the user has already, and has used.
 pub(super) async fn approve(
     rules: &SiteRules<'_>,
     names: LabNames,
     mut request: SpawnRequest,
-    present: PresentUse,
+    so_far: UserUse,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
     blueprints::take_workload(rules, &mut request)?;
@@ -105,7 +106,12 @@ pub(super) async fn approve(
         user: user.clone(),
         server: request.key.server.to_string(),
         options: request.options.clone(),
-        subject: Subject { child: None, use_of_user: present, blueprint: about_blueprint(&chosen) },
+        subject: Subject {
+            child: None,
+            use_of_user: so_far.present,
+            past_days: so_far.past,
+            blueprint: about_blueprint(&chosen),
+        },
     };
     authorize(rules, &question).await?;
     let quotas = limits(rules, &user, &question.subject).await?;
@@ -150,7 +156,7 @@ pub(super) async fn approve_child(
     mut request: ChildRequest,
     lab: RunningLab,
     link: ServiceLink,
-    present: PresentUse,
+    so_far: UserUse,
     workers_of_others: u32,
 ) -> Result<Approved, SpawnError> {
     request.identity.may_spawn().map_err(denied)?;
@@ -158,12 +164,12 @@ pub(super) async fn approve_child(
     let action = match &mut request.child {
         Child::Kernel(_) => {
             let allowed = rules.config.limits.per_user.kernels.get();
-            allow_another((present.kernels, allowed), "kernels", "shut one down")?;
+            allow_another((so_far.present.kernels, allowed), "kernels", "shut one down")?;
             Action::StartKernel
         }
         Child::DaskPool(pool) => {
             let limits = rules.config.limits.per_user;
-            allow_another((present.dask_pools, limits.dask_pools.get()), "Dask pools", "close one")?;
+            allow_another((so_far.present.dask_pools, limits.dask_pools.get()), "Dask pools", "close one")?;
             follow_rules_of_site(pool, &rules.config, &lab.place)?;
             allow_workers(pool.workers.minimum, (workers_of_others, limits.dask_workers.get()))?;
             Action::DaskPool
@@ -192,12 +198,13 @@ pub(super) async fn approve_child(
     chosen.note(&mut options);
     let subject = Subject {
         child: Some(about(&request.child, &request.name)),
-        use_of_user: present,
+        use_of_user: so_far.present,
+        past_days: so_far.past,
         blueprint: about_blueprint(&chosen),
     };
     let question = AuthorizeRequest { action, user: user.clone(), server, options: options.clone(), subject };
     authorize(rules, &question).await?;
-    let usage = Usage { labs: present.labs };
+    let usage = Usage { labs: so_far.present.labs };
     let quotas = quotas(rules.policies.limits(&user, usage, &question.subject).await?);
     let mut names = names.of_child(lab.place.namespace.clone(), key.object_prefix(lab.place.pod.as_str()));
     if matches!(&request.child, Child::DaskPool(pool) if pool.outlives_lab) {

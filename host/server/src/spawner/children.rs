@@ -21,6 +21,7 @@ use super::message::StopRequest;
 use super::registry::Handle;
 use super::requests::TaskResult;
 use super::running_lab::RunningLab;
+use super::user_use::UserUse;
 use super::view::View;
 use crate::random_token::random_token;
 
@@ -35,11 +36,12 @@ impl Labs {
         let lab = self.running_lab(&key.lab)?;
         let turn = self.turn_of(&key.lab.user).await?;
         let present = self.registry().use_beside(&key);
+        let so_far = UserUse::of(present, &self.context().history, &key.lab.user);
         let workers = self.pool_links().workers_of_others(&key);
         let names = self.context().names(&key.lab)?;
         let link = self.link_of(&request)?;
         let rules = self.context().rules();
-        let approved = approve_child(&rules, names, request, lab, link, present, workers).await?;
+        let approved = approve_child(&rules, names, request, lab, link, so_far, workers).await?;
         self.begin(&key, approved, turn).await
     }
 
@@ -104,6 +106,7 @@ impl Labs {
         Subject {
             child: key.child.as_ref().map(about),
             use_of_user: self.registry().use_beside(key),
+            past_days: Arc::new(self.context().history.days_of(&key.lab.user)),
             blueprint: None,
         }
     }

@@ -1,6 +1,6 @@
 //! Why the spawner refuses a request.
 
-use wasmspawner_core::lifecycle::{Blame, Failure, Refusal};
+use wasmspawner_core::lifecycle::{Blame, Failure, LabStatus, Refusal};
 use wasmspawner_core::names::NameError;
 use wasmspawner_core::policy::FieldError;
 
@@ -201,5 +201,16 @@ fn reason(kind: &CallErrorKind) -> &'static str {
         CallErrorKind::Incompatible(_) => "PolicyIncompatible",
         CallErrorKind::Overloaded(_) => "PolicyOverloaded",
         CallErrorKind::Engine(_) => "PolicyEngine",
+    }
+}
+
+/// The refusal that the driver would give too. It is checked first, so that policies are not asked about spawns that
+/// are impossible.
+pub(super) fn refusal(status: LabStatus) -> Option<Refusal> {
+    match status {
+        LabStatus::Starting => Some(Refusal::SpawnInProgress),
+        LabStatus::Running => Some(Refusal::LabExists),
+        LabStatus::Terminating => Some(Refusal::StopInProgress),
+        LabStatus::Failed => None,
     }
 }

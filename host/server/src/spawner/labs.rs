@@ -20,7 +20,7 @@ use wasmspawner_core::volumes::{Release, VolumeRecord};
 use super::answer::{answer_by, answered};
 use super::approve::{approve, authorize};
 use super::context::Context;
-use super::errors::SpawnError;
+use super::errors::{SpawnError, refusal};
 use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
@@ -28,6 +28,7 @@ use super::pool_links::PoolLinks;
 use super::quota_claims::QuotaClaims;
 use super::registry::{Handle, Registry};
 use super::snapshot::LabSnapshot;
+use super::user_use::UserUse;
 use super::view::View;
 use super::workload_requests;
 use crate::per_user::PerUser;
@@ -252,8 +253,10 @@ impl Labs {
         let key = SpawnKey::from(lab.clone());
         self.can_spawn(&key)?;
         let turn = self.turn_of(&lab.user).await?;
+        let names = self.context.names(&lab)?;
         let present = self.registry().use_beside(&key);
-        let approved = approve(&self.context.rules(), self.context.names(&lab)?, request, present).await?;
+        let so_far = UserUse::of(present, &self.context.history, &key.lab.user);
+        let approved = approve(&self.context.rules(), names, request, so_far).await?;
         workload_requests::admit(&self.context, &approved, "").await?;
         self.begin(&key, approved, turn).await
     }
@@ -385,16 +388,5 @@ impl Labs {
 
     pub(super) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The refusal that the driver would give too. It is checked first, so that policies are not asked about spawns that
-/// are impossible.
-fn refusal(status: LabStatus) -> Option<Refusal> {
-    match status {
-        LabStatus::Starting => Some(Refusal::SpawnInProgress),
-        LabStatus::Running => Some(Refusal::LabExists),
-        LabStatus::Terminating => Some(Refusal::StopInProgress),
-        LabStatus::Failed => None,
     }
 }

@@ -53,6 +53,7 @@ mod snapshot;
 mod spawn_form;
 mod sweep;
 mod turn;
+mod user_use;
 mod view;
 mod volumes;
 mod workload_observer;

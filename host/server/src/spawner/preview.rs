@@ -9,7 +9,6 @@ use wasmspawner_core::lifecycle::{Failure, Operation, OperationKind};
 use wasmspawner_core::manifest::IssuedCertificate;
 use wasmspawner_core::manifest::LabObjects;
 use wasmspawner_core::names::KeptNames;
-use wasmspawner_core::policy::PresentUse;
 use wasmspawner_core::policy::compose::Provenance;
 use wasmspawner_core::secret::{SecretBytes, SecretString};
 use wasmspawner_core::spawn::SpawnRequest;
@@ -19,6 +18,7 @@ use super::errors::SpawnError;
 use super::evaluate::decide_with;
 use super::from_cluster::FromCluster;
 use super::rules::SiteRules;
+use super::user_use::UserUse;
 use super::volumes::OwnClaim;
 
 /// The lab that a request would get.
@@ -41,7 +41,7 @@ pub async fn preview(
     let names = rules.names(&KeptNames::default(), &request.key);
     let names = names.map_err(|error| SpawnError::from(error).into_failure())?;
     let approved =
-        approve(rules, names, request, PresentUse::default()).await.map_err(SpawnError::into_failure)?;
+        approve(rules, names, request, UserUse::default()).await.map_err(SpawnError::into_failure)?;
     let cluster = FromCluster {
         provisioned,
         site_secrets: placeholders(rules),

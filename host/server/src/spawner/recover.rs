@@ -111,6 +111,9 @@ pub(super) fn recover(mut driver: Box<Driver>, stored: StoredSpawn, env: Env) ->
     driver.lab = lab;
     driver.claim_quota();
     driver.adopt_pool();
+    if matches!(driver.lab.phase, Phase::Running(_)) {
+        driver.count_from(driver.about.started_at.unwrap_or(started_at));
+    }
     driver.close(interrupted.map(Outcome::Failed), known);
     driver.publish();
     driver

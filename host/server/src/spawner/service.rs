@@ -7,6 +7,7 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::environment::ClusterRef;
+use wasmspawner_core::lifecycle::LabStatus;
 use wasmspawner_core::manifest;
 use wasmspawner_core::names::{NamespaceName, ObjectName};
 use wasmspawner_core::record::Place;
@@ -186,6 +187,7 @@ async fn recover_all(labs: &Labs) -> Result<usize, RecoverError> {
     }
     labs.stop_orphans();
     context.history.close_interrupted(Timestamp::now(), |key| labs.job_id(key));
+    context.history.close_runs(|key| labs.lab(key).is_some_and(|spawn| spawn.status == LabStatus::Running));
     Ok(found)
 }
 

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use tracing::Level;
 use wasmspawner_core::names::{Fields, Template, TemplateProblem, TemplateScope};
+use wasmspawner_core::past_use::PastUse;
 use wasmspawner_core::policy::Subject;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
@@ -108,6 +110,12 @@ impl CallState {
     /// The time of the call, in milliseconds since the Unix epoch.
     pub(super) fn now_ms(&self) -> u64 {
         self.now_ms
+    }
+
+    /// What the user has used in the last days.
+    pub(super) fn use_of_days(&self, days: u32) -> PastUse {
+        let now = i64::try_from(self.now_ms).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
+        self.subject().past_days.of(days, now.unwrap_or(Timestamp::UNIX_EPOCH))
     }
 
     /// As many random bytes as asked for, up to a limit.

@@ -8,7 +8,8 @@ use std::hint::black_box;
 
 use wasmspawner_sdk::pod::{Customization, EnvVar};
 use wasmspawner_sdk::{
-    AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export, hooks, host,
+    Action, AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export,
+    hooks, host,
 };
 
 struct Stagehand;
@@ -33,12 +34,19 @@ impl hooks::Authorize for Stagehand {
             "denied" => Ok(Verdict::Deny("Ask your local support for access.".into())),
             "hurried" => Err(Error::RetryLater(7)),
             "trapped" => endless(),
+            "frugal" if request.action == Action::Spawn => Ok(frugal()),
             "strict" if host::blueprint().is_some_and(|blueprint| blueprint.spec.contains("FORBIDDEN")) => {
                 Ok(Verdict::Deny("Not this blueprint.".into()))
             }
             _ => Ok(Verdict::Allow),
         }
     }
+}
+
+/// Starts nothing any more once labs have run for a second.
+fn frugal() -> Verdict {
+    let used = host::past_use(1).lab_seconds;
+    if used == 0 { Verdict::Allow } else { Verdict::Deny(format!("Used {used} seconds.")) }
 }
 
 impl hooks::BuildPod for Stagehand {

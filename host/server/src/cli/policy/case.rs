@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use wasmspawner_core::names::{Fields, NameTemplates, NamesConfig, ServerName, Username};
+use wasmspawner_core::past_use::{DaysOfUser, PastUse};
 use wasmspawner_core::policy::{
     Action, Group, InjectRequest, Options, PresentUse, SeenContainer, SeenVolume, SeenWorkload, Subject,
     SubjectChild, User,
@@ -28,6 +30,8 @@ pub(super) struct Case {
     /// What the user has beside that.
     #[serde(rename = "use")]
     present: PresentUse,
+    /// What the user has used in past days.
+    past_use: Vec<CaseDay>,
     workload: Option<CaseWorkload>,
     pub(super) images: KnownImages,
 }
@@ -59,6 +63,20 @@ struct CaseChild {
     name: String,
     #[serde(default)]
     workers: u32,
+}
+
+/// What was used on one day.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseDay {
+    /// 0 is today.
+    days_ago: u32,
+    #[serde(default)]
+    lab_seconds: u64,
+    #[serde(default)]
+    cpu_seconds: u64,
+    #[serde(default)]
+    memory_gib_seconds: u64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -97,6 +115,7 @@ impl Default for Case {
             action: Action::Spawn,
             child: None,
             present: PresentUse::default(),
+            past_use: Vec::new(),
             workload: None,
             images: KnownImages::default(),
         }
@@ -134,7 +153,12 @@ impl Case {
             name: child.name.clone(),
             workers: child.workers,
         });
-        Subject { child, use_of_user: self.present, blueprint: None }
+        let mut past_days = DaysOfUser::default();
+        for &CaseDay { days_ago, lab_seconds, cpu_seconds, memory_gib_seconds } in &self.past_use {
+            let used = PastUse { lab_seconds, cpu_seconds, memory_gib_seconds };
+            past_days.add(days_ago, Timestamp::now(), used);
+        }
+        Subject { child, use_of_user: self.present, past_days: Arc::new(past_days), blueprint: None }
     }
 
     /// The values of template fields, with the names that a site has by default.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wasmspawner_core::lifecycle::{Blame, LabStatus, Operation, OperationKind, Outcome, Phase};
 use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::past_use::Run;
 use wasmspawner_core::progress::{Entry, ProgressLog};
 use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{Finding, Stage};
@@ -13,12 +14,16 @@ use wasmspawner_core::stage::{Finding, Stage};
 use super::Driver;
 use crate::spawner::live_log::LiveLog;
 use crate::spawner::place_observer::PlaceObserver;
+use crate::spawner::quota_claims::share_of;
 use crate::spawner::snapshot::{LabSnapshot, url};
 use crate::spawner::view::View;
 use crate::telemetry::{Metrics, SpawnOutcome, TraceId, trace};
 
 impl Driver {
     pub(super) fn begin(&mut self, operation: &Operation) {
+        if operation.kind != OperationKind::Spawn {
+            self.context.history.run_ended(&self.key, operation.started_at);
+        }
         let record = OperationRecord::begin(self.key.clone(), operation);
         self.history = Some(self.context.history_of(&self.key).begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
@@ -80,9 +85,20 @@ impl Driver {
             return;
         }
         let record = history.record();
+        if record.kind == OperationKind::Spawn && *outcome == Outcome::Complete {
+            self.count_from(record.ended_at.unwrap_or(record.started_at));
+        }
         trace::operation_ended(&self.span, outcome);
         count(&self.context.metrics, &self.key, &record, outcome, trace::trace_of(&self.span));
         tracing::info!(user = %self.key.lab.user, server = %self.key.lab.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
+    }
+
+    /// Counts the lab, or what a lab has started, as used by its user.
+    pub(in crate::spawner) fn count_from(&self, since: Timestamp) {
+        let share = share_of(&self.about.description);
+        let (cpu_millis, memory_bytes) = (share.cpu_millis, share.memory_bytes);
+        let run = Run { key: self.key.clone(), since, cpu_millis, memory_bytes };
+        self.context.history.run_began(run);
     }
 
     pub(in crate::spawner) fn publish(&mut self) {

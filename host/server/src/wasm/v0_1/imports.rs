@@ -56,6 +56,10 @@ impl host::Host for CallState {
         convert::present_use(self.subject().use_of_user)
     }
 
+    fn past_use(&mut self, days: u32) -> host::UseOfDays {
+        convert::past_use(self.use_of_days(days))
+    }
+
     fn blueprint(&mut self) -> Option<host::LabBlueprint> {
         self.subject().blueprint.as_ref().map(convert::blueprint)
     }

@@ -1,0 +1,250 @@
+//! What a user has used day by day, so that a policy can give people a budget.
+//!
+//! Days are those of UTC. A user has at most one entry for each of the last [`LONGEST`] days, however much they start.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::spawn_key::SpawnKey;
+
+/// How many days can be asked for, the present one included.
+pub const LONGEST: u32 = 30;
+
+/// What was used in a span of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PastUse {
+    /// How long labs ran, in seconds; two labs at the same time count twice.
+    pub lab_seconds: u64,
+    /// The CPU limits of all that ran, labs and what they had started, times the seconds for which it ran.
+    pub cpu_seconds: u64,
+    /// The memory limits likewise, in GiB times seconds.
+    pub memory_gib_seconds: u64,
+}
+
+/// What one user has used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaysOfUser {
+    /// What ran on each day, without what still runs.
+    days: BTreeMap<Date, Seconds>,
+    running: Vec<Run>,
+}
+
+/// A lab, or what a lab has started, that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// What runs.
+    #[serde(flatten)]
+    pub key: SpawnKey,
+    /// Since when.
+    pub since: Timestamp,
+    /// The CPU limits of its pods together, in thousandths of a CPU; 0 without a limit.
+    pub cpu_millis: u64,
+    /// The memory limits of its pods together, in bytes; 0 without a limit.
+    pub memory_bytes: u64,
+}
+
+/// The same as [`PastUse`], in units in which nothing is lost by rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seconds {
+    labs: u64,
+    cpu_millis: u64,
+    memory_mib: u64,
+}
+
+impl Seconds {
+    fn of(run: &Run, seconds: u64) -> Self {
+        Self {
+            labs: if run.key.is_lab() { seconds } else { 0 },
+            cpu_millis: run.cpu_millis.saturating_mul(seconds),
+            memory_mib: (run.memory_bytes >> 20).saturating_mul(seconds),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            labs: self.labs.saturating_add(other.labs),
+            cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
+            memory_mib: self.memory_mib.saturating_add(other.memory_mib),
+        }
+    }
+}
+
+impl DaysOfUser {
+    /// Begins to count a run. False if it is counted already, and goes on as it was counted.
+    pub fn begin(&mut self, run: Run) -> bool {
+        if self.running.iter().any(|known| known.key == run.key) {
+            return false;
+        }
+        self.running.push(run);
+        true
+    }
+
+    /// Ends a run; false if it was not counted. A clock that was set back makes nothing negative.
+    pub fn end(&mut self, key: &SpawnKey, at: Timestamp) -> bool {
+        let Some(place) = self.running.iter().position(|run| run.key == *key) else { return false };
+        let run = self.running.swap_remove(place);
+        for (day, used) in split(&run, at) {
+            let known = self.days.entry(day).or_default();
+            *known = known.and(used);
+        }
+        self.drop_before(at);
+        true
+    }
+
+    /// Adds what was used on a day so long ago, for tests of policies.
+    pub fn add(&mut self, days_ago: u32, now: Timestamp, used: PastUse) {
+        let PastUse { lab_seconds, cpu_seconds, memory_gib_seconds } = used;
+        let day = first_of(days_ago.saturating_add(1), now);
+        let known = self.days.entry(day).or_default();
+        *known = known.and(Seconds {
+            labs: lab_seconds,
+            cpu_millis: cpu_seconds.saturating_mul(1000),
+            memory_mib: memory_gib_seconds.saturating_mul(1024),
+        });
+    }
+
+    /// What runs.
+    pub fn running(&self) -> &[Run] {
+        &self.running
+    }
+
+    /// What was used in the last `days` days, the present one included; from 1 to [`LONGEST`].
+    pub fn of(&self, days: u32, now: Timestamp) -> PastUse {
+        let first = first_of(days, now);
+        let past = self.days.range(first..).map(|(_, used)| *used);
+        let present = self.running.iter().flat_map(|run| split(run, now));
+        let present = present.filter(|(day, _)| *day >= first).map(|(_, used)| used);
+        let Seconds { labs, cpu_millis, memory_mib } =
+            past.chain(present).fold(Seconds::default(), Seconds::and);
+        PastUse { lab_seconds: labs, cpu_seconds: cpu_millis / 1000, memory_gib_seconds: memory_mib / 1024 }
+    }
+
+    /// Drops what nobody can ask for any more. True if something was dropped.
+    pub fn drop_before(&mut self, now: Timestamp) -> bool {
+        let kept = self.days.split_off(&first_of(LONGEST, now));
+        !std::mem::replace(&mut self.days, kept).is_empty()
+    }
+
+    /// True if nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.days.is_empty() && self.running.is_empty()
+    }
+}
+
+/// The first of so many days, of which the last is the present one.
+fn first_of(days: u32, now: Timestamp) -> Date {
+    let before = i64::from(days.clamp(1, LONGEST)) - 1;
+    let today = day_of(now);
+    today.checked_sub(SignedDuration::from_hours(24 * before)).unwrap_or(today)
+}
+
+fn day_of(at: Timestamp) -> Date {
+    TimeZone::UTC.to_datetime(at).date()
+}
+
+/// What a run has used on each day until then, but at most on [`LONGEST`] days.
+fn split(run: &Run, until: Timestamp) -> Vec<(Date, Seconds)> {
+    let mut parts = Vec::new();
+    let earliest = midnight(first_of(LONGEST, until));
+    let mut from = run.since.max(earliest);
+    while from < until {
+        let day = day_of(from);
+        let end = day.tomorrow().map_or(until, midnight).min(until);
+        let seconds = u64::try_from(end.as_second() - from.as_second()).unwrap_or_default();
+        parts.push((day, Seconds::of(run, seconds)));
+        from = end;
+    }
+    parts
+}
+
+/// The beginning of a day.
+fn midnight(day: Date) -> Timestamp {
+    TimeZone::UTC.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lab::LabKey;
+    use crate::names::Username;
+
+    const HOUR: u64 = 3600;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn lab(user: &str) -> SpawnKey {
+        LabKey::default_server(Username::parse(user).unwrap()).into()
+    }
+
+    fn run(since: &str) -> Run {
+        Run { key: lab("ada"), since: at(since), cpu_millis: 500, memory_bytes: 512 << 20 }
+    }
+
+    fn hours(days: &DaysOfUser, count: u32, now: &str) -> u64 {
+        days.of(count, at(now)).lab_seconds / HOUR
+    }
+
+    #[test]
+    fn days_are_counted_with_what_still_runs() {
+        let mut days = DaysOfUser::default();
+        days.begin(run("2026-11-20T22:00:00Z"));
+        assert!(days.end(&lab("ada"), at("2026-11-21T03:00:00Z")));
+        days.begin(run("2026-11-25T10:00:00Z"));
+        let now = "2026-11-25T12:00:00Z";
+        assert_eq!([1, 4, 5, 6, 7, 30].map(|count| hours(&days, count, now)), [2, 2, 5, 7, 7, 7]);
+        assert_eq!(
+            days.of(1, at(now)),
+            PastUse { lab_seconds: 2 * HOUR, cpu_seconds: HOUR, memory_gib_seconds: HOUR }
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_between_a_day_and_the_longest_time() {
+        let mut days = DaysOfUser::default();
+        days.begin(run("2026-01-01T00:00:00Z"));
+        let now = "2026-11-25T12:00:00Z";
+        assert_eq!([0, 1].map(|count| hours(&days, count, now)), [12, 12]);
+        assert_eq!([30, 31, u32::MAX].map(|count| hours(&days, count, now)), [29 * 24 + 12; 3]);
+    }
+
+    #[test]
+    fn a_run_is_counted_once_and_never_negatively() {
+        let mut days = DaysOfUser::default();
+        days.begin(run("2026-11-25T10:00:00Z"));
+        days.begin(run("2026-11-25T11:00:00Z"));
+        assert_eq!(hours(&days, 1, "2026-11-25T12:00:00Z"), 2);
+        assert!(days.end(&lab("ada"), at("2026-11-25T09:00:00Z")), "the clock was set back");
+        assert!(!days.end(&lab("ada"), at("2026-11-25T12:00:00Z")), "it has ended");
+        assert_eq!(hours(&days, 30, "2026-11-25T12:00:00Z"), 0);
+    }
+
+    proptest! {
+        /// Nobody gets rid of a debt by starting much, and nobody makes the service keep much.
+        #[test]
+        fn many_runs_are_kept_in_one_entry_for_each_day(spans in prop::collection::vec((0i64..90 * 24, 1i64..50), 0..200)) {
+            let mut days = DaysOfUser::default();
+            let begin = at("2026-01-01T00:00:00Z");
+            let mut at = begin;
+            let mut total = 0;
+            for (pause, long) in spans {
+                at += SignedDuration::from_hours(pause % 5);
+                days.begin(Run { since: at, ..run("2026-01-01T00:00:00Z") });
+                at += SignedDuration::from_hours(long);
+                days.end(&lab("ada"), at);
+                total += long;
+                prop_assert!(days.days.len() <= LONGEST as usize);
+            }
+            if at < begin + SignedDuration::from_hours(24 * 29) {
+                prop_assert_eq!(days.of(LONGEST, at).lab_seconds, u64::try_from(total).unwrap() * HOUR);
+            }
+        }
+    }
+}

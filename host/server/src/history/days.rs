@@ -1,0 +1,84 @@
+//! What users have used day by day, in memory and in the history's file.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use wasmspawner_core::names::Username;
+use wasmspawner_core::past_use::{DaysOfUser, Run};
+use wasmspawner_core::spawn_key::SpawnKey;
+
+use super::History;
+use super::disk::Write;
+
+/// The days of all users.
+#[derive(Default)]
+pub(super) struct Days {
+    of_users: Mutex<HashMap<Username, DaysOfUser>>,
+}
+
+impl Days {
+    pub(super) fn of(users: Vec<(Username, DaysOfUser)>) -> Self {
+        Self { of_users: Mutex::new(users.into_iter().collect()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Username, DaysOfUser>> {
+        self.of_users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl History {
+    /// What the user has used.
+    pub fn days_of(&self, user: &Username) -> DaysOfUser {
+        self.days.lock().get(user).cloned().unwrap_or_default()
+    }
+
+    /// Begins to count a lab, or what a lab has started. Nothing changes if it is counted already.
+    pub fn run_began(&self, run: Run) {
+        let user = run.key.lab.user.clone();
+        self.change_days(user, |days| days.begin(run));
+    }
+
+    /// Ends the count of what does not run any more.
+    pub fn run_ended(&self, key: &SpawnKey, at: Timestamp) {
+        self.change_days(key.lab.user.clone(), |days| days.end(key, at));
+    }
+
+    /// After a restart: what ended while the service was away is counted until the service was last known to be there.
+    pub fn close_runs(&self, still_runs: impl Fn(&SpawnKey) -> bool) {
+        let Some(last_seen) = self.last_seen else { return };
+        for key in self.counted().into_iter().filter(|key| !still_runs(key)) {
+            self.run_ended(&key, last_seen);
+        }
+    }
+
+    /// What is counted as running.
+    fn counted(&self) -> Vec<SpawnKey> {
+        self.days.lock().values().flat_map(DaysOfUser::running).map(|run| run.key.clone()).collect()
+    }
+
+    /// Drops the days that nobody can ask for any more, and notes that the service is there.
+    pub(super) fn keep_days(&self, now: Timestamp) {
+        let users: Vec<Username> = self.days.lock().keys().cloned().collect();
+        for user in users {
+            self.change_days(user, |days| days.drop_before(now));
+        }
+        self.send_to_disk(Write::Seen(now));
+    }
+
+    /// `change` returns true if it has changed something.
+    fn change_days(&self, user: Username, change: impl FnOnce(&mut DaysOfUser) -> bool) {
+        let mut users = self.days.lock();
+        let days = users.entry(user.clone()).or_default();
+        let changed = change(days);
+        let on_disk = (!days.is_empty()).then(|| days.clone());
+        if on_disk.is_none() {
+            users.remove(&user);
+        }
+        if !changed {
+            return;
+        }
+        // While the lock is held, so that the disk gets changes in their order.
+        self.send_to_disk(Write::Days(user, on_disk));
+    }
+}

@@ -1,0 +1,87 @@
+//! Labs cost hours, of which each group has so many for a number of days. Who has used them up starts nothing more; what runs
+//! goes on, and can be stopped.
+
+use wasmspawner_sdk::host::{self, UseOfDays};
+use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Info, Policy, Section, Verdict, export, hooks};
+
+/// The budgets, and who needs none.
+pub struct Budgets {
+    budgets: Vec<Budget>,
+    except_groups: Vec<String>,
+}
+
+/// What the members of some groups may use in so many days.
+struct Budget {
+    groups: Vec<String>,
+    days: u32,
+    lab_hours: Option<u64>,
+    cpu_hours: Option<u64>,
+}
+
+impl Budget {
+    fn read(config: &mut Section<'_>) -> Self {
+        let budget = Self {
+            groups: config.or_default("groups"),
+            days: config.optional("days").unwrap_or(7),
+            lab_hours: config.optional("lab_hours"),
+            cpu_hours: config.optional("cpu_hours"),
+        };
+        if !(1..=30).contains(&budget.days) {
+            config.problem("days", "must be a number from 1 to 30");
+        }
+        if budget.lab_hours.or(budget.cpu_hours).is_none() {
+            config.problem("lab_hours", "is missing; a budget has `lab_hours` or `cpu_hours`, or both");
+        }
+        budget
+    }
+
+    /// What has been used up, as a sentence for the user.
+    fn used_up(&self, used: UseOfDays) -> Option<String> {
+        let known = [
+            ("lab-hours", self.lab_hours, used.lab_seconds),
+            ("CPU-hours", self.cpu_hours, used.cpu_seconds),
+        ];
+        known.into_iter().find_map(|(what, allowed, seconds)| {
+            let allowed = allowed.filter(|allowed| seconds >= allowed.saturating_mul(3600))?;
+            let days = self.days;
+            let hours = seconds / 3600;
+            Some(format!(
+                "You have used {hours} of {allowed} {what} that you have for {days} days, today included."
+            ))
+        })
+    }
+}
+
+impl Policy for Budgets {
+    fn info() -> Info {
+        Info {
+            name: "budget".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            description: "Hours of labs and CPUs by group".into(),
+        }
+    }
+
+    fn from_config(config: &mut Section<'_>) -> Self {
+        Self {
+            budgets: config.list("budgets", Budget::read),
+            except_groups: config.or_default("except_groups"),
+        }
+    }
+}
+
+impl hooks::Authorize for Budgets {
+    fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
+        let user = &request.user;
+        if request.action == Action::Stop || user.is_in_any(&self.except_groups) {
+            return Ok(Verdict::Allow);
+        }
+        let budget = self.budgets.iter().find(|budget| user.is_in_any(&budget.groups));
+        let used_up = budget.and_then(|budget| budget.used_up(host::past_use(budget.days)));
+        Ok(used_up.map_or(Verdict::Allow, Verdict::Deny))
+    }
+}
+
+export!(Budgets: authorize);
+
+#[cfg(test)]
+mod tests;
