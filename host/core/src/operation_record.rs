@@ -1,11 +1,14 @@
 //! The record of one operation, for the history.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lab::JobId;
 use crate::lifecycle::{Operation, OperationKind, Outcome};
+use crate::policy::compose::FieldsBySource;
 use crate::progress::{Entry, LoggedEntry, StageReport};
 use crate::spawn_key::SpawnKey;
 use crate::stage::{Finding, Stage};
@@ -35,6 +38,9 @@ pub struct OperationRecord {
     /// The cluster's events about the lab's pod and volumes, oldest first; at most [`MOST_FINDINGS`].
     #[serde(default)]
     pub cluster_events: Vec<NotedFinding>,
+    /// Which fields of the lab who decided, in this spawn.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub decided_by: FieldsBySource,
 }
 
 /// A finding of the cluster, and when it was first observed.
@@ -78,6 +84,7 @@ impl OperationRecord {
             stages: Vec::new(),
             events: Vec::new(),
             cluster_events: Vec::new(),
+            decided_by: FieldsBySource::new(),
         }
     }
 

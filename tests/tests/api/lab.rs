@@ -1,6 +1,7 @@
 //! `GET /labs/{username}` and `DELETE /labs/{username}`, and the same for named servers.
 
 use serde_json::json;
+use wasmspawner_tests::api::{Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
@@ -37,6 +38,26 @@ async fn the_state_of_a_lab_shows_its_environment_without_secrets() {
     assert_eq!(lab["env"]["JUPYTERHUB_API_TOKEN"], "<redacted>");
     assert!(!answer.body.contains("s3cret"), "{}", answer.body);
     assert!(!service.log().contains("s3cret"), "a secret is in the log");
+}
+
+/// Who decided what is told to administrators, also after a restart, and nothing of it to users.
+#[tokio::test]
+async fn administrators_see_who_decided_which_field_of_a_lab() {
+    let mut service =
+        Service::start_with(BINARY, |config| config["embedded"]["keep_labs"] = true.into()).await.unwrap();
+    service.user("ada").unwrap().spawn_to_end("ada").await.unwrap();
+    for _ in 0..2 {
+        let seen = async |client: Client| {
+            let lab = client.lab("ada").await.unwrap().json().unwrap();
+            let history = client.get(&format!("{PREFIX}/labs/ada/history")).await.unwrap().json().unwrap();
+            (lab["decided_by"].clone(), history[0]["decided_by"].clone())
+        };
+        let (of_lab, of_history) = seen(service.admin().unwrap()).await;
+        assert_eq!(of_lab["policy `stagehand`"], json!(["image"]), "{of_lab:#}");
+        assert_eq!(of_lab, of_history);
+        assert_eq!(seen(service.user("ada").unwrap()).await, (json!(null), json!(null)));
+        service.crash_and_restart().await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -103,6 +103,8 @@ async fn the_message_of_a_policy_reaches_the_user() {
     let denied = service.user("denied").unwrap().spawn("denied").await.unwrap();
     assert_eq!(denied.problem().unwrap(), "403 permission_denied");
     assert_eq!(denied.json().unwrap()["detail"][0]["msg"], "Ask your local support for access.");
+    let by = serde_json::json!({ "decided_by": "policy", "policy": "stagehand", "rule": "authorize.decide" });
+    assert_eq!(denied.json().unwrap()["detail"][0]["ctx"], by);
     let hurried = service.user("hurried").unwrap().spawn("hurried").await.unwrap();
     assert_eq!(hurried.problem().unwrap(), "429 retry_later");
     assert_eq!(hurried.header("retry-after"), "7");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::blueprint::ForeignBlueprint;
 use crate::dask::WorkerRange;
 use crate::identity::Group;
+use crate::policy::compose::FieldsBySource;
 use crate::policy::{Image, Options};
 
 /// The options, user, image and resources of a lab. Complete once the policies have decided. It does not contain the
@@ -32,6 +33,9 @@ pub struct LabDescription {
     pub image: Option<Image>,
     /// The policies that decided about the lab.
     pub policies: Vec<PolicyRef>,
+    /// Which fields of the lab who decided; empty until the policies have decided.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub decided_by: FieldsBySource,
     /// Environment variables whose values are not in the lab's `ConfigMap`, and the text that is shown in place of the
     /// values: credentials, and values that only the pod knows.
     pub hidden_env: BTreeMap<String, String>,

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Outcome;
 use wasmspawner_core::operation_record::OperationRecord;
+use wasmspawner_core::policy::compose::FieldsBySource;
 use wasmspawner_core::progress::LoggedEntry;
 use wasmspawner_core::stage::Finding;
 
@@ -88,6 +89,12 @@ impl HistoryEntry {
         if self.shared.write().operation.note_findings(findings, now) {
             self.history.save(&self.shared);
         }
+    }
+
+    /// Adds who decided which fields of the lab.
+    pub fn note_decisions(&self, decided_by: FieldsBySource) {
+        self.shared.write().operation.decided_by = decided_by;
+        self.history.save(&self.shared);
     }
 
     /// Records how the operation ended; false if that is recorded already. An ended record may be dropped in favour of

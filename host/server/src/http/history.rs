@@ -23,9 +23,9 @@ pub(super) async fn get_history(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<Vec<wire::Operation>>, Problem> {
-    caller.may(Access::ReadOrStop(&key))?;
+    let permit = caller.may(Access::ReadOrStop(&key))?;
     let records = labs
         .history(&key.into())
         .ok_or_else(|| Problem::unknown_lab("no operation on this lab is remembered"))?;
-    Ok(Json(records.iter().map(wire::Operation::from).collect()))
+    Ok(Json(records.iter().map(|record| wire::Operation::of(record, permit)).collect()))
 }

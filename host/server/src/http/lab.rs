@@ -24,9 +24,9 @@ pub(super) async fn get_lab(
     caller: Caller,
     LabPath(key): LabPath,
 ) -> Result<Json<wire::Lab>, Problem> {
-    caller.may(Access::ReadOrStop(&key))?;
+    let permit = caller.may(Access::ReadOrStop(&key))?;
     let lab = labs.lab(&key.into()).ok_or_else(|| Problem::unknown_lab("no lab is running or starting"))?;
-    Ok(Json(wire::Lab::from(&*lab)))
+    Ok(Json(wire::Lab::of(&lab, permit)))
 }
 
 /// Stops a lab.

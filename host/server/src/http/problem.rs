@@ -6,8 +6,10 @@ use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_
 use http::{StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
+use wasmspawner_core::policy::compose::Source;
 
 use super::request_id::RequestId;
+use crate::spawner::DeniedBy;
 
 /// Why a request is refused. [`render`], which knows the request's id, makes a body of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,36 @@ pub(super) struct Detail {
     #[serde(rename = "type")]
     #[schema(rename = "type", value_type = String)]
     kind: &'static str,
+    /// Who does not allow it; for `permission_denied` where it was no matter of the caller's rights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ctx: Option<Denial>,
+}
+
+/// Who does not allow something, and by which rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+struct Denial {
+    /// `policy`, `configuration`, `identity_provider` or `service`.
+    #[schema(example = "policy")]
+    decided_by: &'static str,
+    /// The name of the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    /// The hook of the policy, the key of the configuration, or the limit.
+    #[schema(example = "authorize.decide")]
+    rule: String,
+}
+
+impl From<DeniedBy> for Denial {
+    fn from(denied: DeniedBy) -> Self {
+        let DeniedBy { source, rule } = denied;
+        let (decided_by, policy) = match source {
+            Source::Policy(name) => ("policy", Some(name)),
+            Source::Configuration => ("configuration", None),
+            Source::IdentityProvider => ("identity_provider", None),
+            Source::Request | Source::Service | Source::Blueprint(_) | Source::Baseline => ("service", None),
+        };
+        Self { decided_by, policy, rule }
+    }
 }
 
 /// The body of every answer with a 4xx or 5xx status.
@@ -49,7 +81,7 @@ impl Detail {
         kind: &'static str,
         msg: impl Into<String>,
     ) -> Self {
-        Self { loc: loc.into_iter().map(Into::into).collect(), msg: msg.into(), kind }
+        Self { loc: loc.into_iter().map(Into::into).collect(), msg: msg.into(), kind, ctx: None }
     }
 }
 
@@ -67,6 +99,14 @@ impl Problem {
     /// Several problems at once. `details` must not be empty.
     pub(super) fn of(status: StatusCode, details: Vec<Detail>) -> Self {
         Self { status, details, retry_after: None, location: None }
+    }
+
+    /// The same, with who does not allow it.
+    pub(super) fn decided_by(mut self, by: DeniedBy) -> Self {
+        if let [detail] = self.details.as_mut_slice() {
+            detail.ctx = Some(by.into());
+        }
+        self
     }
 
     /// The same, and where the lab is if it is a conflict with one.

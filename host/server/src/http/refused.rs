@@ -15,7 +15,9 @@ impl From<SpawnError> for Problem {
         let msg = error.to_string();
         match error {
             SpawnError::Refused(refusal) => refusal.into(),
-            SpawnError::Denied { .. } => Self::new(StatusCode::FORBIDDEN, "permission_denied", msg),
+            SpawnError::Denied { by, .. } => {
+                Self::new(StatusCode::FORBIDDEN, "permission_denied", msg).decided_by(*by)
+            }
             SpawnError::InvalidPool { field, .. } => {
                 Self::at(StatusCode::UNPROCESSABLE_ENTITY, &["body", field], "invalid_pool", msg)
             }

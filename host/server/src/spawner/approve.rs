@@ -16,9 +16,9 @@ use wasmspawner_core::lab::JobId;
 use wasmspawner_core::lifecycle::Operation;
 use wasmspawner_core::manifest::ParentPod;
 use wasmspawner_core::names::{ChildName, LabNames};
-use wasmspawner_core::policy::compose::{REDACTED, Source, all_allow};
+use wasmspawner_core::policy::compose::{REDACTED, Source};
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User, Verdict,
+    Action, AuthorizeRequest, Image, Subject, SubjectBlueprint, SubjectChild, User,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmspawner_core::record::{KernelDescription, LabDescription, Place, PlaceWorkload, PoolDescription};
@@ -32,12 +32,12 @@ use super::blueprints::Chosen;
 use super::child_limits::{allow_another, allow_workers, follow_rules_of_site};
 use super::context::Context;
 use super::errors::SpawnError;
+use super::permission::{authorize, forbidden, limits, quotas};
 use super::rules::SiteRules;
 use super::running_lab::RunningLab;
 use super::snapshot::LabDetails;
 use super::user_use::UserUse;
 use super::{blueprints, image_menu, programs};
-use crate::wasm::PolicyAnswer;
 
 /// A request that the policies have approved. Its options are parsed and its names are known.
 #[derive(Clone)]
@@ -92,7 +92,7 @@ pub(super) async fn approve(
     mut request: SpawnRequest,
     so_far: UserUse,
 ) -> Result<Approved, SpawnError> {
-    request.identity.may_spawn().map_err(denied)?;
+    request.identity.may_spawn().map_err(forbidden)?;
     blueprints::take_workload(rules, &mut request)?;
     let names = names_in_workload(rules, names, &request)?;
     let user = User::from(&request.identity);
@@ -159,17 +159,27 @@ pub(super) async fn approve_child(
     so_far: UserUse,
     workers_of_others: u32,
 ) -> Result<Approved, SpawnError> {
-    request.identity.may_spawn().map_err(denied)?;
+    request.identity.may_spawn().map_err(forbidden)?;
     let key = request.key();
     let action = match &mut request.child {
         Child::Kernel(_) => {
             let allowed = rules.config.limits.per_user.kernels.get();
-            allow_another((so_far.present.kernels, allowed), "kernels", "shut one down")?;
+            allow_another(
+                (so_far.present.kernels, allowed),
+                "kernels",
+                "shut one down",
+                "limits.per_user.kernels",
+            )?;
             Action::StartKernel
         }
         Child::DaskPool(pool) => {
             let limits = rules.config.limits.per_user;
-            allow_another((so_far.present.dask_pools, limits.dask_pools.get()), "Dask pools", "close one")?;
+            allow_another(
+                (so_far.present.dask_pools, limits.dask_pools.get()),
+                "Dask pools",
+                "close one",
+                "limits.per_user.dask_pools",
+            )?;
             follow_rules_of_site(pool, &rules.config, &lab.place)?;
             allow_workers(pool.workers.minimum, (workers_of_others, limits.dask_workers.get()))?;
             Action::DaskPool
@@ -273,36 +283,6 @@ impl ServiceLink {
             }
         }
     }
-}
-
-pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
-    let answers = rules.policies.authorize(question).await?;
-    match all_allow(answers.into_iter().map(|answer| answer.value)) {
-        Verdict::Allow => Ok(()),
-        Verdict::Deny(message) => Err(SpawnError::Denied { message }),
-    }
-}
-
-async fn limits(
-    rules: &SiteRules<'_>,
-    user: &User,
-    subject: &Subject,
-) -> Result<Vec<(Source, Quota)>, SpawnError> {
-    let usage = Usage { labs: subject.use_of_user.labs };
-    let answers = rules.policies.limits(user, usage, subject).await?;
-    let of_site = Quota { labs: Some(rules.config.limits.per_user.labs.get()), ..Quota::default() };
-    let all = answers.iter().map(|answer| answer.value.clone()).fold(of_site, Quota::and);
-    all.allows_another_lab(usage).map_err(denied)?;
-    Ok(quotas(answers))
-}
-
-/// The quotas with the policies that have set them.
-fn quotas(answers: Vec<PolicyAnswer<Quota>>) -> Vec<(Source, Quota)> {
-    answers.into_iter().map(|answer| (Source::Policy(answer.policy.to_string()), answer.value)).collect()
-}
-
-fn denied(refusal: impl std::error::Error) -> SpawnError {
-    SpawnError::Denied { message: refusal.to_string() }
 }
 
 impl Approved {

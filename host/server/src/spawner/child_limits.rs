@@ -5,15 +5,21 @@ use wasmspawner_core::dask::Pool;
 use wasmspawner_core::environment::NamespaceFate;
 use wasmspawner_core::record::Place;
 
+use super::denied_by::DeniedBy;
 use super::errors::SpawnError;
 
 /// Refuses a child when its user has as many of its kind as allowed.
-pub(super) fn allow_another((have, allowed): (u32, u32), what: &str, remedy: &str) -> Result<(), SpawnError> {
+pub(super) fn allow_another(
+    (have, allowed): (u32, u32),
+    what: &str,
+    remedy: &str,
+    key: &str,
+) -> Result<(), SpawnError> {
     if have < allowed {
         return Ok(());
     }
     let message = format!("You may have {allowed} {what} at a time and have {have}; {remedy} first");
-    Err(SpawnError::Denied { message })
+    Err(SpawnError::denied(message, DeniedBy::configuration(key)))
 }
 
 /// Refuses a pool when its user has no room for the workers that it has at least.
@@ -25,7 +31,7 @@ pub(super) fn allow_workers(asked: u32, (have, allowed): (u32, u32)) -> Result<(
         "You may have {allowed} Dask workers at a time and have {have}, so there is no room for {asked} more; ask for \
          fewer, or close another pool first"
     );
-    Err(SpawnError::Denied { message })
+    Err(SpawnError::denied(message, DeniedBy::configuration("limits.per_user.dask_workers")))
 }
 
 /// Changes a pool as the site wants it, or says why that cannot be done.

@@ -4,6 +4,7 @@ use wasmspawner_core::lifecycle::{Blame, Failure, LabStatus, Refusal};
 use wasmspawner_core::names::NameError;
 use wasmspawner_core::policy::FieldError;
 
+use super::denied_by::DeniedBy;
 use crate::k8s::{Causes, KubernetesError};
 use crate::wasm::{CallError, CallErrorKind};
 
@@ -18,6 +19,8 @@ pub enum SpawnError {
     Denied {
         /// The policy's own message, or what the quota says.
         message: String,
+        /// Who does not allow it.
+        by: Box<DeniedBy>,
     },
     /// The options of the spawn are invalid.
     #[error("the options are invalid")]
@@ -94,7 +97,9 @@ pub enum SpawnError {
 impl From<CallError> for SpawnError {
     fn from(error: CallError) -> Self {
         match error.kind {
-            CallErrorKind::Denied(message) => Self::Denied { message },
+            CallErrorKind::Denied(message) => {
+                Self::denied(message, DeniedBy::policy(error.policy.to_string(), error.hook))
+            }
             CallErrorKind::Invalid(errors) => Self::Invalid(errors),
             CallErrorKind::RetryLater(seconds) => Self::RetryLater(seconds),
             ref kind => {
@@ -115,6 +120,11 @@ impl SpawnError {
     /// The site does not list the namespace of the workload.
     pub(super) const NO_WORKLOADS: Self =
         Self::NotOffered("labs cannot be put into the workloads of this namespace on this site");
+
+    /// A policy, or the user's quota, does not allow it. The message is for the user.
+    pub(super) fn denied(message: impl Into<String>, by: DeniedBy) -> Self {
+        Self::Denied { message: message.into(), by: Box::new(by) }
+    }
 
     /// The same error, as the failure of a spawn that has begun already.
     pub(super) fn into_failure(self) -> Failure {

@@ -234,6 +234,7 @@ fn build(
         delete: terms.delete_limit.unwrap_or(usual.delete),
     };
     PodNote::new(LabDescription::clone(&about.description), limits).attach(&mut objects.pod);
+    Arc::make_mut(&mut about.description).decided_by = spawn.provenance.by_source();
     Decided {
         about: Arc::new(about),
         objects,
@@ -378,6 +379,7 @@ fn about(rules: &SiteRules<'_>, spawn: &ValidatedSpawn, operation: &Operation) -
             .into_iter()
             .map(|policy| PolicyRef { name: policy.name.to_string(), digest: policy.digest.to_string() })
             .collect(),
+        decided_by: BTreeMap::new(),
         hidden_env: BTreeMap::new(),
         kernel: None,
         pool: None,

@@ -18,12 +18,13 @@ use wasmspawner_core::spawn_key::{SpawnKey, SpawnKind};
 use wasmspawner_core::volumes::{Release, VolumeRecord};
 
 use super::answer::{answer_by, answered};
-use super::approve::{approve, authorize};
+use super::approve::approve;
 use super::context::Context;
 use super::errors::{SpawnError, refusal};
 use super::kernel_links::KernelLinks;
 use super::live_log::{EventReader, LiveLog};
 use super::message::{Message, StopRequest, Waiting};
+use super::permission::authorize;
 use super::pool_links::PoolLinks;
 use super::quota_claims::QuotaClaims;
 use super::registry::{Handle, Registry};

@@ -13,10 +13,10 @@ use wasmspawner_core::record::PoolDescription;
 use wasmspawner_core::spawn_key::{ChildKind, SpawnKey, SpawnKind};
 use wasmspawner_core::stage::{self, PodLife, StagePolicy};
 
-use super::approve::authorize;
 use super::errors::SpawnError;
 use super::labs::Labs;
 use super::message::Message;
+use super::permission::authorize;
 use super::pool_links::{Changed, NoOrders, PoolState, WorkerOrder};
 use super::snapshot::LabSnapshot;
 

@@ -258,6 +258,7 @@ impl Candidate {
             quotas: *quotas,
             image: image.clone(),
             policies: policy.clone(),
+            decided_by: std::collections::BTreeMap::new(),
             hidden_env: elsewhere.clone(),
             kernel: None,
             pool: None,

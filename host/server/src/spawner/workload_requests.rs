@@ -13,8 +13,10 @@ use wasmspawner_core::workload::{LabMark, Workload, check, declares_port, free_p
 
 use super::approve::Approved;
 use super::context::Context;
+use super::denied_by::DeniedBy;
 use super::errors::SpawnError;
 use crate::k8s::{Creator, KubernetesError, LabInWorkload};
+use crate::wasm::Hook;
 use crate::workloads::Workloads;
 
 /// How long a caller waits until the workload is read.
@@ -81,12 +83,15 @@ async fn allowed(
     let mut allowed = None;
     for answer in context.policies.inject(question, &approved.subject).await? {
         match answer.value {
-            InjectVerdict::Deny(message) => return Err(SpawnError::Denied { message }),
+            InjectVerdict::Deny(message) => {
+                let by = DeniedBy::policy(answer.policy.to_string(), Hook::Inject);
+                return Err(SpawnError::denied(message, by));
+            }
             InjectVerdict::Allow(access) => allowed = Some((answer.policy.to_string(), access)),
         }
     }
     let nobody = || "No policy of this site lets anybody have a lab in a workload.".to_owned();
-    allowed.ok_or_else(|| SpawnError::Denied { message: nobody() })
+    allowed.ok_or_else(|| SpawnError::denied(nobody(), DeniedBy::configuration("policies")))
 }
 
 /// Builds the lab; fails if a policy has chosen a port that another container of the pods has.

@@ -23,7 +23,7 @@ pub use env::{LabEnv, LabValue};
 pub use image::IMAGE_OF_LAB;
 pub use inputs::{ImageInputs, SpawnInputs};
 pub use lab_server::CheckedProbe;
-pub use provenance::{Conflict, GrantUse, Provenance, Source};
+pub use provenance::{Conflict, FieldsBySource, GrantUse, Provenance, Source};
 pub use rejected::{RejectionBlame, SpawnRejected};
 pub use validated::{CERTIFICATE_PATH, ValidatedSpawn};
 pub(crate) use validated::{TLS_CERTIFICATE, TLS_KEY};

@@ -80,7 +80,19 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
+/// The fields of a lab, by who decided them, as [`Source`] is written.
+pub type FieldsBySource = BTreeMap<String, Vec<String>>;
+
 impl Provenance {
+    /// The fields, by who decided them.
+    pub fn by_source(&self) -> FieldsBySource {
+        let mut fields = FieldsBySource::new();
+        for (field, source) in &self.sources {
+            fields.entry(source.to_string()).or_default().push(field.clone());
+        }
+        fields
+    }
+
     /// Records that `source` set `field` first.
     pub(super) fn set(&mut self, field: impl Into<String>, source: &Source) {
         self.sources.insert(field.into(), source.clone());

@@ -29,6 +29,8 @@ pub(super) struct Lab {
     pub(super) env: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) policy: Vec<DecidedBy>,
+    #[serde(default)]
+    pub(super) decided_by: BTreeMap<String, Vec<String>>,
     pub(super) job_id: Option<String>,
 }
 

@@ -77,6 +77,9 @@ pub(super) fn show(out: &mut impl Write, lab: &Lab) -> io::Result<()> {
     for policy in &lab.policy {
         line(out, "policy", &format!("{} {}", policy.name, policy.digest))?;
     }
+    for (source, fields) in &lab.decided_by {
+        line(out, "decided", &format!("{source}: {}", fields.join(", ")))?;
+    }
     lab.env.iter().try_for_each(|(name, value)| line(out, "env", &format!("{name} = {value}")))
 }
 
@@ -101,6 +104,7 @@ mod tests {
             "reason": "Pulling", "message": "Pulling\u{1b}[2J the image", "progress": 35, "job_id": "j",
             "image": {"reference": "quay.io/x:1", "digest": "sha256:aa", "description": null},
             "started_at": "2026-01-02T03:04:05Z", "policy": [{"name": "default", "digest": "sha256:bb"}],
+            "decided_by": {"policy `default`": ["image", "resources.cpu_limit_millis"], "configuration": ["env.HOME"]},
         }))
         .unwrap()
     }
@@ -139,6 +143,8 @@ mod tests {
         option    debug = true
         option    size = "small"
         policy    default sha256:bb
+        decided   configuration: env.HOME
+        decided   policy `default`: image, resources.cpu_limit_millis
         env       HOME = /home/ada
         env       TOKEN = <redacted>
         "#);

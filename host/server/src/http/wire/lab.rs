@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use wasmspawner_core::access::Permit;
 use wasmspawner_core::identity;
+use wasmspawner_core::policy::compose::FieldsBySource;
 use wasmspawner_core::policy::{self, Value};
 use wasmspawner_core::record::{LabDescription, PolicyRef, Quotas, ResourceAmount};
 
@@ -62,6 +64,9 @@ pub(in crate::http) struct Lab {
     restarts: u32,
     /// The policies that decided about the lab.
     policy: Vec<DecidedBy>,
+    /// The lab's fields by who decided them, such as a policy; only for administrators.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    decided_by: BTreeMap<String, Vec<String>>,
 }
 
 /// A group of a user.
@@ -105,11 +110,12 @@ struct DecidedBy {
     digest: String,
 }
 
-impl From<&LabSnapshot> for Lab {
-    fn from(lab: &LabSnapshot) -> Self {
+impl Lab {
+    /// The lab, as this caller may see it.
+    pub(in crate::http) fn of(lab: &LabSnapshot, permit: Permit) -> Self {
         let key = lab.key.clone();
         let LabDetails { description, env, started_at } = LabDetails::clone(&lab.about);
-        let LabDescription { options, uid, gid, groups, quotas, image, policies, .. } =
+        let LabDescription { options, uid, gid, groups, quotas, image, policies, decided_by, .. } =
             LabDescription::clone(&description);
         Self {
             username: key.lab.user.into(),
@@ -132,8 +138,14 @@ impl From<&LabSnapshot> for Lab {
             started_at: started_at.map(|at| at.to_string()),
             restarts: lab.restarts,
             policy: policies.into_iter().map(DecidedBy::from).collect(),
+            decided_by: for_administrators(decided_by, permit),
         }
     }
+}
+
+/// Who decided what, if the caller is an administrator.
+pub(super) fn for_administrators(decided_by: FieldsBySource, permit: Permit) -> FieldsBySource {
+    if permit == Permit::Administrator { decided_by } else { FieldsBySource::new() }
 }
 
 impl From<identity::Group> for Group {

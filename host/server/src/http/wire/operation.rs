@@ -1,12 +1,16 @@
 //! The answer about an operation, past or under way.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use utoipa::ToSchema;
+use wasmspawner_core::access::Permit;
 use wasmspawner_core::lifecycle;
 use wasmspawner_core::operation_record::{NotedFinding, OperationRecord, StageSpan};
 use wasmspawner_core::stage as pod_stage;
 
 use super::event::LoggedEvent;
+use super::lab::for_administrators;
 use super::stage::Stage;
 
 /// What happened in one operation.
@@ -33,6 +37,9 @@ pub(in crate::http) struct Operation {
     events: Vec<LoggedEvent>,
     /// Events and conditions that Kubernetes reported about the lab's pod and volumes, oldest first.
     cluster_events: Vec<ClusterEvent>,
+    /// The lab's fields by who decided them in this spawn, such as a policy; only for administrators.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    decided_by: BTreeMap<String, Vec<String>>,
 }
 
 /// Something that Kubernetes reported.
@@ -115,8 +122,9 @@ enum Blame {
     Service,
 }
 
-impl From<&OperationRecord> for Operation {
-    fn from(record: &OperationRecord) -> Self {
+impl Operation {
+    /// The operation, as this caller may see it.
+    pub(in crate::http) fn of(record: &OperationRecord, permit: Permit) -> Self {
         Self {
             job_id: record.job_id.to_string(),
             kind: record.kind.into(),
@@ -127,6 +135,7 @@ impl From<&OperationRecord> for Operation {
             stages: record.stages.iter().map(StageTime::from).collect(),
             events: record.events.iter().map(LoggedEvent::from).collect(),
             cluster_events: record.cluster_events.iter().map(ClusterEvent::from).collect(),
+            decided_by: for_administrators(record.decided_by.clone(), permit),
         }
     }
 }

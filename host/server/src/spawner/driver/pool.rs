@@ -19,6 +19,7 @@ use super::Driver;
 use crate::k8s::{DeletionAnswer, KubernetesError, OwnedObject};
 use crate::random_token::random_suffix;
 use crate::spawner::context::Context;
+use crate::spawner::denied_by::DeniedBy;
 use crate::spawner::errors::{SpawnError, failure};
 use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::quota_claims::share_of;
@@ -146,7 +147,7 @@ impl Driver {
         let claims = self.labs.quota_claims();
         if let Err(refused) = claims.change(&self.key, share_of(&self.about.description)) {
             self.about = before;
-            return Err(SpawnError::Denied { message: refused.to_string() });
+            return Err(SpawnError::denied(refused.to_string(), DeniedBy::quota()));
         }
         if let Some(observer) = &self.observer {
             let spec = self.spec_of(&self.lab, self.requested_by.clone(), observer.place().clone());

@@ -205,6 +205,9 @@ impl Driver {
                     return self.start_planned_requests();
                 }
                 self.about = about;
+                if let Some(history) = &self.history {
+                    history.note_decisions(self.about.description.decided_by.clone());
+                }
                 if let Some(choice) = decided.environment() {
                     let choice = choice.clone();
                     return self.wait_for_environment(terms, choice);
