@@ -156,3 +156,27 @@ fn a_configuration_is_checked_and_a_policy_is_measured() {
     let schema = told(here, &["inspect", &component("policy-default"), "--schema"]);
     assert!(serde_json::from_str::<Value>(&schema).unwrap()["properties"].is_object());
 }
+
+#[test]
+fn a_policy_and_what_may_replace_it_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let write = |name: &str, text: &str| std::fs::write(here.join(name), text).unwrap();
+    write("now.yaml", "deny: [guests]");
+    write("next.yaml", "deny: [guests, students]");
+    let asked = |group: &str| json!({ "hook": "authorize.decide", "input": { "user": { "name": "ada", "groups": [group] } }, "at": "then" });
+    write("asked.json", &json!([asked("guests"), asked("students")]).to_string());
+    let policy = component("policy-deny-group");
+    let diff =
+        ["diff", &policy, &policy, "asked.json", "--config", "now.yaml", "--candidate-config", "next.yaml"];
+    let found = refusal(here, &diff);
+    assert!(found.starts_with("asked.json, 2: authorize.decide\n"), "{found}");
+    assert!(
+        found.contains(r#"    : "allow" becomes {"deny":"Your groups may not start a lab here."}"#),
+        "{found}"
+    );
+    assert!(found.ends_with("1 of 2 answers differ\n"), "{found}");
+    assert_eq!(told(here, &diff[..6]), "0 of 2 answers differ\n");
+    write("asked.json", r#"[{"hook": "authorize.ask"}]"#);
+    assert!(refusal(here, &diff).contains("asked.json, 1"), "the place of a mistake");
+}

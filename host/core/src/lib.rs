@@ -12,6 +12,7 @@ pub mod config;
 pub mod custom_resource;
 pub mod dask;
 pub mod definitions;
+pub mod difference;
 pub mod digest;
 pub mod environment;
 pub mod field_error;

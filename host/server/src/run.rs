@@ -290,12 +290,15 @@ async fn connect(config: &Config, metrics: &Metrics) -> anyhow::Result<Connectio
 /// Loads the chain of policies. If one cannot be loaded, none is.
 pub(crate) async fn load_policies(config: &Config, metrics: &Metrics) -> anyhow::Result<Policies> {
     let specs = PolicySpec::all(&config.policies)?;
-    let counted = metrics.clone();
+    let (counted, compared) = (metrics.clone(), metrics.clone());
     let options = EngineOptions {
         cache: config.state_dir.as_deref().map(compiled_policies),
         artifacts: Artifacts::new(config.registries.clone()),
         on_call: Arc::new(move |call| {
             counted.policy_called(call.policy.as_str(), call.hook.name(), call.outcome, call.duration);
+        }),
+        on_compared: Arc::new(move |policy, hook, kind| {
+            compared.policy_compared(policy.as_str(), hook.name(), kind);
         }),
         ..EngineOptions::default()
     };

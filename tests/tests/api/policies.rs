@@ -2,9 +2,11 @@
 
 use http::Method;
 use wasmspawner_tests::api::PREFIX;
+use wasmspawner_tests::guests;
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
+use crate::running::until_some;
 
 #[tokio::test]
 async fn only_administrators_read_the_loaded_policies() {
@@ -42,4 +44,31 @@ async fn a_reload_changes_all_or_nothing() {
     let policies = admin.get(&format!("{PREFIX}/policies")).await.unwrap().json().unwrap();
     assert!(policies[0]["last_error"].is_string(), "{policies:#}");
     admin.spawn_to_end("ada").await.unwrap();
+}
+
+/// The operator tries what may replace a policy, while users work.
+#[tokio::test]
+async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {
+    let service = Service::start_with(BINARY, |config| {
+        let next = guests::component("policy-default");
+        config["policies"][0]["candidate"] = serde_json::json!({ "path": next, "config": {} });
+    })
+    .await
+    .unwrap();
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["image"]["reference"], "lab:1");
+    let admin = service.admin().unwrap();
+    let different = until_some(async || {
+        let policies = admin.get(&format!("{PREFIX}/policies")).await.unwrap().json().unwrap();
+        let last = policies[0]["candidate"]["last"].as_array().unwrap().clone();
+        last.into_iter().find(|answer| answer["hook"] == "build-pod.customize")
+    })
+    .await;
+    let places = different["places"].as_array().unwrap();
+    assert!(places.iter().any(|place| place == "/image"), "{different:#}");
+    assert_eq!(different["input"]["user"]["name"], "ada");
+    let metrics = service.probes().get("/metrics").await.unwrap().body;
+    let counted = r#"wasmspawner_policy_comparisons_total{policy="stagehand",hook="build-pod.customize",kind="different"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
 }

@@ -1,6 +1,7 @@
 //! Policies as real components: what works, and what a hostile policy cannot do.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
+mod candidates;
 mod lines;
 mod loading;
 mod prepared;

@@ -42,6 +42,31 @@ pub struct PolicyConfig {
     /// Limits of one call of the policy.
     #[serde(default)]
     pub limits: CallLimits,
+    /// What may replace the policy one day. It is asked what the policy is asked, and its answers are compared with those of the
+    /// policy, and otherwise ignored: see `GET /policies`, the metric `policy_comparisons` and `wasmspawner policy diff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateConfig>,
+}
+
+/// A candidate for a policy. What is absent is as for the policy; its grants and limits are those of the policy.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// A WebAssembly component, as for the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// An OCI artifact, as for the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci: Option<String>,
+    /// Expected digest of the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The configuration of the candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The data of the candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<BTreeMap<String, PathBuf>>,
 }
 
 /// What happens to a request when a policy fails through its own fault.
@@ -79,7 +104,24 @@ impl Default for CallLimits {
 /// Names are unique, and each policy has one source.
 pub(super) fn check(policies: &[PolicyConfig]) -> Vec<InvalidSetting> {
     let sources = policies.iter().enumerate().filter_map(source_of_policy);
-    duplicate_policy(policies).into_iter().chain(sources).collect()
+    let candidates = policies.iter().enumerate().filter_map(source_of_candidate);
+    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).collect()
+}
+
+/// A candidate differs from its policy, and comes from one place.
+fn source_of_candidate((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
+    let CandidateConfig { path, oci, digest, config, data } = policy.candidate.as_ref()?;
+    let has_source = path.is_some() || oci.is_some();
+    let problem = if path.is_some() && oci.is_some() {
+        "has both `path` and `oci`; remove one of them"
+    } else if !has_source && digest.is_some() {
+        "has a `digest` without `path` or `oci`; add the component that it is of"
+    } else if !has_source && config.is_none() && data.is_none() {
+        "does not differ from its policy; write `path`, `oci`, `config` or `data`"
+    } else {
+        return None;
+    };
+    Some(InvalidSetting::new(format!("policies[{index}].candidate"), problem))
 }
 
 fn duplicate_policy(policies: &[PolicyConfig]) -> Option<InvalidSetting> {

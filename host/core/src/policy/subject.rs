@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Resolved;
 use crate::past_use::DaysOfUser;
@@ -55,7 +55,7 @@ pub struct SubjectChild {
 }
 
 /// What a user has at one moment, of all labs together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PresentUse {
     /// Labs that are running, starting or stopping.

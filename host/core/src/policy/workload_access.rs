@@ -32,7 +32,7 @@ pub struct SeenWorkload {
 }
 
 /// A container of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenContainer {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct SeenContainer {
 }
 
 /// A volume of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenVolume {
     /// Its name.
@@ -79,7 +79,8 @@ pub struct VolumeAccess {
 }
 
 /// The answer of the hook `inject`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InjectVerdict {
     /// The user may have the lab, and it sees this.
     Allow(WorkloadAccess),

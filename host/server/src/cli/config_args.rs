@@ -85,7 +85,12 @@ impl ConfigArgs {
         let folder = path.parent().unwrap_or(Path::new("."));
         for policy in &mut file.policies {
             policy.path = policy.path.take().map(|path| folder.join(path));
-            for file in policy.data.values_mut() {
+            let mut data: Vec<_> = policy.data.values_mut().collect();
+            if let Some(candidate) = &mut policy.candidate {
+                candidate.path = candidate.path.take().map(|path| folder.join(path));
+                data.extend(candidate.data.iter_mut().flat_map(|data| data.values_mut()));
+            }
+            for file in data {
                 *file = folder.join(&*file);
             }
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::context::Context;
-use crate::wasm::LoadedPolicy;
+use crate::wasm::{CandidateReport, LoadedPolicy};
 
 /// A loaded policy and its state.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct PolicyReport {
     pub loaded_at: Timestamp,
     /// The last error of a call or a reload for which the policy itself was at fault.
     pub last_error: Option<String>,
+    /// How the answers of its candidate compare with its own, if it has one.
+    pub candidate: Option<CandidateReport>,
 }
 
 impl PolicyReport {
@@ -50,6 +52,7 @@ impl PolicyReport {
             not_prepared: loaded.preparation.not_prepared,
             loaded_at: loaded.loaded_at,
             last_error: loaded.last_error,
+            candidate: loaded.candidate,
         }
     }
 }

@@ -14,11 +14,14 @@ use wasmspawner_core::policy::{
 use wasmspawner_core::quota::{Quota, Usage};
 
 use super::cache;
+use super::candidate::Candidate;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError, LoadErrorKind};
+use super::link::Link;
 use super::loader;
 use super::policy::{LoadedPolicy, Policy};
 use super::policy_name::PolicyName;
+use super::question::Question;
 use super::spec::PolicySpec;
 use crate::inventory::LiveInventory;
 
@@ -55,7 +58,7 @@ pub struct Policies {
     changing: Arc<Mutex<()>>,
 }
 
-type Chain = Vec<Arc<Policy>>;
+type Chain = Vec<Arc<Link>>;
 
 impl Policies {
     /// Starts the engine and loads the chain in the given order.
@@ -126,6 +129,7 @@ impl Policies {
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.render_form(&self.engine, context).await;
+        policy.compare(&self.engine, answer.as_ref(), || Question::RenderForm(context.clone()));
         skippable_answer(&policy, answer)
     }
 
@@ -142,6 +146,8 @@ impl Policies {
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
         let answer = policy.parse_form(&self.engine, submission, context).await;
+        let question = || Question::ParseForm(submission.clone(), context.clone());
+        policy.compare(&self.engine, answer.as_ref(), question);
         deciding_answer(&policy, answer)
     }
 
@@ -156,6 +162,7 @@ impl Policies {
     ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
         for policy in self.live.load_full().iter().rev() {
             let answer = policy.image_menu(&self.engine, context).await;
+            policy.compare(&self.engine, answer.as_ref(), || Question::ImageMenu(context.clone()));
             let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
                 continue;
             };
@@ -192,6 +199,8 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.limits(&self.engine, user, usage, subject).await;
+            let question = || Question::Limits(user.clone(), usage, subject.clone());
+            policy.compare(&self.engine, answer.as_ref(), question);
             answers.extend(deciding_answer(policy, answer)?);
         }
         Ok(answers)
@@ -209,6 +218,7 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.authorize(&self.engine, request).await;
+            policy.compare(&self.engine, answer.as_ref(), || Question::Authorize(request.clone()));
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
             answers.push(answer);
@@ -232,6 +242,8 @@ impl Policies {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
             let answer = policy.inject(&self.engine, request, subject).await;
+            let question = || Question::Inject(request.clone(), subject.clone());
+            policy.compare(&self.engine, answer.as_ref(), question);
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, InjectVerdict::Deny(_));
             answers.push(answer);
@@ -268,12 +280,14 @@ impl Policies {
     /// policy has failed: half of what it wants may be worse than nothing.
     async fn both_answers(
         &self,
-        policy: &Policy,
+        policy: &Link,
         request: &LabRequest,
     ) -> Option<Result<(Customization, LabServer), CallError>> {
-        let customization = policy.customize(&self.engine, request).await.transpose();
-        let server = policy.lab_server(&self.engine, request).await.transpose();
-        match (customization, server) {
+        let customization = policy.customize(&self.engine, request).await;
+        policy.compare(&self.engine, customization.as_ref(), || Question::BuildPod(request.clone()));
+        let server = policy.lab_server(&self.engine, request).await;
+        policy.compare(&self.engine, server.as_ref(), || Question::LabServer(request.clone()));
+        match (customization.transpose(), server.transpose()) {
             (Ok(None), Ok(None)) => None,
             (Ok(customization), Ok(server)) => {
                 Some(Ok((customization.unwrap_or_default(), server.unwrap_or_default())))
@@ -282,7 +296,7 @@ impl Policies {
         }
     }
 
-    fn form_policy(&self) -> Option<Arc<Policy>> {
+    fn form_policy(&self) -> Option<Arc<Link>> {
         self.live.load().iter().rev().find(|policy| policy.exports_form()).cloned()
     }
 }
@@ -324,7 +338,19 @@ async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chai
     let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
     let mut chain = Vec::with_capacity(specs.len());
     for (spec, component) in specs.into_iter().zip(components) {
-        chain.push(Arc::new(loader::load(engine, spec, component).await?));
+        let candidate = load_candidate(engine, &spec).await;
+        let policy = loader::load(engine, spec, component).await?;
+        chain.push(Arc::new(Link { policy, candidate }));
     }
     Ok(chain)
+}
+
+async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<Candidate>> {
+    let candidate = spec.candidate.as_deref()?.clone();
+    let loaded = async {
+        let component = loader::read(&engine.options, &candidate).await?;
+        loader::load(engine, candidate, component).await
+    };
+    let loaded = loaded.await.map_err(|error| error.kind);
+    Some(Arc::new(Candidate::new(spec.name.clone(), loaded)))
 }

@@ -40,6 +40,9 @@ pub struct CallRecord<'a> {
 /// Called after every call of a policy. It must not block.
 pub type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
 
+/// Called for every call of a policy that has a candidate: `same`, `different` or `skipped`. It must not block.
+pub type OnCompared = Arc<dyn Fn(&PolicyName, Hook, &'static str) + Send + Sync>;
+
 /// The settings for running policies.
 #[derive(Clone)]
 pub struct EngineOptions {
@@ -61,6 +64,8 @@ pub struct EngineOptions {
     pub inventory: LiveInventory,
     /// Called after every call of a policy.
     pub on_call: OnCall,
+    /// Called when the answer of a candidate has been compared.
+    pub on_compared: OnCompared,
 }
 
 impl Default for EngineOptions {
@@ -75,6 +80,7 @@ impl Default for EngineOptions {
             artifacts: Artifacts::default(),
             inventory: LiveInventory::default(),
             on_call: Arc::new(|_| {}),
+            on_compared: Arc::new(|_, _, _| {}),
         }
     }
 }

@@ -13,6 +13,7 @@ use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
 use super::call_state::{CallState, Given};
+use super::candidate_report::CandidateReport;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
@@ -47,6 +48,9 @@ pub struct LoadedPolicy {
     pub loaded_at: jiff::Timestamp,
     /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
     pub last_error: Option<String>,
+    /// How the answers of its candidate compare with its own, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateReport>,
 }
 
 /// Whether calls begin with the memory that the policy has after `prepare`.
@@ -166,6 +170,7 @@ impl Policy {
             preparation: self.preparation.clone(),
             loaded_at: self.loaded_at,
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            candidate: None,
         }
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use wasmspawner_core::config::{OnFailure, PolicyConfig};
+use wasmspawner_core::config::{CandidateConfig, OnFailure, PolicyConfig};
 use wasmspawner_core::policy::Grants;
 
 use super::component_source::ComponentSource;
@@ -29,6 +29,8 @@ pub struct PolicySpec {
     pub on_failure: OnFailure,
     /// The limits of each call.
     pub limits: Limits,
+    /// What may replace the policy: it is asked the same, and its answers are only compared.
+    pub candidate: Option<Box<Self>>,
 }
 
 impl PolicySpec {
@@ -43,6 +45,7 @@ impl PolicySpec {
             grants: Grants::default(),
             on_failure: OnFailure::default(),
             limits: Limits::default(),
+            candidate: None,
         }
     }
 
@@ -59,7 +62,7 @@ impl PolicySpec {
         let name = PolicyName::from(config.name);
         let refused = |kind| LoadError { policy: name.clone(), kind };
         let digest = config.digest.as_deref().map(str::parse).transpose();
-        Ok(Self {
+        let policy = Self {
             source: source(config.path, config.oci).map_err(refused)?,
             digest: digest.map_err(|error| refused(LoadErrorKind::Digest(error)))?,
             config: config.config.into(),
@@ -67,7 +70,30 @@ impl PolicySpec {
             grants: config.grants,
             on_failure: config.on_failure,
             limits: config.limits.into(),
-            name,
+            candidate: None,
+            name: name.clone(),
+        };
+        let candidate = config.candidate.map(|candidate| policy.candidate(candidate)).transpose();
+        Ok(Self { candidate: candidate.map_err(refused)?.map(Box::new), ..policy })
+    }
+
+    /// The candidate has of the policy what it has not of its own.
+    fn candidate(&self, config: CandidateConfig) -> Result<Self, LoadErrorKind> {
+        let CandidateConfig { path, oci, digest, config, data } = config;
+        let (source, digest) = match (path, oci) {
+            (None, None) => (self.source.clone(), self.digest),
+            (path, oci) => {
+                let digest = digest.as_deref().map(str::parse).transpose();
+                (source(path, oci)?, digest.map_err(LoadErrorKind::Digest)?)
+            }
+        };
+        Ok(Self {
+            name: PolicyName::from(format!("{} (candidate)", self.name)),
+            source,
+            digest,
+            config: config.map_or_else(|| self.config.clone(), Into::into),
+            data: data.unwrap_or_else(|| self.data.clone()),
+            ..self.clone()
         })
     }
 }

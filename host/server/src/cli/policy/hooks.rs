@@ -7,7 +7,7 @@ use wasmspawner_core::form::FormContext;
 use wasmspawner_core::policy::{AuthorizeRequest, InjectVerdict, LabRequest};
 
 use super::case::Case;
-use crate::wasm::{CallError, CallErrorKind, Policies};
+use crate::wasm::{CallError, Policies, told};
 
 /// A hook, as the WIT package names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -130,43 +130,15 @@ impl HookName {
     }
 }
 
-/// The answer, or `{"error": {"kind": ..., "message": ...}}`. What has no value is left out.
+/// The answer, or the error, as JSON.
 pub(super) fn outcome(answer: Result<Option<Value>, CallError>) -> Value {
     match answer {
-        Ok(answer) => without_empty(answer.unwrap_or_default()),
-        Err(error) => {
-            let mut told = json!({ "kind": error.kind.name() });
-            match error.kind {
-                CallErrorKind::Denied(message) => told["message"] = json!(message),
-                CallErrorKind::Invalid(fields) => told["fields"] = json!(fields),
-                CallErrorKind::RetryLater(seconds) => told["seconds"] = json!(seconds),
-                other => told["message"] = json!(other.to_string()),
-            }
-            json!({ "error": told })
-        }
+        Ok(answer) => told(Ok(answer.unwrap_or_default())),
+        Err(error) => told(Err(&error)),
     }
 }
 
 /// Whether an outcome is an error.
 pub(super) fn is_error(outcome: &Value) -> bool {
     outcome.get("error").is_some_and(Value::is_object)
-}
-
-/// The value without fields that are null, or an empty list or object.
-pub(super) fn without_empty(value: Value) -> Value {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(name, value)| (name, without_empty(value)))
-            .filter(|(_, value)| !is_empty(value))
-            .collect(),
-        Value::Array(items) => items.into_iter().map(without_empty).collect(),
-        other => other,
-    }
 }

@@ -3,7 +3,8 @@
 mod bench;
 mod build;
 mod case;
-mod difference;
+mod case_files;
+mod diff;
 mod hooks;
 mod inspect;
 mod known_images;
@@ -27,6 +28,7 @@ Examples:
   wasmspawner policy inspect my-policy/my-policy.wasm
   wasmspawner policy validate my-policy/my-policy.wasm --config my-policy/config.yaml
   wasmspawner policy run my-policy/my-policy.wasm quota.limits --config my-policy/config.yaml --user eve --group guests
+  wasmspawner policy diff site-1.wasm site-2.wasm cases --config site.yaml
   wasmspawner policy bench my-policy/my-policy.wasm --config my-policy/config.yaml";
 
 /// Makes, tries, tests and measures policies, without a service and without a cluster.
@@ -51,6 +53,8 @@ enum PolicyCommand {
     Run(run::RunArgs),
     /// Compare the answers of a policy with those that its cases expect
     Test(test::TestArgs),
+    /// Show where a policy and what may replace it answer differently
+    Diff(diff::DiffArgs),
     /// Measure how long each hook takes
     Bench(bench::BenchArgs),
 }
@@ -66,6 +70,7 @@ impl PolicyArgs {
                 PolicyCommand::Validate(args) => args.run(out).await,
                 PolicyCommand::Run(args) => args.run(out).await,
                 PolicyCommand::Test(args) => args.run(out).await,
+                PolicyCommand::Diff(args) => args.run(out).await,
                 PolicyCommand::Bench(args) => args.run(out).await,
             }
         })

@@ -10,10 +10,11 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
+use wasmspawner_core::difference::{differences, without_empty};
 
 use super::case::Case;
-use super::difference::differences;
-use super::hooks::{HookName, outcome, without_empty};
+use super::case_files::case_files;
+use super::hooks::{HookName, outcome};
 use super::known_images::KnownImages;
 use super::loaded::{PolicyFile, read};
 use crate::cli::plain::plain;
@@ -79,7 +80,7 @@ impl TestArgs {
                     failed += 1;
                     writeln!(out, "FAILED   {name}")?;
                     for line in &different {
-                        writeln!(out, "    {}", plain(line))?;
+                        writeln!(out, "    {}", plain(&line.to_string()))?;
                     }
                 }
             }
@@ -107,25 +108,6 @@ impl TestArgs {
         }
         Ok(outcome(answer))
     }
-}
-
-fn case_files(cases: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let named = || format!("{} cannot be read", cases.display());
-    if !cases.metadata().with_context(named)?.is_dir() {
-        return Ok(vec![cases.to_owned()]);
-    }
-    let mut files = Vec::new();
-    for entry in cases.read_dir().with_context(named)? {
-        let file = entry.with_context(named)?.path();
-        if file.extension().is_some_and(|extension| extension == "yaml" || extension == "json") {
-            files.push(file);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        bail!("{} has no case: a file *.yaml or *.json", cases.display());
-    }
-    Ok(files)
 }
 
 /// Writes the answer in place of `expect` and what follows it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::spawner::PolicyReport;
+use crate::spawner::{CandidateReport, PolicyReport};
 
 /// A loaded policy and its state.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,6 +32,54 @@ pub(in crate::http) struct Policy {
     loaded_at: String,
     /// The last error of a call or a reload for which the policy itself was at fault; null when there was none.
     last_error: Option<String>,
+    /// What may replace it, and how its answers compare; absent where there is no candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidate: Option<Candidate>,
+}
+
+/// The candidate of a policy, and how its answers compare with those of the policy since both were loaded.
+#[derive(Debug, Serialize, ToSchema)]
+struct Candidate {
+    /// The digest of its component; null if it could not be loaded.
+    digest: Option<String>,
+    /// Why it could not be loaded; null otherwise.
+    error: Option<String>,
+    /// How many answers were the same.
+    same: u64,
+    /// How many answers were different; an error is an answer, too.
+    different: u64,
+    /// How many calls were not compared, because enough were being compared at that moment.
+    skipped: u64,
+    /// The last calls with different answers, newest first; at most 50.
+    last: Vec<DifferentAnswer>,
+}
+
+/// A call to which the candidate gave another answer.
+#[derive(Debug, Serialize, ToSchema)]
+struct DifferentAnswer {
+    /// When it was asked, RFC 3339.
+    #[schema(format = DateTime)]
+    at: String,
+    /// The hook, such as `quota.limits`.
+    hook: &'static str,
+    /// The places in the answer that differ, as JSON pointers. The values may be secret, and are not told.
+    places: Vec<String>,
+    /// What was asked, as input of `wasmspawner policy run` and `policy diff`.
+    #[schema(value_type = Object)]
+    input: serde_json::Value,
+}
+
+impl From<CandidateReport> for Candidate {
+    fn from(report: CandidateReport) -> Self {
+        let CandidateReport { digest, error, same, different, skipped, last } = report;
+        let last = last.into_iter().map(|answer| DifferentAnswer {
+            at: answer.at.to_string(),
+            hook: answer.hook.name(),
+            places: answer.places,
+            input: answer.input,
+        });
+        Self { digest, error, same, different, skipped, last: last.collect() }
+    }
 }
 
 impl From<PolicyReport> for Policy {
@@ -49,6 +97,7 @@ impl From<PolicyReport> for Policy {
             not_prepared: report.not_prepared,
             loaded_at: report.loaded_at.to_string(),
             last_error: report.last_error,
+            candidate: report.candidate.map(Candidate::from),
         }
     }
 }

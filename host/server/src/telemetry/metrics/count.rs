@@ -177,6 +177,12 @@ impl Metrics {
         self.policy_seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
+    /// Counts a call of a policy that has a candidate: `same`, `different` or `skipped`.
+    pub fn policy_compared(&self, policy: &str, hook: &'static str, kind: &'static str) {
+        let labels = PolicyLabels { policy: policy.to_owned(), hook, kind };
+        self.policy_comparisons.get_or_create(&labels).inc();
+    }
+
     /// Counts a reload of the configuration or of the policies.
     pub fn reloaded(&self, outcome: Reload) {
         self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();

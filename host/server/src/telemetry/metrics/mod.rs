@@ -76,6 +76,7 @@ pub struct Metrics {
     watches: Family<WatchLabel, Gauge>,
     policy_calls: Family<PolicyLabels, Counter>,
     policy_seconds: Histograms<HookLabels>,
+    policy_comparisons: Family<PolicyLabels, Counter>,
     reloads: Family<OutcomeLabel, Counter>,
     http: Family<HttpLabels, Counter>,
     http_seconds: TracedHistograms<RouteLabels>,
@@ -167,16 +168,14 @@ impl Metrics {
                 Family::default(),
             ),
             policy_calls: register.plain("policy_calls", "Calls of policy hooks, by result"),
+            policy_comparisons: register.plain("policy_comparisons", "Answers of candidates, by result"),
             policy_seconds: register.seconds("policy_call", "Time policy hooks took", policy_seconds),
             reloads: register
                 .plain("reloads", "Reloads of the configuration or the policies, by what came of them"),
             http: register.plain("http_requests", "Requests answered, by route and status"),
             http_seconds: register.seconds("http_request", "Time until requests were answered", http_seconds),
             sse_readers: register.plain("sse_readers", "Open event streams"),
-            spans: register.plain(
-                "exported_spans",
-                "Spans of traces, by whether the collector accepted them, or too many waited",
-            ),
+            spans: register.plain("exported_spans", "Spans of traces, by what became of them"),
             tasks: register.plain("tasks", "Tasks of the service; each lab has at least one"),
             event_loop_delay: register.seconds(
                 "event_loop_delay",

@@ -20,6 +20,7 @@ fn used() -> Metrics {
     metrics.stage_left(Stage::Pulling, Duration::from_secs(3));
     metrics.kubernetes_request("patch", Some(409), moment);
     metrics.policy_called("rubin", "build-pod", "ok", moment);
+    metrics.policy_compared("rubin", "build-pod", "different");
     metrics.http_request(
         &"BREW".parse().unwrap(),
         "/labs",

@@ -1,0 +1,88 @@
+//! A candidate for a policy: it is asked what the policy is asked, and its answers are compared and otherwise ignored.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use wasmspawner_core::difference::differences;
+
+use super::candidate_report::{CandidateReport, DifferentAnswer};
+use super::engine::Engine;
+use super::errors::LoadErrorKind;
+use super::policy::Policy;
+use super::policy_name::PolicyName;
+use super::question::Question;
+use super::told::told;
+
+/// How many answers are compared at the same time. Further ones are not, so that candidates take little from live calls.
+const AT_ONCE: usize = 2;
+
+/// A candidate beside a policy of the chain.
+pub(super) struct Candidate {
+    /// The name of the policy that it may replace.
+    of: PolicyName,
+    /// `None` if it could not be loaded.
+    policy: Option<Policy>,
+    turns: Arc<Semaphore>,
+    report: Mutex<CandidateReport>,
+}
+
+impl Candidate {
+    /// A candidate that cannot be loaded changes nothing for the policy beside it.
+    pub(super) fn new(of: PolicyName, loaded: Result<Policy, LoadErrorKind>) -> Self {
+        let (policy, report) = match loaded {
+            Ok(policy) => {
+                let digest = Some(policy.digest.to_string());
+                (Some(policy), CandidateReport { digest, ..CandidateReport::default() })
+            }
+            Err(error) => {
+                tracing::warn!(policy = %of, %error, "the candidate for a policy cannot be loaded; nothing is compared");
+                (None, CandidateReport { error: Some(error.to_string()), ..CandidateReport::default() })
+            }
+        };
+        Self { of, policy, turns: Arc::new(Semaphore::new(AT_ONCE)), report: Mutex::new(report) }
+    }
+
+    pub(super) fn report(&self) -> CandidateReport {
+        self.lock().clone()
+    }
+
+    /// Asks the candidate the same, without anybody waiting for it.
+    pub(super) fn compare(self: Arc<Self>, engine: Arc<Engine>, live: Value, question: Question) {
+        if self.policy.is_none() {
+            return;
+        }
+        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+            self.lock().skipped += 1;
+            return (engine.options.on_compared)(&self.of, question.hook(), "skipped");
+        };
+        tokio::spawn(async move {
+            self.ask(&engine, &live, &question).await;
+            drop(turn);
+        });
+    }
+
+    async fn ask(&self, engine: &Engine, live: &Value, question: &Question) {
+        let Some(policy) = &self.policy else { return };
+        let answer = question.ask(policy, engine).await;
+        let candidate = answer.map_or(Value::Null, |answer| match answer {
+            Ok(answer) => told(Ok(answer)),
+            Err(error) => told(Err(&error)),
+        });
+        let places: Vec<String> =
+            differences(live, &candidate).into_iter().map(|difference| difference.place).collect();
+        let hook = question.hook();
+        if places.is_empty() {
+            self.lock().same += 1;
+            return (engine.options.on_compared)(&self.of, hook, "same");
+        }
+        tracing::info!(policy = %self.of, %hook, ?places, "the candidate for a policy answers differently");
+        let different = DifferentAnswer { at: jiff::Timestamp::now(), hook, places, input: question.input() };
+        self.lock().note(different);
+        (engine.options.on_compared)(&self.of, hook, "different");
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CandidateReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,88 @@
+//! A candidate is asked what its policy is asked, and changes nothing.
+
+use std::collections::BTreeMap;
+
+use wasmspawner::wasm::{CandidateReport, Hook, PolicyName};
+
+use super::*;
+
+fn with_candidate(live: PolicySpec, candidate: PolicySpec) -> PolicySpec {
+    PolicySpec { candidate: Some(Box::new(candidate)), ..live }
+}
+
+/// What is known of the candidate once so many calls have been compared or skipped.
+async fn report(policies: &Policies, calls: u64) -> CandidateReport {
+    let mut again = tokio::time::interval(Duration::from_millis(10));
+    let looking = async {
+        loop {
+            again.tick().await;
+            let report = policies.loaded()[0].candidate.clone().unwrap();
+            if report.same + report.different + report.skipped == calls {
+                return report;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), looking).await.unwrap()
+}
+
+fn deny(groups: &[&str]) -> serde_json::Value {
+    json!({ "deny": groups })
+}
+
+#[tokio::test]
+async fn answers_are_compared_and_only_those_of_the_policy_count() {
+    let live = spec("who", "policy-deny-group", deny(&["guests"]));
+    let next = spec("who (candidate)", "policy-deny-group", deny(&["guests", "students"]));
+    let compared = Arc::new(Mutex::new(BTreeMap::<_, u32>::new()));
+    let seen = Arc::clone(&compared);
+    let on_compared = move |policy: &PolicyName, hook: Hook, result: &'static str| {
+        *seen.lock().unwrap().entry((policy.to_string(), hook.name(), result)).or_default() += 1;
+    };
+    let options = EngineOptions { on_compared: Arc::new(on_compared), ..options() };
+    let policies = Policies::load(vec![with_candidate(live, next)], options).await.unwrap();
+    for (calls, group) in (1..).zip(["staff", "guests", "students"]) {
+        let request = spawn_request(user("ada", &[group]));
+        let verdicts = policies.authorize(&request).await.unwrap();
+        assert_eq!(verdicts[0].value == Verdict::Allow, group != "guests");
+        report(&policies, calls).await;
+    }
+    let told = report(&policies, 3).await;
+    assert_eq!((told.same, told.different, told.skipped), (2, 1, 0));
+    let last = &told.last[0];
+    assert_eq!((last.hook, last.places.as_slice()), (Hook::Authorize, [String::new()].as_slice()));
+    assert_eq!(last.input["user"]["groups"][0]["name"], "students");
+    assert_eq!(last.input["user"].get("email"), None);
+    let count = |result| compared.lock().unwrap()[&("who".to_owned(), "authorize.decide", result)];
+    assert_eq!((count("same"), count("different")), (2, 1));
+}
+
+/// Whatever a candidate does, the policy answers, and few of its calls are under way at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_never_answers_keeps_nobody_waiting() {
+    let live = spec("who", "policy-deny-group", deny(&["guests"]));
+    let stuck = spec("who (candidate)", "guest-stagehand", json!({}));
+    let policies = load(vec![with_candidate(live, stuck)]).await;
+    let request = spawn_request(user("trapped", &[]));
+    for _ in 0..50 {
+        assert_eq!(policies.authorize(&request).await.unwrap()[0].value, Verdict::Allow);
+    }
+    let told = report(&policies, 50).await;
+    assert!(told.skipped > 0 && told.different > 0, "{told:?}");
+    assert!(told.last.len() <= 50);
+}
+
+#[tokio::test]
+async fn a_candidate_that_cannot_be_loaded_is_told_and_hinders_nothing() {
+    let broken = [
+        (PolicySpec::new("next", "no-such.wasm"), "no-such.wasm"),
+        (spec("next", "policy-deny-group", json!({})), "names no group"),
+    ];
+    for (candidate, problem) in broken {
+        let live = spec("who", "policy-deny-group", deny(&["guests"]));
+        let policies = load(vec![with_candidate(live, candidate)]).await;
+        assert_eq!(policies.authorize(&spawn_request(user("ada", &[]))).await.unwrap().len(), 1);
+        let told = policies.loaded()[0].candidate.clone().unwrap();
+        assert!(told.error.as_ref().unwrap().contains(problem) && told.digest.is_none(), "{told:?}");
+        assert_eq!((told.same, told.different, told.skipped), (0, 0, 0));
+    }
+}
