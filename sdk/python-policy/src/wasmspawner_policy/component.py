@@ -88,14 +88,15 @@ class Loaded:
 
 
 def _told(error: Exception) -> str:
-    """An exception with the place where it was raised. The source is not there, so `traceback` cannot be used."""
+    """An exception with the places in the policy. The source is not there, so `traceback` cannot be used."""
     places = []
     traceback: TracebackType | None = error.__traceback__
     while traceback:
-        code = traceback.tb_frame.f_code
-        places.append(f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} in {code.co_qualname}")
+        folder, _, file = traceback.tb_frame.f_code.co_filename.rpartition("/")
+        if folder != __file__.rpartition("/")[0]:
+            places.append(f"{file}:{traceback.tb_lineno} in {traceback.tb_frame.f_code.co_qualname}")
         traceback = traceback.tb_next
-    return f"{type(error).__name__}: {error} ({', '.join(places)})"
+    return f"{type(error).__name__}: {error}" + (f" ({', '.join(places)})" if places else "")
 
 
 def _options(entries: list[Any]) -> Options:
