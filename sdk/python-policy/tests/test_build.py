@@ -28,6 +28,10 @@ def test_name_and_description_come_from_the_class() -> None:
         """Sizes of labs."""
 
     assert info(SizesByGroup2) == ("sizes-by-group2", "0.1.0", "Sizes of labs")
+    project = {"name": "sizes", "version": "2.0.0", "dependencies": []}
+    assert info(SizesByGroup2, project) == ("sizes", "2.0.0", "Sizes of labs")
+    SizesByGroup2.name = "mine"
+    assert info(SizesByGroup2, project)[0] == "mine"
 
 
 @pytest.mark.parametrize(

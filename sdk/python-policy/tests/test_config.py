@@ -50,7 +50,7 @@ def test_null_counts_as_absent_and_a_whole_number_as_a_number() -> None:
 
 def test_a_number_may_stand_for_a_quantity() -> None:
     assert read('{"cpu": 2}', lambda config: config.required_parsed("cpu", quantity.cpu_millis))[0] == 2000
-    with pytest.raises(ConfigErrors, match="`2x` is not an amount of CPU, such as 500m, 2 or 0.5"):
+    with pytest.raises(ConfigErrors, match=r"`2x` is not an amount of CPU, such as 500m, 2 or 0.5"):
         read('{"cpu": "2x"}', lambda config: config.parsed("cpu", quantity.cpu_millis))
 
 

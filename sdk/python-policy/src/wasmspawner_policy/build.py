@@ -4,12 +4,14 @@ import importlib
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from .policy import Policy, interfaces
+from .policy import Policy, info, interfaces
 
 CONTRACT = Path(__file__).parent / "policy.wit"
 _APP = "wasmspawner_policy_app"
@@ -24,6 +26,7 @@ def build(folder: Path, output: Path, module: str = "policy") -> None:
     with _imported(folder, module) as loaded:
         policy = only_policy(loaded)
         hooks, name = interfaces(policy), policy.__name__
+        information = info(policy, _project(folder))
     if not hooks:
         raise BuildError(f"{name} in {module}.py decides nothing; define a method such as quota or authorize")
     with tempfile.TemporaryDirectory() as temporary:
@@ -34,7 +37,7 @@ def build(folder: Path, output: Path, module: str = "policy") -> None:
         (work / f"{_APP}.py").write_text(
             "from wasmspawner_policy.component import exports\n"
             f"from {module} import {name}\n"
-            f"globals().update(exports({name}))\n"
+            f"globals().update(exports({name}, {information!r}))\n"
         )
         _componentize(work, folder, output)
 
@@ -57,6 +60,16 @@ def only_policy(module: ModuleType) -> type[Policy]:
         names = ", ".join(one.__name__ for one in found) or "none"
         raise BuildError(f"{module.__name__}.py must have exactly one class derived from Policy; it has {names}")
     return found[0]
+
+
+def _project(folder: Path) -> dict[str, Any]:
+    """The table `project` of the folder's `pyproject.toml`."""
+    file = folder / "pyproject.toml"
+    try:
+        project: dict[str, Any] = tomllib.loads(file.read_text()).get("project", {}) if file.is_file() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise BuildError(f"{file}: {error}") from None
+    return project
 
 
 @contextmanager

@@ -22,15 +22,15 @@ from .inject import Access
 from .lab_server import Settings
 from .options import Options
 from .pod import Customization
-from .policy import Policy, checked, info
+from .policy import Policy, checked
 from .quota import Quota
 
 
-def exports(policy: type[Policy]) -> dict[str, Callable[[], Any]]:
-    """What componentize-py looks for in the module of a component."""
+def exports(policy: type[Policy], information: tuple[str, str, str]) -> dict[str, Callable[[], Any]]:
+    """What componentize-py looks for in the module of a component. The information is name, version and description."""
     bindings.put_in_place()
     sys.stdout, sys.stderr = Log(host.Level.INFO), Log(host.Level.WARN)
-    loaded = Loaded(policy)
+    loaded = Loaded(policy, information)
     # componentize-py calls what it finds under these names and uses the result.
     return {name: partial(hook, loaded) for name, hook in _HOOKS.items()}
 
@@ -56,8 +56,9 @@ class Log:
 class Loaded:
     """A policy with the configuration of this component's service."""
 
-    def __init__(self, policy: type[Policy]) -> None:
+    def __init__(self, policy: type[Policy], information: tuple[str, str, str]) -> None:
         self.policy = policy
+        self.information = information
         self._prepared: Policy | None = None
 
     def prepare(self) -> None:
@@ -123,7 +124,7 @@ class _Hook:
 class _Metadata(_Hook):
     def describe(self) -> Any:
         metadata = bindings.module("exports.metadata")
-        return metadata.Info(*info(self.loaded.policy))  # type: ignore[union-attr]
+        return metadata.Info(*self.loaded.information)  # type: ignore[union-attr]
 
     def config_schema(self) -> str:
         return json.dumps(self.loaded.policy.config_schema)

@@ -1,7 +1,7 @@
 """What a policy is: a class with a method for each thing that it decides."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from .authorize import AuthorizeRequest, Deny, Verdict
@@ -36,10 +36,10 @@ class Policy:
     """
 
     name: ClassVar[str] = ""
-    """The name; that of the class in lower case if empty: `sizes-by-group` for `SizesByGroup`."""
-    version: ClassVar[str] = "0.1.0"
+    version: ClassVar[str] = ""
     description: ClassVar[str] = ""
-    """A short description; the first line of the class's documentation if empty."""
+    """What of these is empty comes from `pyproject.toml` beside the policy; without one, from the class's name
+    (`sizes-by-group` for `SizesByGroup`) and the first line of its documentation."""
     config_schema: ClassVar[dict[str, Any] | bool] = True
     """JSON Schema (2020-12) of the configuration, for people and tools."""
 
@@ -89,11 +89,13 @@ class Policy:
         return []
 
 
-def info(policy: type[Policy]) -> tuple[str, str, str]:
-    """Name, version and description."""
-    name = policy.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
+def info(policy: type[Policy], project: Mapping[str, Any] | None = None) -> tuple[str, str, str]:
+    """Name, version and description. `project` is the table of that name in `pyproject.toml`."""
+    known = {"version": "0.1.0"} | {key: value for key, value in (project or {}).items() if isinstance(value, str)}
+    name = policy.name or known.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", policy.__name__).lower()
     documentation = (policy.__doc__ or "").strip().splitlines() or [""]
-    return name, policy.version, policy.description or documentation[0].removesuffix(".")
+    description = policy.description or known.get("description") or documentation[0].removesuffix(".")
+    return name, policy.version or known["version"], description
 
 
 def interfaces(policy: type[Policy]) -> list[str]:

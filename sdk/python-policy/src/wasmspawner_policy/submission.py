@@ -105,9 +105,9 @@ def _number(kind: Number, submitted: Value | None) -> int | float:
     if not math.isfinite(number) or (isinstance(submitted, str) and "_" in submitted):
         raise Problem("must be a number")
     if kind.minimum is not None and number < kind.minimum:
-        raise Problem(f"must be at least {kind.minimum:g}")
+        raise Problem(f"must be at least {_text_of(kind.minimum)}")
     if kind.maximum is not None and number > kind.maximum:
-        raise Problem(f"must be at most {kind.maximum:g}")
+        raise Problem(f"must be at most {_text_of(kind.maximum)}")
     whole = number == math.floor(number) and abs(number) < 9e15
     return int(number) if whole else float(number)
 
@@ -115,4 +115,6 @@ def _number(kind: Number, submitted: Value | None) -> int | float:
 def _text_of(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
