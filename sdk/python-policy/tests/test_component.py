@@ -8,6 +8,7 @@ import pytest
 from wasmspawner_policy.build import build
 
 PROGRAM = os.environ.get("WASMSPAWNER")
+ANSWERS = Path(__file__).parents[3] / "tests" / "tables" / "policy-answers"
 EVERYTHING = Path(__file__).parent / "everything"
 SIZES = Path(__file__).parents[3] / "plugins" / "python" / "sizes-by-group"
 RUST_SIZES = Path(__file__).parents[3] / "plugins" / "sizes-by-group"
@@ -25,6 +26,7 @@ def failed(component: Path, policy: Path, cases: Path) -> str:
 def test_every_hook_gives_its_answer(tmp_path: Path) -> None:
     build(EVERYTHING, tmp_path / "policy.wasm")
     assert not failed(tmp_path / "policy.wasm", EVERYTHING, EVERYTHING / "cases")
+    assert not failed(tmp_path / "policy.wasm", EVERYTHING, ANSWERS)
 
 
 def test_sizes_by_group_answers_as_the_policy_in_rust(tmp_path: Path) -> None:
