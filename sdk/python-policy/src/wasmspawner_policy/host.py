@@ -35,8 +35,9 @@ __all__ = [
 
 # The bindings exist only in a component.
 _host: Any = None
+_Err: Any = ()
 if sys.platform == "wasi":
-    from componentize_py_types import Err
+    from componentize_py_types import Err as _Err
     from wit_world.imports import host as _host
 
 
@@ -123,7 +124,7 @@ def expand(template: str) -> str:
         return stand_in.expand(template)
     try:
         expanded: str = _host.expand(template)
-    except Err as problem:
+    except _Err as problem:
         raise ValueError(problem.value) from None
     return expanded
 
