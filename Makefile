@@ -105,12 +105,12 @@ lint: ## formats and lints; warnings are errors
 	$(CARGO) clippy --locked --workspace --all-targets --features wasmspawner-fuzz/engine -- -D warnings
 	$(CARGO) clippy --locked -p wasmspawner --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --workspace --no-deps
-	$(VENV)/ruff check sdk/python deploy tests
-	$(VENV)/ruff format --check sdk/python deploy tests
+	$(VENV)/ruff check sdk/python sdk/python-policy plugins/python deploy tests
+	$(VENV)/ruff format --check sdk/python sdk/python-policy plugins/python deploy tests
 
 fmt: ## formats everything
 	$(CARGO) fmt --all
-	$(VENV)/ruff format sdk/python deploy tests
+	$(VENV)/ruff format sdk/python sdk/python-policy plugins/python deploy tests
 
 clean: ## removes what was built here; state and caches elsewhere stay
 	$(CARGO) clean

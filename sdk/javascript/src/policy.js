@@ -1,0 +1,49 @@
+/** What a policy is: a class with a method for each thing that it decides. */
+
+import { check } from './submission.js';
+
+/** The methods that make a policy export an interface, with the names of the interface in the contract. */
+export const HOOKS = {
+  form: 'form',
+  quota: 'quota',
+  authorize: 'authorize',
+  inject: 'inject',
+  buildPod: 'build-pod',
+  labServer: 'lab-server',
+  images: 'images',
+};
+
+/**
+ * A policy. It exports the hooks whose methods it has: `form`, `quota`, `authorize`, `inject`, `buildPod`, `labServer`,
+ * `images`. `types/index.d.ts` says what they get and return.
+ *
+ * The service calls the constructor once when the policy is loaded, and begins every call with a copy of what it has made.
+ * So it must not depend on time, on random numbers, or on what the service knows about images.
+ */
+export class Policy {
+  /** Converts a submission to options. Unless it is overridden, it checks the submission against the fields of `form`. */
+  parse(submission, context) {
+    const form = this.form(context);
+    return check(Array.isArray(form) ? form : [], submission);
+  }
+
+  /** The images that nodes are to have. Asked only if `images` is there, too. */
+  prepull() {
+    return [];
+  }
+}
+
+/** Name, version and description. `project` is what `package.json` beside the policy says. */
+export function infoOf(policy, project = {}) {
+  const fromClass = policy.name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
+  return {
+    name: policy.policyName ?? project.name ?? fromClass,
+    version: policy.version ?? project.version ?? '0.1.0',
+    description: policy.description ?? project.description ?? '',
+  };
+}
+
+/** The methods of the hooks that a policy has. */
+export function hooksOf(policy) {
+  return Object.keys(HOOKS).filter((method) => typeof policy.prototype[method] === 'function');
+}

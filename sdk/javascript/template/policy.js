@@ -1,0 +1,1 @@
+../../../plugins/javascript/sizes-by-group/policy.js

@@ -1,0 +1,7 @@
+"""Runs the command of this package."""
+
+import sys
+
+from .command import main
+
+sys.exit(main())

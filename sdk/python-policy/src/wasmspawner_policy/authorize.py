@@ -1,0 +1,44 @@
+"""Whether a user may perform an action."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .options import Options
+from .user import User
+
+
+class Action(Enum):
+    """What the user wants to do."""
+
+    SPAWN = 0
+    STOP = 1
+    START_KERNEL = 2
+    DASK_POOL = 3
+    SCALE = 4
+
+
+@dataclass
+class AuthorizeRequest:
+    """The action that is to be decided."""
+
+    action: Action
+    user: User
+    server: str = ""
+    options: Options = field(default_factory=dict)
+    """The parsed options of a spawn; empty for other actions."""
+
+
+@dataclass
+class Allow:
+    """The policy allows it."""
+
+
+@dataclass
+class Deny:
+    """The policy denies it. The message is shown to the user."""
+
+    value: str
+
+
+Verdict = Allow | Deny
+"""What `Policy.authorize` returns."""

@@ -1,0 +1,1 @@
+../../../plugins/python/sizes-by-group/policy.py
