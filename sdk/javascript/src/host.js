@@ -77,6 +77,16 @@ export function presentUse() {
   return { ...use, cpuMillis: Number(use.cpuMillis), memoryBytes: Number(use.memoryBytes) };
 }
 
+/** What the user has used in the last `days` days of UTC, the present one included: 1 is today; at most 30. */
+export function pastUse(days) {
+  const use = host.pastUse(days);
+  return {
+    labSeconds: Number(use.labSeconds),
+    cpuSeconds: Number(use.cpuSeconds),
+    memoryGibSeconds: Number(use.memoryGibSeconds),
+  };
+}
+
 /** The blueprints of the lab that the call is about, `{ chosen, consistsOf, spec }`; `undefined` if none holds. */
 export function blueprint() {
   const found = host.blueprint();

@@ -40,6 +40,13 @@ export function presentUse() {
   return { ...use, cpuMillis: BigInt(use.cpuMillis), memoryBytes: BigInt(use.memoryBytes) };
 }
 
+export function pastUse(days) {
+  const sum = { labSeconds: 0, cpuSeconds: 0, memoryGibSeconds: 0 };
+  const past = Object.entries(situation.pastUse ?? {}).filter(([daysAgo]) => Number(daysAgo) < Math.min(Math.max(days, 1), 30));
+  for (const name of Object.keys(sum)) sum[name] = BigInt(past.reduce((total, [, use]) => total + (use[name] ?? 0), 0));
+  return sum;
+}
+
 /** Expands a template as the service does, except that names are not escaped and formats are refused. */
 export function expand(template) {
   const fields = fieldsOf(situation.labOf ?? new User(''));

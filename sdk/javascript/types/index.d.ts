@@ -385,6 +385,9 @@ export interface UseOfUser {
   memoryBytes: number;
 }
 
+/** What was used in past days: seconds for which labs ran, and limits of CPU and memory times seconds. */
+export interface UseOfDays { labSeconds: number; cpuSeconds: number; memoryGibSeconds: number }
+
 export namespace host {
   /** Writes a line to the service's log; at most 64 lines and 16 KiB per call of a hook. */
   function log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void;
@@ -408,6 +411,8 @@ export namespace host {
   function child(): ChildOfLab | undefined;
   /** What the user has now, without what the call is about. */
   function presentUse(): UseOfUser;
+  /** What the user has used in the last `days` days of UTC, the present one included: 1 is today; at most 30. */
+  function pastUse(days: number): UseOfDays;
   /** The blueprints of the lab that the call is about; `undefined` if none holds. */
   function blueprint(): { chosen?: string; consistsOf: string[]; spec: unknown } | undefined;
 }

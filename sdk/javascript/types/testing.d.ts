@@ -2,7 +2,7 @@
 
 import type {
   Action, ChildOfLab, Customization, Field, FieldError, Form, ImageMenu, InjectVerdict, KnownImage, LabServer, Options, Policy,
-  Quota, Section, UseOfUser, User, Verdict, WantedImage, Workload,
+  Quota, Section, UseOfDays, UseOfUser, User, Verdict, WantedImage, Workload,
 } from './index.js';
 
 /** All errors in a configuration, in the order of reading. */
@@ -21,6 +21,8 @@ export interface Situation {
   labNodes?: number;
   child?: ChildOfLab;
   presentUse?: Partial<UseOfUser>;
+  /** What the user has used, by how many days ago; 0 is today. */
+  pastUse?: Record<number, Partial<UseOfDays>>;
   /** `spec` is JSON in the form of a blueprint's file. */
   blueprint?: { chosen?: string; consistsOf: string[]; spec: string };
   /** The user whose lab fills the fields of templates; without one, templates are only checked. */

@@ -64,6 +64,8 @@ def test_the_host_answers_what_is_given() -> None:
         assert policy.may(Action.SPAWN, ADA) == Allow()
     with given(now_millis=5, random=b"\1"):
         assert policy.build_pod(ADA).env == {"NOW": "5", "R": "0100"}
+    with given(past_use={0: host.UseOfDays(60), 6: host.UseOfDays(30), 7: host.UseOfDays(900)}):
+        assert [host.past_use(days).lab_seconds for days in (0, 1, 7, 30)] == [60, 60, 90, 990]
     with given(present_use=host.UseOfUser(labs=3)):
         assert policy.quota(ADA).pods == 3
     with given(images={"example.org/lab": [host.KnownImage("v1")]}):

@@ -18,6 +18,7 @@ CLASSES: dict[str, dict[str, type]] = {
         "ChildKind": host.ChildKind,
         "ChildOfLab": host.ChildOfLab,
         "UseOfUser": host.UseOfUser,
+        "UseOfDays": host.UseOfDays,
         "LabBlueprint": host.LabBlueprint,
     },
     "imports.types": {

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from . import stand_in
-from .stand_in import ChildKind, ChildOfLab, KnownImage, LabBlueprint, UseOfUser
+from .stand_in import ChildKind, ChildOfLab, KnownImage, LabBlueprint, UseOfDays, UseOfUser
 
 __all__ = [
     "ChildKind",
@@ -16,6 +16,7 @@ __all__ = [
     "LabBlueprint",
     "Level",
     "SiteData",
+    "UseOfDays",
     "UseOfUser",
     "blueprint",
     "child",
@@ -28,6 +29,7 @@ __all__ = [
     "lab_nodes",
     "log",
     "now_millis",
+    "past_use",
     "present_use",
     "random",
     "warn",
@@ -170,6 +172,15 @@ def present_use() -> UseOfUser:
     if _host is None:
         return stand_in.current.present_use
     use: UseOfUser = _host.present_use()
+    return use
+
+
+def past_use(days: int) -> UseOfDays:
+    """What the user has used in the last `days` days of UTC, the present one included: 1 is today; at most 30. Known
+    where `child` is; zeros elsewhere."""
+    if _host is None:
+        return stand_in.past_use(days)
+    use: UseOfDays = _host.past_use(days)
     return use
 
 

@@ -56,6 +56,18 @@ class UseOfUser:
 
 
 @dataclass
+class UseOfDays:
+    """What was used in past days."""
+
+    lab_seconds: int = 0
+    """How long labs ran, from when they became ready until their stop began; two labs at the same time count twice."""
+    cpu_seconds: int = 0
+    """The CPU limits of all that ran, times the seconds for which it ran. What has no limit counts as 0."""
+    memory_gib_seconds: int = 0
+    """The memory limits likewise, in GiB times seconds."""
+
+
+@dataclass
 class LabBlueprint:
     """The blueprints of a lab: the one that was chosen with all that it extends, and those of the platform."""
 
@@ -81,6 +93,8 @@ class Situation:
     lab_nodes: int = 0
     child: ChildOfLab | None = None
     present_use: UseOfUser = field(default_factory=UseOfUser)
+    past_use: dict[int, UseOfDays] = field(default_factory=dict)
+    """What the user has used, by how many days ago; 0 is today."""
     blueprint: LabBlueprint | None = None
     lab_of: User | None = None
     """The user whose lab fills the fields of templates; without one, templates are only checked."""
@@ -89,6 +103,16 @@ class Situation:
 
 
 current = Situation()
+
+
+def past_use(days: int) -> UseOfDays:
+    """What the user has used in so many days, the present one included."""
+    past = [use for days_ago, use in current.past_use.items() if days_ago < min(max(days, 1), 30)]
+    return UseOfDays(
+        lab_seconds=sum(use.lab_seconds for use in past),
+        cpu_seconds=sum(use.cpu_seconds for use in past),
+        memory_gib_seconds=sum(use.memory_gib_seconds for use in past),
+    )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ const TARGET: &str = "wasm32-wasip2";
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
 pub(super) struct BuildArgs {
-    /// The folder of the policy, with its Cargo.toml
+    /// The folder of the policy, with its Cargo.toml, pyproject.toml or package.json
     #[arg(default_value = ".")]
     folder: PathBuf,
 }
@@ -31,34 +31,87 @@ struct Message {
 
 impl BuildArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-        let manifest = self.folder.join("Cargo.toml");
-        if !manifest.is_file() {
-            bail!("{} does not exist; `wasmspawner policy new` makes a policy", manifest.display());
+        let folder = self.folder.as_path();
+        let has = |file: &str| folder.join(file).is_file();
+        let name = folder.canonicalize().unwrap_or_default().file_name().unwrap_or_default().to_owned();
+        let component = folder.join(name).with_extension("wasm");
+        if has("Cargo.toml") {
+            build_rust(&folder.join("Cargo.toml"), &component)?;
+        } else if has("pyproject.toml") {
+            build_python(folder, &component)?;
+        } else if has("package.json") {
+            build_javascript(folder, &component)?;
+        } else {
+            bail!(
+                "{} has no Cargo.toml, pyproject.toml or package.json; `wasmspawner policy new` makes a policy",
+                folder.display()
+            );
         }
-        require_target()?;
-        let mut cargo = Command::new("cargo");
-        cargo.args([
-            "build",
-            "--release",
-            "--target",
-            TARGET,
-            "--message-format=json-render-diagnostics",
-            "--manifest-path",
-        ]);
-        let built = cargo.arg(&manifest).stderr(std::process::Stdio::inherit()).output();
-        let built = built.context("cargo cannot be started; install Rust from https://rustup.rs")?;
-        if !built.status.success() {
-            bail!("cargo could not build the policy");
-        }
-        let component = component(&built.stdout, &manifest)?;
-        let name = self.folder.canonicalize()?.file_name().unwrap_or_default().to_owned();
-        let copy = self.folder.join(name).with_extension("wasm");
         let bytes =
             std::fs::read(&component).with_context(|| format!("{} cannot be read", component.display()))?;
-        std::fs::write(&copy, &bytes).with_context(|| format!("{} cannot be written", copy.display()))?;
-        writeln!(out, "{}  {} bytes  {}", copy.display(), bytes.len(), Digest::of(&bytes))?;
+        writeln!(out, "{}  {} bytes  {}", component.display(), bytes.len(), Digest::of(&bytes))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn build_python(folder: &Path, component: &Path) -> anyhow::Result<()> {
+    let own = folder.join(".venv/bin/python");
+    let python = if own.is_file() { own } else { PathBuf::from("python3") };
+    let has_sdk = Command::new(&python).args(["-c", "import wasmspawner_policy"]).output();
+    let has_sdk =
+        has_sdk.with_context(|| format!("{} cannot be started; install Python 3.11", python.display()))?;
+    if !has_sdk.status.success() {
+        let here = folder.display();
+        bail!(
+            "{} does not have the SDK; run `python3 -m venv {here}/.venv` and `{here}/.venv/bin/pip install \
+             {here}/vendor/wasmspawner-policy`",
+            python.display()
+        );
+    }
+    let mut build = Command::new(&python);
+    build.args(["-m", "wasmspawner_policy", "build"]).arg(folder).arg("-o").arg(component);
+    finish(build)
+}
+
+fn build_javascript(folder: &Path, component: &Path) -> anyhow::Result<()> {
+    let program = folder.join("node_modules/.bin/wasmspawner-policy");
+    if !program.exists() {
+        bail!("the SDK is not installed yet; run `npm install --prefix {}`", folder.display());
+    }
+    let mut build = Command::new(program.canonicalize()?);
+    build.arg("build").arg(folder).arg("-o").arg(component);
+    finish(build)
+}
+
+/// Runs a program that says itself what is wrong.
+fn finish(mut command: Command) -> anyhow::Result<()> {
+    let status = command.stdout(std::process::Stdio::null()).status();
+    let status = status.with_context(|| format!("{} cannot be started", command.get_program().display()))?;
+    if !status.success() {
+        bail!("the policy could not be built; the lines above say why");
+    }
+    Ok(())
+}
+
+fn build_rust(manifest: &Path, copy: &Path) -> anyhow::Result<()> {
+    require_target()?;
+    let mut cargo = Command::new("cargo");
+    cargo.args([
+        "build",
+        "--release",
+        "--target",
+        TARGET,
+        "--message-format=json-render-diagnostics",
+        "--manifest-path",
+    ]);
+    let built = cargo.arg(manifest).stderr(std::process::Stdio::inherit()).output();
+    let built = built.context("cargo cannot be started; install Rust from https://rustup.rs")?;
+    if !built.status.success() {
+        bail!("cargo could not build the policy");
+    }
+    let component = component(&built.stdout, manifest)?;
+    std::fs::copy(&component, copy).with_context(|| format!("{} cannot be written", copy.display()))?;
+    Ok(())
 }
 
 /// The component that cargo has made of the package.

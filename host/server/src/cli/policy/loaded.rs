@@ -1,6 +1,7 @@
 //! Loading a policy for a command.
 
 use std::io::Read as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -33,13 +34,23 @@ impl PolicyFile {
         config: Value,
         inventory: LiveInventory,
     ) -> Result<Policies, FailedPolicies> {
-        let options = EngineOptions { inventory, ..EngineOptions::default() };
+        let options = EngineOptions { inventory, cache: compiled_policies(), ..EngineOptions::default() };
         Policies::load(vec![self.spec(config)], options).await
     }
 
     pub(super) fn spec(&self, config: Value) -> PolicySpec {
         PolicySpec { config, ..PolicySpec::new("policy", &self.policy) }
     }
+}
+
+/// Where compiled policies are kept: a large one, such as in Python, takes long to compile, and authors try it often. `None`
+/// if no folder can be made for them.
+fn compiled_policies() -> Option<PathBuf> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
+    let folder = cache.join("wasmspawner/compiled-policies");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+    Some(folder)
 }
 
 /// Reads a file of YAML or JSON; `-` is standard input.

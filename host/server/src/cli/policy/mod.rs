@@ -9,6 +9,7 @@ mod hooks;
 mod inspect;
 mod known_images;
 mod loaded;
+mod manifest;
 mod new;
 mod project;
 mod run;
@@ -23,6 +24,7 @@ use clap::{Args, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   wasmspawner policy new my-policy                      a policy that builds, and its tests
+  wasmspawner policy new my-policy --language python
   wasmspawner policy build my-policy                    my-policy/my-policy.wasm
   wasmspawner policy test my-policy/my-policy.wasm my-policy/cases
   wasmspawner policy inspect my-policy/my-policy.wasm
@@ -41,7 +43,7 @@ pub(super) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
-    /// Make a folder with a policy in Rust, its configuration and its tests
+    /// Make a folder with a policy, its configuration and its tests
     New(new::NewArgs),
     /// Build the policy in a folder
     Build(build::BuildArgs),

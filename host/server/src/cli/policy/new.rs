@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::project::{CrateName, files};
+use super::project::{CrateName, Language, files};
 
 /// Arguments of `policy new`.
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
     /// The folder to make; its last part is the name of the policy
     folder: PathBuf,
+    /// The language of the policy
+    #[arg(long, value_enum, default_value_t)]
+    language: Language,
 }
 
 impl NewArgs {
@@ -25,17 +28,24 @@ impl NewArgs {
         if is_used || folder.is_file() {
             bail!("{} exists and is not empty; name another folder", folder.display());
         }
-        for (path, text) in files(&name) {
+        for (path, text) in files(&name, self.language) {
             let file = folder.join(path);
             let written = file.parent().map_or(Ok(()), std::fs::create_dir_all);
             let written = written.and_then(|()| std::fs::write(&file, text));
             written.with_context(|| format!("{} cannot be written", file.display()))?;
         }
         let (folder, name) = (folder.display(), name.as_str());
+        let first = match self.language {
+            Language::Rust => format!("cargo test --manifest-path {folder}/Cargo.toml"),
+            Language::Python => format!(
+                "python3 -m venv {folder}/.venv && {folder}/.venv/bin/pip install {folder}/vendor/wasmspawner-policy pytest\n  \
+                 {folder}/.venv/bin/pytest {folder}"
+            ),
+            Language::Javascript => format!("npm install --prefix {folder} && npm test --prefix {folder}"),
+        };
         writeln!(
             out,
-            "{folder} has the policy {name}. Next:\n  cargo test --manifest-path {folder}/Cargo.toml\n  \
-             wasmspawner policy build {folder}\n  \
+            "{folder} has the policy {name}. Next:\n  {first}\n  wasmspawner policy build {folder}\n  \
              wasmspawner policy test {folder}/{name}.wasm {folder}/cases --config {folder}/config.yaml"
         )?;
         Ok(ExitCode::SUCCESS)

@@ -1,129 +1,66 @@
 //! The files of a new policy: an example, and the SDK with the contract, of the version of this program.
 
 use anyhow::bail;
+use clap::ValueEnum;
+use rust_embed::Embed;
 
-/// The files of the SDK, below `vendor/wasmspawner/sdk/rust`.
-const SDK: [(&str, &str); 24] = [
-    ("Cargo.toml", include_str!("../../../../../sdk/rust/Cargo.toml")),
-    ("src/bindings.rs", include_str!("../../../../../sdk/rust/src/bindings.rs")),
-    ("src/clock_stand_in.rs", include_str!("../../../../../sdk/rust/src/clock_stand_in.rs")),
-    ("src/component.rs", include_str!("../../../../../sdk/rust/src/component.rs")),
-    ("src/config.rs", include_str!("../../../../../sdk/rust/src/config.rs")),
-    ("src/data_stand_in.rs", include_str!("../../../../../sdk/rust/src/data_stand_in.rs")),
-    ("src/form.rs", include_str!("../../../../../sdk/rust/src/form.rs")),
-    ("src/hooks.rs", include_str!("../../../../../sdk/rust/src/hooks.rs")),
-    ("src/host.rs", include_str!("../../../../../sdk/rust/src/host.rs")),
-    ("src/images.rs", include_str!("../../../../../sdk/rust/src/images.rs")),
-    ("src/images_stand_in.rs", include_str!("../../../../../sdk/rust/src/images_stand_in.rs")),
-    ("src/inject.rs", include_str!("../../../../../sdk/rust/src/inject.rs")),
-    ("src/lab_server.rs", include_str!("../../../../../sdk/rust/src/lab_server.rs")),
-    ("src/lab_stand_in.rs", include_str!("../../../../../sdk/rust/src/lab_stand_in.rs")),
-    ("src/lib.rs", include_str!("../../../../../sdk/rust/src/lib.rs")),
-    ("src/options.rs", include_str!("../../../../../sdk/rust/src/options.rs")),
-    ("src/pod.rs", include_str!("../../../../../sdk/rust/src/pod.rs")),
-    ("src/quantity.rs", include_str!("../../../../../sdk/rust/src/quantity.rs")),
-    ("src/quota.rs", include_str!("../../../../../sdk/rust/src/quota.rs")),
-    ("src/subject_stand_in.rs", include_str!("../../../../../sdk/rust/src/subject_stand_in.rs")),
-    ("src/submission.rs", include_str!("../../../../../sdk/rust/src/submission.rs")),
-    ("src/testing.rs", include_str!("../../../../../sdk/rust/src/testing.rs")),
-    ("src/user.rs", include_str!("../../../../../sdk/rust/src/user.rs")),
-    ("src/weekly_window.rs", include_str!("../../../../../sdk/rust/src/weekly_window.rs")),
-];
-const CONTRACT: &str = include_str!("../../../../../wit/policy.wit");
+use super::manifest::{MANIFEST, README, VENDOR_README};
+
+/// The language of a policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Language {
+    #[default]
+    Rust,
+    Python,
+    /// JavaScript or TypeScript
+    Javascript,
+}
+
+#[derive(Embed)]
+#[folder = "../../sdk/rust"]
+#[include = "Cargo.toml"]
+#[include = "src/*"]
+struct RustSdk;
 
 /// The example of which a new policy is a copy.
-const EXAMPLE: [(&str, &str); 5] = [
-    ("src/lib.rs", include_str!("../../../../../plugins/sizes-by-group/src/lib.rs")),
-    ("config.yaml", include_str!("../../../../../plugins/sizes-by-group/config.yaml")),
-    (
-        "cases/a-guest-gets-no-large-lab.yaml",
-        include_str!("../../../../../plugins/sizes-by-group/cases/a-guest-gets-no-large-lab.yaml"),
-    ),
-    (
-        "cases/a-guest-sees-the-small-size.yaml",
-        include_str!("../../../../../plugins/sizes-by-group/cases/a-guest-sees-the-small-size.yaml"),
-    ),
-    (
-        "cases/staff-get-large-labs.yaml",
-        include_str!("../../../../../plugins/sizes-by-group/cases/staff-get-large-labs.yaml"),
-    ),
-];
+#[derive(Embed)]
+#[folder = "../../plugins/sizes-by-group"]
+#[include = "src/*"]
+#[include = "config.yaml"]
+#[include = "cases/*"]
+struct RustExample;
 
-/// The manifest, which is also the workspace of the SDK. The versions are those that the SDK is tested with.
-const MANIFEST: &str = r#"[package]
-name = "NAME"
-version = "0.1.0"
-edition = "2024"
+#[derive(Embed)]
+#[folder = "../../sdk/python-policy"]
+#[include = "pyproject.toml"]
+#[include = "README.md"]
+#[include = "src/**/*"]
+#[exclude = "**/__pycache__/*"]
+struct PythonSdk;
 
-[lib]
-crate-type = ["cdylib", "rlib"] # the component; and a library, for tests
+#[derive(Embed)]
+#[folder = "../../sdk/python-policy/template"]
+#[exclude = "**/__pycache__/*"]
+struct PythonTemplate;
 
-[dependencies]
-wasmspawner-sdk = { path = "vendor/wasmspawner/sdk/rust" }
+#[derive(Embed)]
+#[folder = "../../sdk/javascript"]
+#[include = "package.json"]
+#[include = "README.md"]
+#[include = "bin/*"]
+#[include = "src/*"]
+#[include = "types/*"]
+struct JavascriptSdk;
 
-[dev-dependencies]
-serde_json.workspace = true
+#[derive(Embed)]
+#[folder = "../../sdk/javascript/template"]
+#[exclude = "node_modules/*"]
+struct JavascriptTemplate;
 
-[profile.release] # small, and fast to load
-opt-level = 3
-lto = true
-codegen-units = 1
-strip = true
-panic = "abort"
+const CONTRACT: &str = include_str!("../../../../../wit/policy.wit");
 
-# For the SDK.
-[workspace]
-members = ["vendor/wasmspawner/sdk/rust"]
-resolver = "3"
-
-[workspace.package]
-version = "0.1.0"
-edition = "2024"
-rust-version = "1.95"
-license = "Apache-2.0"
-publish = false
-
-[workspace.dependencies]
-serde = { version = "1.0.229", features = ["derive"] }
-serde_json = "1.0"
-wit-bindgen = { version = "0.61", default-features = false, features = ["macros", "realloc"] }
-
-[workspace.lints.rust]
-unsafe_code = "deny"
-"#;
-
-const README: &str = "\
-# NAME
-
-A policy for [wasmspawner](vendor/wasmspawner/README.md), in Rust: `src/lib.rs` offers sizes of labs, some of them only to the members of groups.
-
-```sh
-cargo test                                              # its unit tests
-wasmspawner policy build .                              # makes NAME.wasm
-wasmspawner policy test NAME.wasm cases --config config.yaml
-wasmspawner policy run NAME.wasm form.render --config config.yaml --user ada --group staff
-```
-
-`--update` of `policy test` writes the answers into the cases. To use the policy, name it in the service's configuration:
-
-```yaml
-policies:
-  - name: NAME
-    path: NAME.wasm
-    config:
-      sizes: [{name: small, cpu: 1, memory: 2Gi}, {name: large, cpu: 8, memory: 32Gi, groups: [staff]}]
-```
-
-`vendor/wasmspawner` is the SDK and the contract (`wit/policy.wit`), which documents every hook. `wasmspawner policy new` of a later
-version brings a later SDK.
-";
-
-const VENDOR_README: &str = "\
-# The SDK of wasmspawner
-
-`sdk/rust` is the crate `wasmspawner-sdk`, and `wit` the contract between policies and the service. Both are copies, which
-`wasmspawner policy new` has made; do not change them.
-";
+/// A file of a project: its path and its text.
+type File = (String, String);
 
 /// The name of a crate, which is also that of the component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,20 +85,50 @@ impl CrateName {
 }
 
 /// The files of a project, with their paths.
-pub(super) fn files(name: &CrateName) -> Vec<(String, String)> {
+pub(super) fn files(name: &CrateName, language: Language) -> Vec<File> {
     let named = |text: &str| text.replace("NAME", name.as_str());
-    let own = [
-        ("Cargo.toml", named(MANIFEST)),
-        ("README.md", named(README)),
-        (".gitignore", "/target\n/*.wasm\n".to_owned()),
-        ("vendor/wasmspawner/README.md", VENDOR_README.to_owned()),
-        ("vendor/wasmspawner/wit/policy.wit", CONTRACT.to_owned()),
-    ];
-    let own = own.into_iter().map(|(path, text)| (path.to_owned(), text));
-    let example = EXAMPLE.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned()));
-    let sdk =
-        SDK.into_iter().map(|(path, text)| (format!("vendor/wasmspawner/sdk/rust/{path}"), text.to_owned()));
-    own.chain(example).chain(sdk).collect()
+    match language {
+        Language::Rust => {
+            let sdk = "vendor/wasmspawner/sdk/rust/";
+            let own = [
+                ("Cargo.toml", named(MANIFEST)),
+                ("README.md", named(README)),
+                (".gitignore", "/target\n/*.wasm\n".to_owned()),
+                ("vendor/wasmspawner/README.md", VENDOR_README.to_owned()),
+                ("vendor/wasmspawner/wit/policy.wit", CONTRACT.to_owned()),
+            ];
+            let own = own.map(|(path, text)| (path.to_owned(), text));
+            own.into_iter().chain(embedded::<RustExample>("")).chain(embedded::<RustSdk>(sdk)).collect()
+        }
+        Language::Python => {
+            let sdk = embedded::<PythonSdk>("vendor/wasmspawner-policy/");
+            from_template(embedded::<PythonTemplate>(""), named).chain(sdk).collect()
+        }
+        Language::Javascript => {
+            let contract = ("vendor/wasmspawner-policy/policy.wit".to_owned(), CONTRACT.to_owned());
+            let sdk = embedded::<JavascriptSdk>("vendor/wasmspawner-policy/");
+            from_template(embedded::<JavascriptTemplate>(""), named).chain(sdk).chain([contract]).collect()
+        }
+    }
+}
+
+/// The files of a folder, with this before their paths. All are text.
+fn embedded<Folder: Embed>(before: &str) -> impl Iterator<Item = File> + use<'_, Folder> {
+    Folder::iter().filter_map(move |path| {
+        let text = String::from_utf8_lossy(&Folder::get(&path)?.data).into_owned();
+        Some((format!("{before}{path}"), text))
+    })
+}
+
+fn from_template(
+    files: impl Iterator<Item = File>,
+    named: impl Fn(&str) -> String,
+) -> impl Iterator<Item = File> {
+    files.map(move |(path, text)| match path.as_str() {
+        // Git and cargo would heed it in the template.
+        "gitignore" => (".gitignore".to_owned(), text),
+        _ => (path, named(&text)),
+    })
 }
 
 #[cfg(test)]
@@ -175,19 +142,44 @@ mod tests {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
     }
 
-    fn names(folder: &str) -> BTreeSet<String> {
-        let entries = repository().join(folder).read_dir().unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-
     #[test]
-    fn no_file_of_the_sdk_and_of_the_example_is_forgotten() {
-        let below = |files: &[(&str, &str)], folder: &str| -> BTreeSet<String> {
-            files.iter().filter_map(|(path, _)| path.strip_prefix(folder)).map(str::to_owned).collect()
-        };
-        assert_eq!(below(&SDK, "src/"), names("sdk/rust/src"));
-        assert_eq!(below(&EXAMPLE, "cases/"), names("plugins/sizes-by-group/cases"));
-        assert_eq!(below(&EXAMPLE, "src/"), names("plugins/sizes-by-group/src"));
+    fn a_project_has_the_sdk_the_example_and_the_contract() {
+        let name = CrateName::parse("mine").unwrap();
+        let expected = [
+            (
+                Language::Rust,
+                ["src/lib.rs", "vendor/wasmspawner/sdk/rust/src/lib.rs", "vendor/wasmspawner/wit/policy.wit"],
+            ),
+            (
+                Language::Python,
+                [
+                    "policy.py",
+                    "vendor/wasmspawner-policy/src/wasmspawner_policy/__init__.py",
+                    "vendor/wasmspawner-policy/src/wasmspawner_policy/policy.wit",
+                ],
+            ),
+            (
+                Language::Javascript,
+                [
+                    "policy.js",
+                    "vendor/wasmspawner-policy/src/index.js",
+                    "vendor/wasmspawner-policy/policy.wit",
+                ],
+            ),
+        ];
+        for (language, paths) in expected {
+            let files = files(&name, language);
+            for path in paths.into_iter().chain([".gitignore", "README.md", "config.yaml"]) {
+                let found = files.iter().filter(|(known, _)| known == path).count();
+                assert_eq!(found, 1, "{path} of {language:?}");
+            }
+            let contract = files.iter().find(|(path, _)| path == paths[2]).unwrap();
+            assert_eq!(contract.1, CONTRACT, "{language:?}");
+            assert!(files.iter().any(|(path, _)| path.starts_with("cases/")), "{language:?}");
+            assert!(files.iter().all(|(path, _)| !path.contains("__pycache__")), "{language:?}");
+            let distinct: BTreeSet<_> = files.iter().map(|(path, _)| path).collect();
+            assert_eq!(distinct.len(), files.len(), "{language:?}");
+        }
     }
 
     #[test]
