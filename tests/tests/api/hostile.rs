@@ -34,6 +34,17 @@ async fn a_hostile_policy_fails_its_own_request_only() {
 }
 
 #[tokio::test]
+async fn a_message_of_a_policy_is_short_and_shows_what_it_says() {
+    let service = Service::start(BINARY).await.unwrap();
+    let answer = service.user("denied-strangely").unwrap().spawn("denied-strangely").await.unwrap();
+    assert_eq!(answer.problem().unwrap(), "403 permission_denied");
+    let body = answer.json().unwrap();
+    let message = body["detail"][0]["msg"].as_str().unwrap();
+    assert!(message.starts_with("No ! [2Jxxx") && message.ends_with("x ..."), "{message}");
+    assert!(message.len() < 3000 && service.log().len() < 100_000, "{} bytes", message.len());
+}
+
+#[tokio::test]
 async fn an_endless_loop_in_authorize_is_an_error() {
     let service = Service::start(BINARY).await.unwrap();
     let answer = service.user("trapped").unwrap().spawn("trapped").await.unwrap();

@@ -5,6 +5,7 @@ use oci_client::ParseError;
 use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
 use super::hook::Hook;
+use super::message::message;
 use super::policy_name::PolicyName;
 use crate::registry::RegistryError;
 use wasmspawner_core::digest::DigestError;
@@ -126,33 +127,23 @@ impl CallErrorKind {
 
 /// The most field errors that are passed on from one answer.
 const FIELD_ERRORS: usize = 100;
-/// The most bytes that are passed on of a policy's message.
-const MESSAGE_BYTES: usize = 2000;
 
 impl CallErrorKind {
     /// The errors that a policy found in a request, cut to a readable length.
     pub(super) fn invalid(mut fields: Vec<FieldError>) -> Self {
         fields.truncate(FIELD_ERRORS);
-        let short = |error: FieldError| FieldError::new(shortened(error.field), shortened(error.message));
+        let short = |error: FieldError| FieldError::new(message(error.field), message(error.message));
         Self::Invalid(fields.into_iter().map(short).collect())
     }
-}
-
-fn shortened(mut message: String) -> String {
-    if message.len() > MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
-        message.push_str(" ...");
-    }
-    message
 }
 
 impl From<HookError> for CallErrorKind {
     fn from(error: HookError) -> Self {
         match error {
-            HookError::Denied(message) => Self::Denied(shortened(message)),
+            HookError::Denied(text) => Self::Denied(message(text)),
             HookError::Invalid(fields) => Self::invalid(fields),
             HookError::RetryLater(seconds) => Self::RetryLater(seconds),
-            HookError::Internal(message) => Self::Guest(shortened(message)),
+            HookError::Internal(text) => Self::Guest(message(text)),
         }
     }
 }
@@ -338,13 +329,14 @@ impl fmt::Display for Listed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wasm::message::LONGEST;
 
     #[test]
     fn messages_of_a_policy_are_cut_to_a_bounded_length() {
         let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
         let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
         assert_eq!(fields.len(), FIELD_ERRORS);
-        assert!(fields[0].field.len() <= MESSAGE_BYTES + 4);
+        assert!(fields[0].field.len() <= LONGEST + 4);
     }
 
     #[test]

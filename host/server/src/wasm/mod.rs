@@ -23,6 +23,7 @@ mod inspect;
 mod limits;
 mod link;
 mod loader;
+mod message;
 mod package_versions;
 mod policy;
 mod policy_name;

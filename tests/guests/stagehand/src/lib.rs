@@ -32,6 +32,8 @@ impl hooks::Authorize for Stagehand {
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         match request.user.name.as_str() {
             "denied" => Ok(Verdict::Deny("Ask your local support for access.".into())),
+            // What people see of it must say what it is.
+            "denied-strangely" => Ok(Verdict::Deny(format!("No\u{202e}\0!\u{1b}[2J{}", "x".repeat(900_000)))),
             "hurried" => Err(Error::RetryLater(7)),
             "trapped" => endless(),
             "frugal" if request.action == Action::Spawn => Ok(frugal()),

@@ -1,6 +1,7 @@
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Verdict};
 
 use super::user::{option_entries, user};
+use crate::wasm::message::message;
 use crate::wasm::v0_1::bindings::hooks::authorize as wit;
 
 pub(in crate::wasm::v0_1) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {
@@ -22,6 +23,6 @@ pub(in crate::wasm::v0_1) fn authorize_request(request: &AuthorizeRequest) -> wi
 pub(in crate::wasm::v0_1) fn verdict(verdict: wit::Verdict) -> Verdict {
     match verdict {
         wit::Verdict::Allow => Verdict::Allow,
-        wit::Verdict::Deny(message) => Verdict::Deny(message),
+        wit::Verdict::Deny(text) => Verdict::Deny(message(text)),
     }
 }

@@ -2,6 +2,7 @@ use wasmspawner_core::policy::{InjectRequest, InjectVerdict, VolumeAccess, Workl
 use wasmspawner_core::workload::WorkloadKind;
 
 use super::user::{option_entries, user};
+use crate::wasm::message::message;
 use crate::wasm::v0_1::bindings::hooks::inject as wit;
 
 pub(in crate::wasm::v0_1) fn inject_request(request: &InjectRequest) -> wit::Request {
@@ -38,7 +39,7 @@ pub(in crate::wasm::v0_1) fn inject_verdict(verdict: wit::Verdict) -> InjectVerd
             volumes: access.volumes.into_iter().map(volume).collect(),
             environment_of: access.environment_of,
         }),
-        wit::Verdict::Deny(message) => InjectVerdict::Deny(message),
+        wit::Verdict::Deny(text) => InjectVerdict::Deny(message(text)),
     }
 }
 
