@@ -32,6 +32,11 @@ def python_pins() -> list[str]:
     return [requirement.replace(" ", "") for requirement in project["dependencies"]] + TOOLS
 
 
+def python_key() -> bytes:
+    """What the environment depends on."""
+    return (sys.version + "".join(python_pins())).encode()
+
+
 def python_compiler() -> Path:
     """The `bin` folder of an environment with componentize-py."""
 
@@ -40,7 +45,7 @@ def python_compiler() -> Path:
         pip = [home / "bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q"]
         subprocess.run([*pip, *python_pins()], check=True)
 
-    return toolchain.cached("policy-python", (sys.version + "".join(python_pins())).encode(), install) / "bin"
+    return toolchain.cached("policy-python", python_key(), install) / "bin"
 
 
 def javascript_compiler() -> Path:
@@ -63,7 +68,7 @@ def javascript_pins() -> bytes:
 def cached() -> bool:
     """Whether both compilers are there."""
     folders = {
-        "Python": toolchain.cache_folder("policy-python", (sys.version + "".join(python_pins())).encode()),
+        "Python": toolchain.cache_folder("policy-python", python_key()),
         "JavaScript": toolchain.cache_folder("policy-javascript", javascript_pins()),
     }
     missing = [name for name, folder in folders.items() if not (folder / "complete").exists()]

@@ -1,5 +1,7 @@
 //! `wasmspawner policy diff`
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,13 +66,20 @@ impl DiffArgs {
         let candidate = PolicyFile { policy: self.candidate.clone(), config: None };
         let cases = cases(&self.cases)?;
         let (mut different, mut same) = (0_usize, 0_usize);
+        // Both are loaded once for all cases in which the same is known about images.
+        let mut loaded = BTreeMap::new();
         for (name, case) in &cases {
-            let images = || case.input.images.inventory();
-            let live = self.policy.load(config.clone(), images()?).await?;
-            let other = candidate.load(config_of_candidate.clone(), images()?).await?;
+            let images = &case.input.images;
+            let (live, other) = match loaded.entry(images.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert((
+                    self.policy.load(config.clone(), images.inventory()?).await?,
+                    candidate.load(config_of_candidate.clone(), images.inventory()?).await?,
+                )),
+            };
             let found = differences(
-                &outcome(case.hook.ask(&live, &case.input).await),
-                &outcome(case.hook.ask(&other, &case.input).await),
+                &outcome(case.hook.ask(live, &case.input).await),
+                &outcome(case.hook.ask(other, &case.input).await),
             );
             if found.is_empty() {
                 same += 1;
