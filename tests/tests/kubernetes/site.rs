@@ -239,12 +239,17 @@ impl Site {
 }
 
 /// Waits until something is so, for a minute at most.
-pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(is_so: impl AsyncFnMut() -> bool) {
+    assert!(until_within_a_minute(is_so).await, "it was not so within a minute");
+}
+
+/// True if something is so within a minute.
+pub(crate) async fn until_within_a_minute(mut is_so: impl AsyncFnMut() -> bool) -> bool {
     let mut again = tokio::time::interval(Duration::from_millis(100));
     let waiting = async {
         while !is_so().await {
             again.tick().await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.is_ok()
 }

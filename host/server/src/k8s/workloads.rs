@@ -127,7 +127,7 @@ impl WorkloadRequests {
 
     /// Deletes the revisions of the workload with the lab that no pod has any more: `kubectl rollout undo` would bring back a
     /// lab whose Secret is gone. True if none is left, and none can come: a controller that is behind may still make one of
-    /// an earlier template.
+    /// an earlier template, and a request of the service before it was killed may put the lab in late.
     pub async fn forget_revisions(
         &self,
         lab: &LabInWorkload,
@@ -144,12 +144,14 @@ impl WorkloadRequests {
             Api::namespaced_with(self.client.clone(), lab.workload.namespace.as_str(), &resource);
         let retry_policy = RetryPolicy::of(self.request_timeout, within);
         // The workload is read before its revisions: what its controller made until then is in the list.
+        let mark = lab.mark();
         let may_come = match self.read(&lab.workload, within).await? {
-            Some(WorkloadObject { state, observed, .. }) => state.uid == lab.uid && !observed,
+            Some(WorkloadObject { state, observed, .. }) => {
+                state.uid == lab.uid && (!observed || state.labs.contains_key(&mark))
+            }
             None => false,
         };
         let all = list(&api, "", &format!("list the revisions of {}", lab.workload)).await?;
-        let mark = lab.mark();
         let ours = all.into_iter().filter(|revision| {
             let owners = revision.metadata.owner_references.iter().flatten();
             owners.into_iter().any(|owner| owner.uid == lab.uid)

@@ -130,7 +130,8 @@ impl PlaceObserver {
     /// Called for a place that was found in a record after a restart. If the spawn was never ready, a request to create
     /// objects may still have been under way; and nothing is known of the objects in a namespace that stays.
     pub(super) fn recovered(&mut self, ready: bool, wanted: bool) {
-        self.pod_unknown = !ready && wanted;
+        // A lab that was not wanted any more may have been put into a workload by the last request before the end.
+        self.pod_unknown = !ready && (wanted || self.workload.is_some());
         self.rest_unknown = !ready || !self.reclaim.is_deleted();
     }
 

@@ -12,7 +12,7 @@ use wasmspawner_tests::kubernetes::SKIPPED;
 
 use super::shop::{Shop, deployment, server};
 use crate::labs::{assert_permitted, gone};
-use crate::site::{CLUSTER_WIDE, Site, until};
+use crate::site::{CLUSTER_WIDE, Site, until_within_a_minute};
 
 /// How many workloads are changed at the same time.
 const AT_ONCE: usize = 8;
@@ -246,12 +246,17 @@ async fn end(shop: &Shop<'_>, name: &str, history: &History) {
     let revisions: Api<ReplicaSet> = Api::namespaced(shop.site.cluster.client.clone(), &shop.namespace);
     let of_service = ListParams::default().labels(&format!("app={name}"));
     let known = &history.brought_back;
-    until(async || {
-        let revisions = revisions.list(&of_service).await.unwrap().items;
-        let marks_of = |revision: &ReplicaSet| marks(&serde_json::to_value(&revision.spec).unwrap());
-        revisions.iter().flat_map(marks_of).all(|mark| known.contains(&mark))
-    })
-    .await;
+    let is_ours = |revision: &ReplicaSet| {
+        marks(&serde_json::to_value(&revision.spec).unwrap()).iter().any(|mark| !known.contains(mark))
+    };
+    let mut left = Vec::new();
+    let none_left = until_within_a_minute(async || {
+        left = revisions.list(&of_service).await.unwrap().items;
+        left.retain(is_ours);
+        left.is_empty()
+    });
+    let in_time = none_left.await;
+    assert!(in_time, "{name}: {left:#?}");
 }
 
 /// The labs of which a template has any part.
