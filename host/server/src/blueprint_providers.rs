@@ -4,15 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{StatusCode, redirect};
+use reqwest::StatusCode;
 use tokio::sync::Semaphore;
 use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::ProviderConfig;
 use wasmspawner_core::secret::SecretString;
 
-use crate::{outgoing, yaml_problem};
+use crate::document::{DocumentError, DocumentRequest};
+use crate::yaml_problem;
 
 /// The largest blueprint, in bytes. It becomes a part of the lab's record.
 const LARGEST: usize = 16 << 10;
@@ -88,43 +87,29 @@ async fn fetch(
     token: &SecretString,
     within: Duration,
 ) -> Result<String, ProviderError> {
-    let unavailable = |error: reqwest::Error| {
-        // Without its URL, which the message has already.
-        tracing::warn!(url, error = %error.without_url(), "a blueprint cannot be read");
-        ProviderError::Unavailable(url.to_owned())
+    let token = Some(token).filter(|token| provider.send_token && !token.expose().is_empty());
+    let request =
+        DocumentRequest { url, token, accept: "application/yaml, text/plain", limit: LARGEST, within };
+    let not_a_document = |what: &str| {
+        let (url, what) = (url.to_owned(), what.to_owned());
+        ProviderError::NotADocument { url, what }
     };
-    let not_a_document =
-        |what: &str| ProviderError::NotADocument { url: url.to_owned(), what: what.to_owned() };
-    // Who redirects could lead the user's token, or the service, to another host.
-    let client = outgoing::builder(provider.is_plain(), within).redirect(redirect::Policy::none());
-    let mut request =
-        client.build().map_err(unavailable)?.get(url).header(ACCEPT, "application/yaml, text/plain");
-    if provider.send_token && !token.expose().is_empty() {
-        request = request.bearer_auth(token.expose());
-    }
-    let answer = request.send().await.map_err(unavailable)?;
-    let status = answer.status();
-    match status {
-        StatusCode::OK => {}
-        StatusCode::NOT_FOUND => return Err(ProviderError::None(url.to_owned())),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            return Err(ProviderError::Forbidden(url.to_owned(), status.as_u16()));
+    let named = || url.to_owned();
+    request.read().await.map(|document| document.text).map_err(|error| match error {
+        DocumentError::Unavailable(error) => {
+            tracing::warn!(url, %error, "a blueprint cannot be read");
+            ProviderError::Unavailable(named())
         }
-        status if status.is_redirection() => return Err(not_a_document("a redirection")),
-        status => return Err(not_a_document(&format!("the status {}", status.as_u16()))),
-    }
-    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("text/html") {
-        return Err(not_a_document("a web page"));
-    }
-    let (mut body, mut bytes) = (answer.bytes_stream(), Vec::new());
-    while let Some(part) = body.next().await {
-        bytes.extend_from_slice(&part.map_err(unavailable)?);
-        if bytes.len() > LARGEST {
-            return Err(ProviderError::TooLarge(url.to_owned()));
+        DocumentError::Status(StatusCode::NOT_FOUND) => ProviderError::None(named()),
+        DocumentError::Status(status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)) => {
+            ProviderError::Forbidden(named(), status.as_u16())
         }
-    }
-    String::from_utf8(bytes).map_err(|_| not_a_document("something that is not text"))
+        DocumentError::Status(status) => not_a_document(&format!("the status {}", status.as_u16())),
+        DocumentError::Redirection => not_a_document("a redirection"),
+        DocumentError::WebPage => not_a_document("a web page"),
+        DocumentError::NotText => not_a_document("something that is not text"),
+        DocumentError::TooLarge(_) => ProviderError::TooLarge(named()),
+    })
 }
 
 fn parse(url: &str, text: &str) -> Result<BlueprintSpec, ProviderError> {

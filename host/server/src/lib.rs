@@ -4,6 +4,8 @@ pub mod blueprint_providers;
 pub mod cli;
 pub mod clusters;
 mod config_part;
+mod confined_file;
+mod document;
 pub mod environments;
 pub mod history;
 pub mod http;

@@ -9,7 +9,7 @@ use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
 
-/// Longer than the service takes to notice a change of its file, which is 10 s.
+/// Longer than the service takes to notice a change of its file, which is 2 s.
 const NOTICED: Duration = Duration::from_mins(1);
 
 type Mistake = fn(&mut Value);

@@ -46,6 +46,51 @@ async fn a_reload_changes_all_or_nothing() {
     admin.spawn_to_end("ada").await.unwrap();
 }
 
+/// The operator puts another component in the place of the present one, by mistake a broken one first.
+#[tokio::test]
+async fn a_changed_component_is_used_and_a_broken_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("site.wasm");
+    std::fs::copy(guests::component("guest-stagehand"), &path).unwrap();
+    let of_site = path.clone();
+    let service = Service::start_with(BINARY, |config| {
+        config["policies"][0]["path"] = of_site.to_str().unwrap().into();
+    })
+    .await
+    .unwrap();
+    let admin = service.admin().unwrap();
+    let policy = async || admin.get(&format!("{PREFIX}/policies")).await.unwrap().json().unwrap()[0].clone();
+    let in_use = async || {
+        let metrics = service.probes().get("/metrics").await.unwrap().body;
+        metrics.lines().any(|line| line == "wasmspawner_last_reload_successful 1")
+    };
+    let first = policy().await;
+    assert!(in_use().await);
+
+    std::fs::write(&path, "no component").unwrap();
+    let kept =
+        until_some(async || Some(policy().await).filter(|policy| policy["last_error"].is_string())).await;
+    assert_eq!(kept["digest"], first["digest"], "{kept:#}");
+    until_some(async || (!in_use().await).then_some(())).await;
+    admin.spawn_to_end("ada").await.unwrap();
+
+    // A link out of the folder is not followed, even to a component.
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(guests::component("guest-stagehand"), &path).unwrap();
+    until_some(async || {
+        let error = policy().await["last_error"].as_str().unwrap_or_default().to_owned();
+        error.contains("a link that leads out of its folder").then_some(())
+    })
+    .await;
+
+    std::fs::remove_file(&path).unwrap();
+    let component = std::fs::read(guests::component("guest-stagehand")).unwrap();
+    let with_a_custom_section = [component.as_slice(), &[0, 2, 1, b'x']].concat();
+    std::fs::write(&path, with_a_custom_section).unwrap();
+    until_some(async || Some(policy().await).filter(|policy| policy["digest"] != first["digest"])).await;
+    until_some(async || in_use().await.then_some(())).await;
+}
+
 /// The operator tries what may replace a policy, while users work.
 #[tokio::test]
 async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {

@@ -24,7 +24,7 @@ async fn a_file_that_is_not_a_policy_is_refused() {
     assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Compile(_)));
     let small = EngineOptions { component_bytes: 4, ..uncached() };
     let error = Policies::load(vec![PolicySpec::new("p", &file)], small).await.err().unwrap();
-    assert!(error.to_string().contains("a policy may have 4"), "{error}");
+    assert!(error.to_string().contains("the largest that is read has 4"), "{error}");
 }
 
 async fn compiled_by(compiler: Compiler, file: &std::path::Path) -> Result<(), LoadErrorKind> {

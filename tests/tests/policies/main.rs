@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
 mod candidates;
+mod last_good;
 mod lines;
 mod loading;
 mod prepared;

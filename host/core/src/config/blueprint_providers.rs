@@ -73,11 +73,6 @@ impl ProviderConfig {
         url + rest
     }
 
-    /// True for a provider on this machine without encryption.
-    pub fn is_plain(&self) -> bool {
-        self.url.starts_with("http://")
-    }
-
     fn check(&self, key: &str, fields: &[&str]) -> Option<InvalidSetting> {
         let wrong = |problem: &str| {
             Some(InvalidSetting::new(format!("{key}.url"), format!("{:?} {problem}", self.url)))

@@ -23,6 +23,7 @@ mod policies;
 mod prepull;
 mod registries;
 mod root;
+mod site_data;
 mod span;
 mod telemetry;
 mod warnings;
@@ -49,6 +50,7 @@ pub use policies::{CallLimits, CandidateConfig, OnFailure, PolicyConfig};
 pub use prepull::PrepullConfig;
 pub use registries::RegistriesConfig;
 pub use root::{Config, ConfigFile};
+pub use site_data::{DataSource, DocumentConfig};
 pub use telemetry::{LogFormat, OtlpConfig, SampleRatio, TelemetryConfig};
 pub use workloads::WorkloadsConfig;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::InvalidSetting;
+use super::{DataSource, InvalidSetting};
 use crate::grants::Grants;
 
 /// One policy of the chain. Policies are called in the order given; where two disagree the later one wins.
@@ -15,8 +15,9 @@ use crate::grants::Grants;
 pub struct PolicyConfig {
     /// Name of the policy in logs, metrics and errors; unique in the chain.
     pub name: String,
-    /// A WebAssembly component (`*.wasm`), or a directory with exactly one, relative to the configuration file. A policy
-    /// has either this or `oci`.
+    /// A WebAssembly component (`*.wasm`), or a directory with exactly one, relative to the configuration file. A link that
+    /// leads out of the file's folder is not followed. A change is noticed within a few seconds, and used if the new component
+    /// is good. A policy has either this or `oci`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// An OCI artifact in a registry, such as `ghcr.io/site/policy:1.2` or `ghcr.io/site/policy@sha256:...`. A tag is looked
@@ -29,10 +30,10 @@ pub struct PolicyConfig {
     /// The policy's own configuration. The policy publishes its schema.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Data that the policy may read by these names: files of YAML or JSON, at most 1 MiB each, relative to the configuration
-    /// file. They are read again with the configuration.
+    /// Data that the policy may read by these names: a file of YAML, JSON or CSV, or the `url` of such a document. It changes
+    /// while the policy is used, and the policy can tell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data: BTreeMap<String, PathBuf>,
+    pub data: BTreeMap<String, DataSource>,
     /// Privileged settings that the policy may use.
     #[serde(default)]
     pub grants: Grants,
@@ -66,7 +67,7 @@ pub struct CandidateConfig {
     pub config: Option<serde_json::Map<String, serde_json::Value>>,
     /// The data of the candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<BTreeMap<String, PathBuf>>,
+    pub data: Option<BTreeMap<String, DataSource>>,
 }
 
 /// What happens to a request when a policy fails through its own fault.
@@ -79,6 +80,9 @@ pub enum OnFailure {
     /// The form or the pod is made without this policy. The hooks `authorize` and `quota`, and the parsing of a form, are
     /// never skipped: the request fails.
     Skip,
+    /// The version of the policy that was in use before answers instead, with its own configuration and with the present grants.
+    /// There is one if the policy was changed while the service ran. Without one, or if that fails too, the request fails.
+    LastGood,
 }
 
 /// Limits of one call of a policy.
@@ -105,7 +109,16 @@ impl Default for CallLimits {
 pub(super) fn check(policies: &[PolicyConfig]) -> Vec<InvalidSetting> {
     let sources = policies.iter().enumerate().filter_map(source_of_policy);
     let candidates = policies.iter().enumerate().filter_map(source_of_candidate);
-    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).collect()
+    let data = policies.iter().enumerate().flat_map(data_of_policy);
+    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).chain(data).collect()
+}
+
+/// Data comes from where it can be read.
+fn data_of_policy((index, policy): (usize, &PolicyConfig)) -> Vec<InvalidSetting> {
+    let own = policy.data.iter().map(|(name, source)| (format!("data.{name}"), source));
+    let candidate = policy.candidate.iter().flat_map(|candidate| candidate.data.iter().flatten());
+    let candidate = candidate.map(|(name, source)| (format!("candidate.data.{name}"), source));
+    own.chain(candidate).flat_map(|(key, source)| source.check(&format!("policies[{index}].{key}"))).collect()
 }
 
 /// A candidate differs from its policy, and comes from one place.

@@ -8,6 +8,7 @@ use wasmspawner_core::blueprint::BlueprintSpec;
 use wasmspawner_core::config::BlueprintsConfig;
 use wasmspawner_core::names::ObjectName;
 
+use crate::confined_file::Folder;
 use crate::yaml_problem;
 
 /// The largest file, in bytes.
@@ -16,11 +17,9 @@ const LARGEST: u64 = 256 << 10;
 /// Adds the blueprints of the folder to those of the configuration file.
 pub(super) fn add(blueprints: &mut BlueprintsConfig, beside: &Path) -> anyhow::Result<()> {
     let Some(folder) = blueprints.folder.as_ref().map(|folder| beside.join(folder)) else { return Ok(()) };
-    let opened = cap_std::fs::Dir::open_ambient_dir(&folder, cap_std::ambient_authority());
-    let opened = opened
-        .with_context(|| format!("blueprints.folder: the folder {} cannot be read", folder.display()))?;
-    for entry in opened.entries().with_context(|| format!("blueprints.folder: {}", folder.display()))? {
-        let file = entry.with_context(|| format!("blueprints.folder: {}", folder.display()))?.file_name();
+    let unreadable = || format!("blueprints.folder: the folder {} cannot be read", folder.display());
+    let opened = Folder::open(&folder).with_context(unreadable)?;
+    for file in opened.names().with_context(unreadable)? {
         let path = Path::new(&file);
         // Hidden files are those of editors, and of Kubernetes' mounts.
         if path.extension() != Some(OsStr::new("yaml")) || file.to_string_lossy().starts_with('.') {
@@ -39,15 +38,10 @@ pub(super) fn add(blueprints: &mut BlueprintsConfig, beside: &Path) -> anyhow::R
     Ok(())
 }
 
-/// Reads a file. A link may lead out of the folder only where the folder's own file system allows it, so none does.
-fn read(folder: &cap_std::fs::Dir, file: &Path) -> anyhow::Result<(ObjectName, BlueprintSpec)> {
+fn read(folder: &Folder, file: &Path) -> anyhow::Result<(ObjectName, BlueprintSpec)> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let name = ObjectName::parse(stem.as_ref()).context("the file is named after its blueprint")?;
-    let size = folder.metadata(file)?.len();
-    if size > LARGEST {
-        bail!("the file has {size} bytes; the largest that is read has {LARGEST}");
-    }
-    let text = folder.read_to_string(file)?;
+    let text = folder.read_text(file, LARGEST)?;
     let spec = serde_saphyr::from_str(&text)
         .map_err(|error| anyhow::anyhow!("{}", yaml_problem::in_one_line(&error)))?;
     Ok((name, spec))

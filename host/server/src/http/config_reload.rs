@@ -12,8 +12,8 @@ use super::auth::{AuthSetupError, Authenticator};
 use crate::spawner::Labs;
 use crate::telemetry::Reload;
 
-/// How often the file is looked at.
-const REREAD: Duration = Duration::from_secs(10);
+/// How often the files are looked at.
+const REREAD: Duration = Duration::from_secs(2);
 
 /// Where the configuration comes from.
 #[derive(Clone)]
@@ -114,7 +114,8 @@ impl ConfigReload {
         read.await.unwrap_or_else(|panic| Err(panic.to_string())).map_err(ReloadError::Unreadable)
     }
 
-    /// Reloads when the file has changed, until `shutdown`. A file that cannot be used leaves everything as it is.
+    /// Reloads when the file has changed, or one that policies are loaded from, until `shutdown`. A file that cannot be used
+    /// leaves everything as it is.
     pub async fn follow(&self, shutdown: CancellationToken) {
         let mut known = self.source.contents().await;
         // It may have changed while the service started.
@@ -125,11 +126,13 @@ impl ConfigReload {
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let contents = self.source.contents().await;
             // An editor may remove the file for a moment.
-            if contents.is_none() || contents == known {
-                continue;
+            let changed = contents.is_some() && contents != known;
+            if changed {
+                known = contents;
             }
-            known = contents;
-            Box::pin(self.reload_and_log()).await;
+            if self.labs.context().policies.files_have_changed().await || changed {
+                Box::pin(self.reload_and_log()).await;
+            }
         }
     }
 

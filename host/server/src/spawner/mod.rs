@@ -86,4 +86,4 @@ pub use sweep::{Orphan, OrphanKind};
 pub use volumes::Volumes;
 
 pub use crate::environments::TargetRefusal;
-pub use crate::wasm::CandidateReport;
+pub use crate::wasm::{CandidateReport, DataReport, LastGoodReport};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::context::Context;
-use crate::wasm::{CandidateReport, LoadedPolicy};
+use crate::wasm::{CandidateReport, DataReport, LastGoodReport, LoadedPolicy};
 
 /// A loaded policy and its state.
 #[derive(Debug, Clone)]
@@ -32,6 +32,10 @@ pub struct PolicyReport {
     pub loaded_at: Timestamp,
     /// The last error of a call or a reload for which the policy itself was at fault.
     pub last_error: Option<String>,
+    /// What it has of its data.
+    pub data: Vec<DataReport>,
+    /// The version that answers where it fails, if there is one.
+    pub last_good: Option<LastGoodReport>,
     /// How the answers of its candidate compare with its own, if it has one.
     pub candidate: Option<CandidateReport>,
 }
@@ -52,6 +56,8 @@ impl PolicyReport {
             not_prepared: loaded.preparation.not_prepared,
             loaded_at: loaded.loaded_at,
             last_error: loaded.last_error,
+            data: loaded.data,
+            last_good: loaded.last_good,
             candidate: loaded.candidate,
         }
     }

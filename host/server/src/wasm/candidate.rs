@@ -43,6 +43,10 @@ impl Candidate {
         Self { of, policy, turns: Arc::new(Semaphore::new(AT_ONCE)), report: Mutex::new(report) }
     }
 
+    pub(super) fn policy(&self) -> Option<&Policy> {
+        self.policy.as_ref()
+    }
+
     pub(super) fn report(&self) -> CandidateReport {
         self.lock().clone()
     }

@@ -1,9 +1,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::try_join_all;
+use futures::future::{join_all, try_join_all};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
@@ -18,12 +20,17 @@ use super::candidate::Candidate;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, EngineError, LoadError, LoadErrorKind};
 use super::link::Link;
+use super::loaded_policy::LoadedPolicy;
 use super::loader;
-use super::policy::{LoadedPolicy, Policy};
+use super::policy::Policy;
 use super::policy_name::PolicyName;
 use super::question::Question;
 use super::spec::PolicySpec;
+use super::watched_files::WatchedFiles;
 use crate::inventory::LiveInventory;
+
+/// How often it is looked whether a document is to be read again.
+const DUE: Duration = Duration::from_secs(1);
 
 /// The answer of one policy of the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +61,8 @@ pub enum FailedPolicies {
 pub struct Policies {
     engine: Arc<Engine>,
     live: Arc<ArcSwap<Chain>>,
-    /// Locked while the chain is being changed.
-    changing: Arc<Mutex<()>>,
+    /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
+    files: Arc<Mutex<WatchedFiles>>,
 }
 
 type Chain = Vec<Arc<Link>>;
@@ -71,8 +78,10 @@ impl Policies {
             cache::open(directory)?;
         }
         let engine = Arc::new(Engine::new(options)?);
-        let chain = load_chain(&engine, specs).await?;
-        Ok(Self { engine, live: Arc::new(ArcSwap::from_pointee(chain)), changing: Arc::default() })
+        let files = WatchedFiles::of(&specs);
+        let chain = load_chain(&engine, specs, &Chain::new()).await?;
+        let live = Arc::new(ArcSwap::from_pointee(chain));
+        Ok(Self { engine, live, files: Arc::new(Mutex::new(files)) })
     }
 
     /// Loads the files of the present chain again and replaces the chain in one step.
@@ -91,8 +100,10 @@ impl Policies {
     ///
     /// The old chain stays, and its policy of the same name keeps the error as its last one.
     pub async fn replace(&self, specs: Vec<PolicySpec>) -> Result<(), LoadError> {
-        let _alone = self.changing.lock().await;
-        match load_chain(&self.engine, specs).await {
+        let mut files = self.files.lock().await;
+        // They are looked at before they are read, so that no later change is missed.
+        *files = WatchedFiles::of(&specs);
+        match load_chain(&self.engine, specs, &self.live.load_full()).await {
             Ok(chain) => {
                 self.live.store(Arc::new(chain));
                 Ok(())
@@ -103,6 +114,26 @@ impl Policies {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Looks at the files from which the policies were loaded, or could not be loaded. True if they have changed since, and not
+    /// since the look before: what is still being written is not read. A change is told once.
+    pub async fn files_have_changed(&self) -> bool {
+        let mut files = Arc::clone(&self.files).lock_owned().await;
+        tokio::task::spawn_blocking(move || files.look()).await.unwrap_or_default()
+    }
+
+    /// Keeps the documents with data of the site up to date, until `shutdown`.
+    pub async fn follow_data(&self, shutdown: CancellationToken) {
+        let mut again = tokio::time::interval(DUE);
+        while shutdown.run_until_cancelled(again.tick()).await.is_some() {
+            let chain = self.live.load_full();
+            let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
+            let last_good = chain.iter().filter_map(|link| Some(link.last_good.as_ref()?.policy()));
+            let policies = chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good);
+            let refreshed = join_all(policies.map(|policy| policy.refresh_data(&self.engine)));
+            shutdown.run_until_cancelled(refreshed).await;
         }
     }
 
@@ -128,7 +159,7 @@ impl Policies {
     /// [`CallError`], which names the policy.
     pub async fn render_form(&self, context: &FormContext) -> Result<Option<PolicyAnswer<Form>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer = policy.render_form(&self.engine, context).await;
+        let answer = policy.ask(|policy| policy.render_form(&self.engine, context)).await;
         policy.compare(&self.engine, answer.as_ref(), || Question::RenderForm(context.clone()));
         skippable_answer(&policy, answer)
     }
@@ -145,7 +176,7 @@ impl Policies {
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<Options>>, CallError> {
         let Some(policy) = self.form_policy() else { return Ok(None) };
-        let answer = policy.parse_form(&self.engine, submission, context).await;
+        let answer = policy.ask(|policy| policy.parse_form(&self.engine, submission, context)).await;
         let question = || Question::ParseForm(submission.clone(), context.clone());
         policy.compare(&self.engine, answer.as_ref(), question);
         deciding_answer(&policy, answer)
@@ -161,7 +192,7 @@ impl Policies {
         context: &FormContext,
     ) -> Result<Option<PolicyAnswer<ImageMenu>>, CallError> {
         for policy in self.live.load_full().iter().rev() {
-            let answer = policy.image_menu(&self.engine, context).await;
+            let answer = policy.ask(|policy| policy.image_menu(&self.engine, context)).await;
             policy.compare(&self.engine, answer.as_ref(), || Question::ImageMenu(context.clone()));
             let Some(PolicyAnswer { policy, value: Some(menu) }) = deciding_answer(policy, answer)? else {
                 continue;
@@ -179,7 +210,7 @@ impl Policies {
     pub async fn prepull(&self) -> Result<Vec<WantedImage>, CallError> {
         let mut wanted = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = skippable_answer(policy, policy.prepull(&self.engine).await)?;
+            let answer = skippable_answer(policy, policy.ask(|policy| policy.prepull(&self.engine)).await)?;
             wanted.extend(answer.into_iter().flat_map(|answer| answer.value));
         }
         Ok(wanted)
@@ -198,7 +229,7 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<Quota>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.limits(&self.engine, user, usage, subject).await;
+            let answer = policy.ask(|policy| policy.limits(&self.engine, user, usage, subject)).await;
             let question = || Question::Limits(user.clone(), usage, subject.clone());
             policy.compare(&self.engine, answer.as_ref(), question);
             answers.extend(deciding_answer(policy, answer)?);
@@ -217,7 +248,7 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<Verdict>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.authorize(&self.engine, request).await;
+            let answer = policy.ask(|policy| policy.authorize(&self.engine, request)).await;
             policy.compare(&self.engine, answer.as_ref(), || Question::Authorize(request.clone()));
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
             let denied = matches!(answer.value, Verdict::Deny(_));
@@ -241,7 +272,7 @@ impl Policies {
     ) -> Result<Vec<PolicyAnswer<InjectVerdict>>, CallError> {
         let mut answers = Vec::new();
         for policy in self.live.load_full().iter() {
-            let answer = policy.inject(&self.engine, request, subject).await;
+            let answer = policy.ask(|policy| policy.inject(&self.engine, request, subject)).await;
             let question = || Question::Inject(request.clone(), subject.clone());
             policy.compare(&self.engine, answer.as_ref(), question);
             let Some(answer) = deciding_answer(policy, answer)? else { continue };
@@ -280,20 +311,23 @@ impl Policies {
     /// policy has failed: half of what it wants may be worse than nothing.
     async fn both_answers(
         &self,
-        policy: &Link,
+        link: &Link,
         request: &LabRequest,
     ) -> Option<Result<(Customization, LabServer), CallError>> {
-        let customization = policy.customize(&self.engine, request).await;
-        policy.compare(&self.engine, customization.as_ref(), || Question::BuildPod(request.clone()));
-        let server = policy.lab_server(&self.engine, request).await;
-        policy.compare(&self.engine, server.as_ref(), || Question::LabServer(request.clone()));
-        match (customization.transpose(), server.transpose()) {
-            (Ok(None), Ok(None)) => None,
-            (Ok(customization), Ok(server)) => {
-                Some(Ok((customization.unwrap_or_default(), server.unwrap_or_default())))
+        link.ask(async |policy| {
+            let customization = policy.customize(&self.engine, request).await;
+            link.compare(&self.engine, customization.as_ref(), || Question::BuildPod(request.clone()));
+            let server = policy.lab_server(&self.engine, request).await;
+            link.compare(&self.engine, server.as_ref(), || Question::LabServer(request.clone()));
+            match (customization.transpose(), server.transpose()) {
+                (Ok(None), Ok(None)) => None,
+                (Ok(customization), Ok(server)) => {
+                    Some(Ok((customization.unwrap_or_default(), server.unwrap_or_default())))
+                }
+                (Err(error), _) | (_, Err(error)) => Some(Err(error)),
             }
-            (Err(error), _) | (_, Err(error)) => Some(Err(error)),
-        }
+        })
+        .await
     }
 
     fn form_policy(&self) -> Option<Arc<Link>> {
@@ -327,7 +361,12 @@ fn passed_over(policy: &Policy, error: &CallError) -> bool {
     policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy
 }
 
-async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chain, LoadError> {
+/// Loads a chain that takes the place of `before`.
+async fn load_chain(
+    engine: &Arc<Engine>,
+    specs: Vec<PolicySpec>,
+    before: &Chain,
+) -> Result<Chain, LoadError> {
     let mut names = BTreeSet::new();
     for spec in &specs {
         if !names.insert(spec.name.clone()) {
@@ -340,7 +379,9 @@ async fn load_chain(engine: &Arc<Engine>, specs: Vec<PolicySpec>) -> Result<Chai
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
         let policy = loader::load(engine, spec, component).await?;
-        chain.push(Arc::new(Link { policy, candidate }));
+        let replaced = before.iter().find(|link| link.name() == policy.name());
+        let last_good = replaced.and_then(|link| link.last_good_for(&policy, engine));
+        chain.push(Arc::new(Link { policy, candidate, last_good }));
     }
     Ok(chain)
 }

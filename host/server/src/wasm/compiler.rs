@@ -95,7 +95,9 @@ impl Compiler {
             return Ok(machine_code);
         }
         if status.code() == Some(1) {
-            return Err(LoadErrorKind::Compile(message.to_owned()));
+            // The engine prints arrays of bytes over several lines.
+            let one_line: Vec<&str> = message.split_whitespace().collect();
+            return Err(LoadErrorKind::Compile(one_line.join(" ")));
         }
         if status.signal() == Some(Signal::XCPU.as_raw()) {
             return Err(LoadErrorKind::CompileTimeout(self.timeout.as_secs()));

@@ -6,6 +6,7 @@ use oci_client::Reference;
 use super::engine::EngineOptions;
 use super::errors::LoadErrorKind;
 use super::pulled::{self, Pulled};
+use crate::confined_file::{self, Folder, UnreadableFile};
 use wasmspawner_core::digest::Digest;
 
 /// Where a policy's component comes from.
@@ -32,8 +33,13 @@ impl ComponentSource {
     ) -> Result<Component, LoadErrorKind> {
         match self {
             Self::File(path) => {
-                let bytes = read_file(&component_file(path)?, options.component_bytes)?.into();
-                Ok(Component { bytes, pulled: None })
+                let (file, limit) = (path.clone(), options.component_bytes);
+                let read = tokio::task::spawn_blocking(move || read_file(&file, limit));
+                let panicked = |panic: tokio::task::JoinError| LoadErrorKind::Read {
+                    path: path.clone(),
+                    source: UnreadableFile::Io(panic.into()),
+                };
+                Ok(Component { bytes: read.await.map_err(panicked)??.into(), pulled: None })
             }
             Self::Registry(reference) => {
                 let refused = |error| LoadErrorKind::Registry { reference: reference.whole(), error };
@@ -53,31 +59,19 @@ impl Component {
     }
 }
 
-fn component_file(path: &Path) -> Result<PathBuf, LoadErrorKind> {
-    let read = |source| LoadErrorKind::Read { path: path.to_owned(), source };
-    if !path.metadata().map_err(read)?.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let mut components = Vec::new();
-    for entry in path.read_dir().map_err(read)? {
-        let file = entry.map_err(read)?.path();
-        if file.extension().is_some_and(|extension| extension == "wasm") {
-            components.push(file);
-        }
-    }
-    match <[PathBuf; 1]>::try_from(components) {
-        Ok([file]) => Ok(file),
-        Err(components) => {
-            Err(LoadErrorKind::AmbiguousDirectory { path: path.to_owned(), found: components.len() })
-        }
-    }
-}
-
+/// Reads the component's file, or the only one of a folder.
 fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, LoadErrorKind> {
-    let read = |source| LoadErrorKind::Read { path: path.to_owned(), source };
-    let size = path.metadata().map_err(read)?.len();
-    if size > limit {
-        return Err(LoadErrorKind::TooLarge { path: path.to_owned(), size, limit });
+    let failed = |source: UnreadableFile| LoadErrorKind::Read { path: path.to_owned(), source };
+    if !path.is_dir() {
+        return confined_file::read(path, limit).map_err(failed);
     }
-    std::fs::read(path).map_err(read)
+    let folder = Folder::open(path).map_err(|error| failed(error.into()))?;
+    let mut components: Vec<_> = folder.names().map_err(|error| failed(error.into()))?;
+    components.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "wasm"));
+    match components.as_slice() {
+        [file] => folder
+            .read(Path::new(file), limit)
+            .map_err(|source| LoadErrorKind::Read { path: path.join(file), source }),
+        _ => Err(LoadErrorKind::AmbiguousDirectory { path: path.to_owned(), found: components.len() }),
+    }
 }

@@ -15,6 +15,7 @@ use super::hook_table::{Calling, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
 use super::package_versions;
 use super::policy_name::PolicyName;
+use super::site_data::Documents;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
 
@@ -90,6 +91,8 @@ pub(super) struct Engine {
     pub(super) wasm: wasmtime::Engine,
     pub(super) linker: Linker<CallState>,
     pub(super) options: EngineOptions,
+    /// The documents with data of the site.
+    pub(super) documents: Documents,
     slots: Semaphore,
 }
 
@@ -109,6 +112,7 @@ impl Engine {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
             slots: Semaphore::new(options.slots as usize),
+            documents: Documents::new(options.cache.as_ref().map(|folder| folder.join("documents"))),
             options,
         })
     }

@@ -7,6 +7,7 @@ use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 use super::hook::Hook;
 use super::message::message;
 use super::policy_name::PolicyName;
+use crate::confined_file::UnreadableFile;
 use crate::registry::RegistryError;
 use wasmspawner_core::digest::DigestError;
 
@@ -169,16 +170,16 @@ pub enum LoadErrorKind {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// The error of the operating system.
-        source: std::io::Error,
+        /// Why not.
+        source: UnreadableFile,
     },
-    /// A file with data of the site cannot be used.
-    #[error("data.{name}: {}: {problem}", .path.display())]
+    /// Data of the site cannot be read, or used.
+    #[error("data.{name}: {place}: {problem}")]
     Data {
         /// The name of the data.
         name: String,
-        /// The file.
-        path: PathBuf,
+        /// The file, or the URL of the document.
+        place: String,
         /// What is wrong.
         problem: String,
     },
@@ -210,16 +211,6 @@ pub enum LoadErrorKind {
         path: PathBuf,
         /// The number of components in it.
         found: usize,
-    },
-    /// The file is larger than a policy may be.
-    #[error("{} has {size} bytes; a policy may have {limit}", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The file's size in bytes.
-        size: u64,
-        /// The limit in bytes.
-        limit: u64,
     },
     /// The digest in the configuration is malformed.
     #[error(transparent)]

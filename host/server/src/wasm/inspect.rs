@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::chain::FailedPolicies;
 use super::engine::{Engine, EngineOptions};
 use super::errors::LoadError;
+use super::loaded_policy::LoadedPolicy;
 use super::loader;
-use super::policy::LoadedPolicy;
 use super::spec::PolicySpec;
 
 /// What a policy is.

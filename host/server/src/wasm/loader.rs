@@ -8,10 +8,11 @@ use super::cache;
 use super::component_source::Component;
 use super::engine::{Engine, EngineOptions};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadError, LoadErrorKind};
+use super::loaded_policy::Preparation;
 use super::package_versions;
-use super::policy::{Policy, Preparation};
+use super::policy::Policy;
 use super::prepared::{NotPrepared, prepared};
-use super::site_data;
+use super::site_data::LiveData;
 use super::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 
@@ -49,7 +50,7 @@ pub(super) async fn described(
     let digest = pinned(&spec, bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
     let version = package_versions::of(&component, &engine.wasm)?;
-    let data = site_data::read(&spec.data).await?;
+    let data = LiveData::read(&spec.data, &engine.documents).await?;
     let mut policy = Policy::new(spec, digest, engine, &component, version)?;
     policy.set_data(data);
     policy.check_types(engine).await.map_err(trial)?;

@@ -22,6 +22,7 @@ mod hook_table;
 mod inspect;
 mod limits;
 mod link;
+mod loaded_policy;
 mod loader;
 mod message;
 mod package_versions;
@@ -34,6 +35,7 @@ mod site_data;
 mod spec;
 mod told;
 mod v0_1;
+mod watched_files;
 
 pub use candidate_report::{CandidateReport, DifferentAnswer};
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
@@ -44,7 +46,8 @@ pub use errors::{CallBlame, CallError, CallErrorKind, EngineError, LoadError, Lo
 pub use hook::Hook;
 pub use inspect::{InspectedPolicy, inspect};
 pub use limits::Limits;
-pub use policy::LoadedPolicy;
+pub use loaded_policy::{LastGoodReport, LoadedPolicy};
 pub use policy_name::PolicyName;
+pub use site_data::DataReport;
 pub use spec::PolicySpec;
 pub use told::told;

@@ -1,6 +1,6 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
 use tracing::Instrument;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
@@ -13,54 +13,16 @@ use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
 use super::call_state::{CallState, Given};
-use super::candidate_report::CandidateReport;
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
+use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::policy_name::PolicyName;
-use super::site_data::SiteData;
+use super::site_data::LiveData;
 use super::spec::PolicySpec;
 use crate::telemetry::trace;
 use wasmspawner_core::digest::Digest;
-
-/// A policy of the chain, for the log and `GET /policies`.
-#[derive(Clone, Debug, Serialize)]
-pub struct LoadedPolicy {
-    /// The policy's name in the configuration.
-    pub name: PolicyName,
-    /// The title that the policy gives itself.
-    pub title: String,
-    /// The policy's own version.
-    pub version: String,
-    /// The policy's own description.
-    pub description: String,
-    /// The digest of the component.
-    pub digest: Digest,
-    /// The version of the WIT package that the policy was built for.
-    pub wit_version: String,
-    /// The hooks that the policy implements: the interfaces it exports.
-    pub hooks: Vec<&'static str>,
-    /// Whether calls begin with a prepared copy of the policy.
-    #[serde(flatten)]
-    pub preparation: Preparation,
-    /// When the policy was loaded.
-    pub loaded_at: jiff::Timestamp,
-    /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
-    pub last_error: Option<String>,
-    /// How the answers of its candidate compare with its own, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub candidate: Option<CandidateReport>,
-}
-
-/// Whether calls begin with the memory that the policy has after `prepare`.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Preparation {
-    /// True if they do.
-    pub prepared: bool,
-    /// Why not, if the policy exports `prepare`.
-    pub not_prepared: Option<String>,
-}
 
 /// One policy of the chain: a checked component that can be called.
 pub(super) struct Policy {
@@ -70,11 +32,12 @@ pub(super) struct Policy {
     component: InstancePre<CallState>,
     hooks: HookTable,
     pub(super) config: Arc<str>,
-    data: SiteData,
+    data: Arc<LiveData>,
     info: PolicyInfo,
     preparation: Preparation,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
+    has_failed: AtomicBool,
 }
 
 /// One call: the hook, and the lab and its child that it is about, if any.
@@ -116,16 +79,35 @@ impl Policy {
             component: pre,
             spec,
             digest,
-            data: SiteData::default(),
+            data: Arc::default(),
             info: PolicyInfo::default(),
             preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
+            has_failed: AtomicBool::default(),
         })
     }
 
     pub(super) fn set_info(&mut self, info: PolicyInfo) {
         self.info = info;
+    }
+
+    /// The same policy with the grants and limits of `now`, to answer where that fails.
+    pub(super) fn under(&self, now: &PolicySpec, engine: &Engine) -> Result<Self, LoadErrorKind> {
+        let spec = PolicySpec { grants: now.grants.clone(), limits: now.limits, ..self.spec.clone() };
+        let policy = Self::new(spec, self.digest, engine, self.component.component(), self.version)?;
+        let preparation = self.preparation.clone();
+        Ok(Self { info: self.info.clone(), data: Arc::clone(&self.data), preparation, ..policy })
+    }
+
+    /// True for the same component with the same configuration.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.config == other.config && self.spec.data == other.spec.data
+    }
+
+    /// True once a call has failed by the policy's own fault.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// The same policy, whose component is now this one.
@@ -134,8 +116,13 @@ impl Policy {
         Ok(Self { info: self.info.clone(), data: self.data.clone(), ..policy })
     }
 
-    pub(super) fn set_data(&mut self, data: SiteData) {
-        self.data = data;
+    pub(super) fn set_data(&mut self, data: LiveData) {
+        self.data = Arc::new(data);
+    }
+
+    /// Reads those documents with its data whose turn it is.
+    pub(super) async fn refresh_data(&self, engine: &Engine) {
+        self.data.refresh(self.name().as_str(), &engine.documents).await;
     }
 
     pub(super) fn can_be_prepared(&self) -> bool {
@@ -170,6 +157,8 @@ impl Policy {
             preparation: self.preparation.clone(),
             loaded_at: self.loaded_at,
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            data: self.data.report(),
+            last_good: None,
             candidate: None,
         }
     }
@@ -339,7 +328,7 @@ impl Policy {
         let Call { hook, lab, subject } = call.into();
         let limits = &self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
-        let given = Given { config: self.config.clone(), data: self.data.clone(), lab, subject, inventory };
+        let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
         let state = CallState::new(self.name().clone(), given, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
         let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
@@ -351,6 +340,7 @@ impl Policy {
     fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
+            self.has_failed.store(true, Ordering::Relaxed);
             self.note_error(error.to_string());
         }
         error

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use wasmspawner_core::config::{CandidateConfig, OnFailure, PolicyConfig};
+use wasmspawner_core::config::{CandidateConfig, DataSource, OnFailure, PolicyConfig};
 use wasmspawner_core::policy::Grants;
 
 use super::component_source::ComponentSource;
@@ -21,8 +21,8 @@ pub struct PolicySpec {
     pub digest: Option<Digest>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
-    /// The files with data that the policy may read, by name.
-    pub data: BTreeMap<String, PathBuf>,
+    /// Where the data comes from that the policy may read, by name.
+    pub data: BTreeMap<String, DataSource>,
     /// What the policy may ask for beyond the default. The core checks this.
     pub grants: Grants,
     /// What happens when it fails.
@@ -47,6 +47,20 @@ impl PolicySpec {
             limits: Limits::default(),
             candidate: None,
         }
+    }
+
+    /// The files, and folders of files, that the policy and its candidate are read from.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let component = match &self.source {
+            ComponentSource::File(path) => Some(path.as_path()),
+            ComponentSource::Registry(_) => None,
+        };
+        let candidate: Vec<&Path> = self.candidate.iter().flat_map(|candidate| candidate.files()).collect();
+        let data = self.data.values().filter_map(|source| match source {
+            DataSource::File(path) => Some(path.as_path()),
+            DataSource::Document(_) => None,
+        });
+        component.into_iter().chain(data).chain(candidate)
     }
 
     /// The policies of a configuration, in order. Relative paths start at the working directory.

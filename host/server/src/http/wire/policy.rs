@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::spawner::{CandidateReport, PolicyReport};
+use crate::spawner::{CandidateReport, DataReport, LastGoodReport, PolicyReport};
 
 /// A loaded policy and its state.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,9 +32,54 @@ pub(in crate::http) struct Policy {
     loaded_at: String,
     /// The last error of a call or a reload for which the policy itself was at fault; null when there was none.
     last_error: Option<String>,
+    /// What it has of its data; absent where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    data: Vec<PolicyData>,
+    /// The version that was in use before, and answers where this one fails; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_good: Option<LastGood>,
     /// What may replace it, and how its answers compare; absent where there is no candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     candidate: Option<Candidate>,
+}
+
+/// Data of the site that a policy reads.
+#[derive(Debug, Serialize, ToSchema)]
+struct PolicyData {
+    /// The name under which the policy reads it.
+    name: String,
+    /// Differs where the content does.
+    version: String,
+    /// When it was read, RFC 3339.
+    #[schema(format = DateTime)]
+    read_at: String,
+    /// Why it could not be read again since then, so that the policy still has what was read before; null otherwise.
+    problem: Option<String>,
+}
+
+impl From<DataReport> for PolicyData {
+    fn from(report: DataReport) -> Self {
+        let DataReport { name, version, read_at, problem } = report;
+        Self { name, version, read_at: read_at.to_string(), problem }
+    }
+}
+
+/// A version of a policy that was in use before.
+#[derive(Debug, Serialize, ToSchema)]
+struct LastGood {
+    /// The version's own number.
+    version: String,
+    /// The digest of its component.
+    digest: String,
+    /// How often it has answered because the policy had failed.
+    answers: u64,
+}
+
+impl From<LastGoodReport> for LastGood {
+    fn from(report: LastGoodReport) -> Self {
+        let LastGoodReport { version, digest, answers } = report;
+        Self { version, digest, answers }
+    }
 }
 
 /// The candidate of a policy, and how its answers compare with those of the policy since both were loaded.
@@ -97,6 +142,8 @@ impl From<PolicyReport> for Policy {
             not_prepared: report.not_prepared,
             loaded_at: report.loaded_at.to_string(),
             last_error: report.last_error,
+            data: report.data.into_iter().map(PolicyData::from).collect(),
+            last_good: report.last_good.map(LastGood::from),
             candidate: report.candidate.map(Candidate::from),
         }
     }

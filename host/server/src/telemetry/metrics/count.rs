@@ -185,7 +185,8 @@ impl Metrics {
 
     /// Counts a reload of the configuration or of the policies.
     pub fn reloaded(&self, outcome: Reload) {
-        self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+        self.reloads.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+        self.reloads.last_successful.set(i64::from(outcome == Reload::Done));
     }
 
     /// Counts spans that were sent to the collector, or lost because it did not accept them.

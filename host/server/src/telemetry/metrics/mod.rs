@@ -5,6 +5,7 @@ mod environments;
 mod labels;
 mod process;
 mod registration;
+mod reloads;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,7 @@ use labels::{
 };
 use process::Process;
 use registration::Registration;
+use reloads::ReloadMetrics;
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type TracedHistogram = HistogramWithExemplars<TraceLabel>;
@@ -77,7 +79,7 @@ pub struct Metrics {
     policy_calls: Family<PolicyLabels, Counter>,
     policy_seconds: Histograms<HookLabels>,
     policy_comparisons: Family<PolicyLabels, Counter>,
-    reloads: Family<OutcomeLabel, Counter>,
+    reloads: ReloadMetrics,
     http: Family<HttpLabels, Counter>,
     http_seconds: TracedHistograms<RouteLabels>,
     sse_readers: Gauge,
@@ -170,8 +172,7 @@ impl Metrics {
             policy_calls: register.plain("policy_calls", "Calls of policy hooks, by result"),
             policy_comparisons: register.plain("policy_comparisons", "Answers of candidates, by result"),
             policy_seconds: register.seconds("policy_call", "Time policy hooks took", policy_seconds),
-            reloads: register
-                .plain("reloads", "Reloads of the configuration or the policies, by what came of them"),
+            reloads: ReloadMetrics::new(&mut register),
             http: register.plain("http_requests", "Requests answered, by route and status"),
             http_seconds: register.seconds("http_request", "Time until requests were answered", http_seconds),
             sse_readers: register.plain("sse_readers", "Open event streams"),
@@ -203,7 +204,7 @@ impl Metrics {
             drop(self.hub_checks.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for outcome in Reload::ALL {
-            drop(self.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+            drop(self.reloads.reloads.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for outcome in Prepull::ALL {
             drop(self.prepulls.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));

@@ -1,0 +1,30 @@
+//! Metrics of loading the configuration and the policies anew.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+
+use super::labels::OutcomeLabel;
+use super::registration::Registration;
+
+/// Reloads, and whether the last one was successful.
+#[derive(Clone)]
+pub(super) struct ReloadMetrics {
+    pub(super) reloads: Family<OutcomeLabel, Counter>,
+    pub(super) last_successful: Gauge,
+}
+
+impl ReloadMetrics {
+    pub(super) fn new(register: &mut Registration) -> Self {
+        let metrics = Self {
+            reloads: register
+                .plain("reloads", "Reloads of the configuration or the policies, by what came of them"),
+            last_successful: register.plain(
+                "last_reload_successful",
+                "1 while the configuration and the policies in use are those of the files",
+            ),
+        };
+        metrics.last_successful.set(1);
+        metrics
+    }
+}

@@ -1,0 +1,63 @@
+//! What is told of a loaded policy.
+
+use serde::Serialize;
+use wasmspawner_core::digest::Digest;
+
+use super::candidate_report::CandidateReport;
+use super::policy_name::PolicyName;
+use super::site_data::DataReport;
+
+/// A policy of the chain, for the log and `GET /policies`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadedPolicy {
+    /// The policy's name in the configuration.
+    pub name: PolicyName,
+    /// The title that the policy gives itself.
+    pub title: String,
+    /// The policy's own version.
+    pub version: String,
+    /// The policy's own description.
+    pub description: String,
+    /// The digest of the component.
+    pub digest: Digest,
+    /// The version of the WIT package that the policy was built for.
+    pub wit_version: String,
+    /// The hooks that the policy implements: the interfaces it exports.
+    pub hooks: Vec<&'static str>,
+    /// Whether calls begin with a prepared copy of the policy.
+    #[serde(flatten)]
+    pub preparation: Preparation,
+    /// When the policy was loaded.
+    pub loaded_at: jiff::Timestamp,
+    /// The last error for which the policy was at fault: of a call, or of a reload after which this version was kept.
+    pub last_error: Option<String>,
+    /// What it has of its data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataReport>,
+    /// The version that answers where it fails, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<LastGoodReport>,
+    /// How the answers of its candidate compare with its own, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateReport>,
+}
+
+/// Whether calls begin with the memory that the policy has after `prepare`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Preparation {
+    /// True if they do.
+    pub prepared: bool,
+    /// Why not, if the policy exports `prepare`.
+    pub not_prepared: Option<String>,
+}
+
+/// An earlier version of a policy, for the log and `GET /policies`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LastGoodReport {
+    /// The version's own number.
+    pub version: String,
+    /// The digest of its component.
+    pub digest: String,
+    /// How often it has answered because the policy had failed.
+    pub answers: u64,
+}

@@ -1,0 +1,131 @@
+//! Documents of other services, and what was read of them before.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use wasmspawner_core::config::DocumentConfig;
+use wasmspawner_core::digest::Digest;
+use wasmspawner_core::secret::SecretString;
+
+use super::datum::{Datum, LARGEST};
+use crate::confined_file;
+use crate::document::DocumentRequest;
+use crate::secret_file::exposed_mode;
+use crate::whole_file;
+
+const ACCEPT: &str = "application/json, application/yaml, text/csv, text/plain";
+/// How long a service may take to send a document.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The longest token, in bytes.
+const LONGEST_TOKEN: u64 = 16 << 10;
+
+/// What was read of each document the last time, for the time in which its service does not answer.
+pub(crate) struct Documents {
+    kept: Mutex<HashMap<String, Kept>>,
+    /// Where it is kept for the next start, too.
+    folder: Option<PathBuf>,
+}
+
+/// What was read of a document.
+#[derive(Clone, Serialize, Deserialize)]
+struct Kept {
+    url: String,
+    read_at: Timestamp,
+    datum: Datum,
+}
+
+/// What policies have of a document.
+pub(super) struct DocumentRead {
+    pub(super) datum: Datum,
+    pub(super) read_at: Timestamp,
+    /// Why the document could not be read this time.
+    pub(super) problem: Option<String>,
+}
+
+impl Documents {
+    /// Keeps documents in this folder, which must be private to the service.
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+        Self { kept: Mutex::default(), folder }
+    }
+
+    /// Reads the document. If that fails, what was read before is used.
+    pub(super) async fn read(&self, document: &DocumentConfig) -> Result<DocumentRead, String> {
+        match fetch(document).await {
+            Ok(datum) => {
+                let read_at = Timestamp::now();
+                self.keep(Kept { url: document.url.clone(), read_at, datum: datum.clone() });
+                Ok(DocumentRead { datum, read_at, problem: None })
+            }
+            Err(problem) => match self.kept(&document.url) {
+                Some(Kept { datum, read_at, .. }) => {
+                    Ok(DocumentRead { datum, read_at, problem: Some(problem) })
+                }
+                None => Err(problem),
+            },
+        }
+    }
+
+    fn keep(&self, kept: Kept) {
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = all.insert(kept.url.clone(), kept.clone());
+        drop(all);
+        let is_new = before.is_none_or(|before| before.datum.version != kept.datum.version);
+        let Some(file) = self.file(&kept.url).filter(|_| is_new) else { return };
+        let written = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|content| {
+            file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            whole_file::write(&file, &content)
+        });
+        if let Err(error) = written {
+            tracing::warn!(path = %file.display(), %error, "a document cannot be kept for the next start");
+        }
+    }
+
+    fn kept(&self, url: &str) -> Option<Kept> {
+        let known = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(url).cloned();
+        known.or_else(|| {
+            let kept: Kept = serde_json::from_slice(&std::fs::read(self.file(url)?).ok()?).ok()?;
+            (kept.url == url).then_some(kept)
+        })
+    }
+
+    fn file(&self, url: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{}.json", Digest::of(url.as_bytes()).hex())))
+    }
+}
+
+async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
+    let DocumentConfig { url, every: _, token_file } = document;
+    let token = match token_file {
+        Some(file) => Some(read_token(file).await.map_err(|error| format!("{}: {error}", file.display()))?),
+        None => None,
+    };
+    let request =
+        DocumentRequest { url, token: token.as_ref(), accept: ACCEPT, limit: LARGEST, within: WITHIN };
+    let read = request.read().await.map_err(|error| error.to_string())?;
+    let path = url.split('?').next().unwrap_or_default();
+    if path.ends_with(".csv") || read.media_type.starts_with("text/csv") {
+        Datum::from_csv(&read.text)
+    } else {
+        Datum::from_yaml(&read.text)
+    }
+}
+
+/// The token in the file. It is read anew each time, because it may be replaced while the service runs.
+async fn read_token(file: &Path) -> Result<SecretString, String> {
+    let metadata = tokio::fs::metadata(file).await.map_err(|error| error.to_string())?;
+    if let Some(mode) = exposed_mode(&metadata) {
+        return Err(format!("others may read it (mode {mode:o}); make it private with `chmod 600`"));
+    }
+    let path = file.to_owned();
+    let read = tokio::task::spawn_blocking(move || confined_file::read_text(&path, LONGEST_TOKEN));
+    let text = read.await.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("it must hold one token".to_owned());
+    }
+    Ok(SecretString::new(token))
+}
