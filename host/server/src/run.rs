@@ -130,12 +130,13 @@ pub async fn run(
         shutdown: stop.clone(),
     };
     tracing::info!(%address, version = env!("CARGO_PKG_VERSION"), "the service listens");
-    let ((), (), reloading, (), (), ()) = tokio::join!(
+    let ((), (), reloading, (), (), (), ()) = tokio::join!(
         serve(api, connections, router(state, http.max_body_bytes), stop.clone()),
         serve(health, Connections::default(), probes(labs.clone(), metrics), stop.clone()),
         reload_on_hangup(&reload, &stop),
         reload.follow(stop.clone()),
         labs.context().policies.follow_data(stop.clone()),
+        labs.context().policies.deliver_events(stop.clone()),
         drain(&labs, &stop),
     );
     reloading.context("cannot install the handler of SIGHUP")?;

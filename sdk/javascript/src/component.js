@@ -61,6 +61,16 @@ export function exportsOf(policy, info) {
       decide: (request) =>
         call('inject', answer.injectVerdict, (it) => it.inject(...lab(request), request.workload)),
     },
+    events: {
+      onEvent(event) {
+        try {
+          instance().onEvent(eventOf(event));
+        } catch (error) {
+          // The contract has no error here.
+          host.error(`the event is not handled: ${told(error)}`);
+        }
+      },
+    },
     buildPod: { customize: (request) => call('buildPod', answer.customization, (it) => it.buildPod(...lab(request))) },
     labServer: { decide: (request) => call('labServer', answer.settings, (it) => it.labServer(...lab(request))) },
     images: {
@@ -103,6 +113,12 @@ function noForm({ tag, val }) {
 
 function lab({ user, server, options }) {
   return [userOf(user), server, optionsOf(options)];
+}
+
+/** An event with plain numbers, and without the absent values. */
+function eventOf({ atMs, tookMs, ...rest }) {
+  const all = { ...rest, atMs: Number(atMs), tookMs: optionalNumber(tookMs) };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value != null));
 }
 
 function contextOf({ user, server }) {

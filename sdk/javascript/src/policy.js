@@ -8,14 +8,15 @@ export const HOOKS = {
   quota: 'quota',
   authorize: 'authorize',
   inject: 'inject',
+  onEvent: 'events',
   buildPod: 'build-pod',
   labServer: 'lab-server',
   images: 'images',
 };
 
 /**
- * A policy. It exports the hooks whose methods it has: `form`, `quota`, `authorize`, `inject`, `buildPod`, `labServer`,
- * `images`. `types/index.d.ts` says what they get and return.
+ * A policy. It exports the hooks whose methods it has: `form`, `quota`, `authorize`, `inject`, `onEvent`, `buildPod`,
+ * `labServer`, `images`. `types/index.d.ts` says what they get and return.
  *
  * The service calls the constructor once when the policy is loaded, and begins every call with a copy of what it has made.
  * So it must not depend on time, on random numbers, or on what the service knows about images.

@@ -35,6 +35,11 @@ export class TestKit {
     return checked('authorize', answer.verdict, this.policy.authorize({ action, user, server: '', options }));
   }
 
+  /** Lets the policy hear of something. */
+  onEvent(event) {
+    this.policy.onEvent({ atMs: 0, server: '', ...event });
+  }
+
   /** Whether the user may have a lab in this workload, and what of it the lab sees. */
   inject(user, workload, options = {}) {
     return checked('inject', answer.injectVerdict, this.policy.inject(user, '', options, workload));

@@ -314,6 +314,25 @@ export interface ImageMenu { entries: ImageEntry[]; classes?: Record<string, str
 /** An image that nodes with these labels are to have before it is asked for. */
 export interface WantedImage { reference: string; nodeSelector?: Record<string, string> }
 
+/** Something that has happened to a lab; `host.child` is the kernel or Dask pool that it is about. */
+export interface LabEvent {
+  what: 'spawned' | 'ready' | 'failed' | 'stopped' | 'denied';
+  /** In milliseconds since the Unix epoch. */
+  atMs: number;
+  username: string;
+  /** `""` is the default server. */
+  server: string;
+  /** The operation, as in the lab's history. */
+  operation?: string;
+  image?: string;
+  /** How long the operation took, in milliseconds. */
+  tookMs?: number;
+  /** One word for why it failed, or the rule by which it was denied. */
+  reason?: string;
+  /** Why it failed or was denied, as the user saw it. */
+  message?: string;
+}
+
 /**
  * A policy. It exports the hooks whose methods it has; the other policies of the chain decide the rest. The constructor runs
  * once when the policy is loaded, and every call begins with a copy of what it has made.
@@ -336,6 +355,8 @@ export class Policy {
   authorize?(request: AuthorizeRequest): Verdict;
   /** Allows or denies a lab in the pods of a workload. */
   inject?(user: User, server: string, options: Options, workload: Workload): InjectVerdict;
+  /** Hears what has happened. Nobody waits, so all that this can do is to write to the log. */
+  onEvent?(event: LabEvent): void;
   /** The settings that this policy wants for the lab's pod. */
   buildPod?(user: User, server: string, options: Options): Customization;
   /** How the program in the lab's container is reached. */

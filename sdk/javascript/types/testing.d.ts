@@ -1,7 +1,7 @@
 /** Calls a policy's hooks natively, for tests. */
 
 import type {
-  Action, ChildOfLab, Customization, Field, FieldError, Form, ImageMenu, InjectVerdict, KnownImage, LabServer, Options, Policy,
+  Action, ChildOfLab, Customization, Field, FieldError, Form, ImageMenu, InjectVerdict, KnownImage, LabEvent, LabServer, Options, Policy,
   Quota, Section, UseOfDays, UseOfUser, User, Verdict, WantedImage, Workload,
 } from './index.js';
 
@@ -47,6 +47,8 @@ export class TestKit<P extends Policy = Policy> {
   quota(user: User, labs?: number): Quota;
   /** Whether the user may do this. */
   may(action: Action, user: User, options?: Options): Verdict;
+  /** Lets the policy hear of something. */
+  onEvent(event: Pick<LabEvent, 'what' | 'username'> & Partial<LabEvent>): void;
   /** Whether the user may have a lab in this workload, and what of it the lab sees. */
   inject(user: User, workload: Workload, options?: Options): InjectVerdict;
   /** The settings of the pod of the user's lab. Template fields expand to plain names and not to slugs. */

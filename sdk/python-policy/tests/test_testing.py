@@ -15,6 +15,7 @@ from wasmspawner_policy import (
     Verdict,
     host,
 )
+from wasmspawner_policy.event import Event, Happening
 from wasmspawner_policy.images import Entry, ImageMenu
 from wasmspawner_policy.inject import Access, Workload, WorkloadKind
 from wasmspawner_policy.lab_server import Settings
@@ -38,6 +39,9 @@ class Everything(Policy):
             host.info(f"{request.user.name} is in no team")
             return Deny("Ask for a team.")
         return Allow()
+
+    def on_event(self, event: Event) -> None:
+        host.info(f"{event.what.name} {event.username}")
 
     def inject(self, user: User, server: str, options: Options, workload: Workload) -> Access | Deny:
         return Access() if workload.kind is WorkloadKind.DEPLOYMENT else Deny("No.")
@@ -91,6 +95,12 @@ def test_templates_are_filled_in_for_a_lab_only() -> None:
             host.expand(wrong)
     with given(lab_of=User("ada", uid=1000, gid=100).in_group("staff", 5)):
         assert host.expand("{{{uid}:{gid}}} {supplemental_gids} {home}") == "{1000:100} 5 /home/ada"
+
+
+def test_events_are_heard() -> None:
+    with given(log=[]) as situation:
+        TestKit(Everything).on_event(Event(Happening.READY, 0, "ada"))
+    assert situation.log == [("info", "READY ada")]
 
 
 def test_workloads_and_servers() -> None:

@@ -83,6 +83,11 @@ hook_world!(
     "wasmspawner:policy/types@0.1.0": crate::bindings::types
 );
 hook_world!(
+    events,
+    "package wasmspawner:sdk; world events { export wasmspawner:policy/events@0.1.0; }",
+    "export_events"
+);
+hook_world!(
     build_pod,
     "package wasmspawner:sdk; world build-pod { export wasmspawner:policy/build-pod@0.1.0; }",
     "export_build_pod",

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use crate::bindings::{
-    authorize, build_pod, config, form, images, inject, lab_server, metadata, prepare, quota, types,
+    authorize, build_pod, config, events, form, images, inject, lab_server, metadata, prepare, quota, types,
 };
 use crate::hooks;
 use crate::options::Options;
@@ -90,6 +90,15 @@ impl<P: hooks::Inject> inject::Guest for Component<P> {
     }
 }
 
+impl<P: hooks::Events> events::Guest for Component<P> {
+    fn on_event(event: events::Event) {
+        match policy::<P>() {
+            Ok(policy) => policy.on_event(&event),
+            Err(error) => crate::host::error(&format!("there is no policy for this event: {error:?}")),
+        }
+    }
+}
+
 impl<P: hooks::BuildPod> build_pod::Guest for Component<P> {
     fn customize(request: build_pod::Request) -> Result<build_pod::Customization, types::Error> {
         let options = Options::from(request.options);
@@ -116,7 +125,7 @@ impl<P: hooks::Images> images::Guest for Component<P> {
 
 /// Exports a policy with the hooks that it implements: `export!(MyPolicy: form, quota)`.
 ///
-/// The hooks are `form`, `quota`, `authorize`, `inject`, `build_pod`, `lab_server` and `images`. The interfaces `metadata`,
+/// The hooks are `form`, `quota`, `authorize`, `inject`, `events`, `build_pod`, `lab_server` and `images`. The interfaces `metadata`,
 /// `config` and `prepare` are always exported: the policy is created once when it is loaded, and every call begins with a copy of
 /// it.
 #[macro_export]
@@ -157,6 +166,9 @@ macro_rules! export_hook {
     };
     (inject, $of:ident) => {
         $crate::bindings::inject::export_inject!($of with_types_in $crate::bindings::inject);
+    };
+    (events, $of:ident) => {
+        $crate::bindings::events::export_events!($of with_types_in $crate::bindings::events);
     };
     (build_pod, $of:ident) => {
         $crate::bindings::build_pod::export_build_pod!($of with_types_in $crate::bindings::build_pod);

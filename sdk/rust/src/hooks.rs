@@ -2,6 +2,7 @@
 
 use crate::bindings::types::{Error, FieldError, User};
 use crate::config::Section;
+use crate::event::Event;
 use crate::form::{self, Field, FormContext};
 use crate::options::Options;
 use crate::{AuthorizeRequest, Info, Verdict, images, inject, lab_server, pod, quota, submission};
@@ -80,6 +81,12 @@ pub trait Inject: Policy {
         options: &Options,
         workload: &inject::Workload,
     ) -> Result<inject::Verdict, Error>;
+}
+
+/// Hears what happens to labs and to what they start.
+pub trait Events: Policy {
+    /// Something has happened. Nobody waits, so all that this can do is to write to the log.
+    fn on_event(&self, event: &Event);
 }
 
 /// Decides the settings of the lab's pod.

@@ -39,6 +39,7 @@ pub mod component;
 pub mod config;
 #[cfg(not(target_arch = "wasm32"))]
 mod data_stand_in;
+pub mod event;
 pub mod form;
 pub mod hooks;
 pub mod host;

@@ -1,6 +1,7 @@
 //! Runs a policy's hooks natively, for tests.
 
 use crate::bindings::types::{Error, FieldError, User, Value};
+use crate::event::Event;
 use crate::form::{Field, FormContext};
 use crate::hooks;
 use crate::images::{ImageMenu, WantedImage};
@@ -151,6 +152,14 @@ impl<P: hooks::Policy> TestKit<P> {
         P: hooks::Inject,
     {
         self.policy.inject(user, "", &Options::default(), workload)
+    }
+
+    /// Lets the policy hear of something.
+    pub fn on_event(&self, event: &Event)
+    where
+        P: hooks::Events,
+    {
+        self.policy.on_event(event);
     }
 
     /// How the program of `user`'s lab with these options is reached.

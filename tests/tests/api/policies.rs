@@ -91,6 +91,36 @@ async fn a_changed_component_is_used_and_a_broken_one_is_not() {
     until_some(async || in_use().await.then_some(())).await;
 }
 
+#[tokio::test]
+async fn policies_hear_what_happens_and_nobody_waits_for_them() {
+    let service = Service::start(BINARY).await.unwrap();
+    let heard = async |event: &str| {
+        until_some(async || service.log().contains(&format!("heard: Happening::{event}")).then_some(()))
+            .await;
+    };
+    let ada = service.user("ada").unwrap();
+    ada.spawn_to_end("ada").await.unwrap();
+    heard("Spawned ada/ None None None").await;
+    heard(r#"Ready ada/ None Some("lab:1") None"#).await;
+    assert_eq!(ada.stop("ada").await.unwrap().status, 202);
+    heard(r#"Stopped ada/ None Some("lab:1") None"#).await;
+    let denied = service.user("denied").unwrap();
+    assert_eq!(denied.spawn("denied").await.unwrap().status, 403);
+    heard(r#"Denied denied/ None None Some("authorize.decide")"#).await;
+    let failing = service.user("fault.pull-failure").unwrap();
+    failing.spawn_to_end("fault.pull-failure").await.unwrap();
+    heard("Failed fault.pull-failure/ None").await;
+
+    // A policy that never ends with an event is ended. Its user and others go on.
+    let deaf = service.user("deaf").unwrap();
+    deaf.spawn_to_end("deaf").await.unwrap();
+    assert_eq!(deaf.lab("deaf").await.unwrap().json().unwrap()["status"], "running");
+    let bob = service.user("bob").unwrap();
+    bob.spawn_to_end("bob").await.unwrap();
+    heard("Ready bob/").await;
+    assert!(service.log().contains("a policy failed when it heard of an event"));
+}
+
 /// The operator tries what may replace a policy, while users work.
 #[tokio::test]
 async fn a_candidate_is_compared_with_its_policy_and_changes_no_lab() {

@@ -32,17 +32,22 @@ impl Labs {
     /// Starts a child of a lab. Returns when the start has begun; the events report the rest.
     pub async fn start_child(&self, request: ChildRequest) -> Result<(), SpawnError> {
         let key = request.key();
-        self.can_spawn(&key)?;
+        let begun = self.begin_child(&key, request).await;
+        self.heard(&key, begun)
+    }
+
+    async fn begin_child(&self, key: &SpawnKey, request: ChildRequest) -> Result<(), SpawnError> {
+        self.can_spawn(key)?;
         let lab = self.running_lab(&key.lab)?;
         let turn = self.turn_of(&key.lab.user).await?;
-        let present = self.registry().use_beside(&key);
+        let present = self.registry().use_beside(key);
         let so_far = UserUse::of(present, &self.context().history, &key.lab.user);
-        let workers = self.pool_links().workers_of_others(&key);
+        let workers = self.pool_links().workers_of_others(key);
         let names = self.context().names(&key.lab)?;
         let link = self.link_of(&request)?;
         let rules = self.context().rules();
         let approved = approve_child(&rules, names, request, lab, link, so_far, workers).await?;
-        self.begin(&key, approved, turn).await
+        self.begin(key, approved, turn).await
     }
 
     fn link_of(&self, request: &ChildRequest) -> Result<ServiceLink, SpawnError> {

@@ -250,16 +250,21 @@ impl Labs {
 
     /// Starts a lab. Returns when the spawn has begun; the events report the rest.
     pub async fn spawn(&self, request: SpawnRequest) -> Result<(), SpawnError> {
+        let key = SpawnKey::from(request.key.clone());
+        let begun = self.begin_spawn(&key, request).await;
+        self.heard(&key, begun)
+    }
+
+    async fn begin_spawn(&self, key: &SpawnKey, request: SpawnRequest) -> Result<(), SpawnError> {
         let lab = request.key.clone();
-        let key = SpawnKey::from(lab.clone());
-        self.can_spawn(&key)?;
+        self.can_spawn(key)?;
         let turn = self.turn_of(&lab.user).await?;
         let names = self.context.names(&lab)?;
-        let present = self.registry().use_beside(&key);
+        let present = self.registry().use_beside(key);
         let so_far = UserUse::of(present, &self.context.history, &key.lab.user);
         let approved = approve(&self.context.rules(), names, request, so_far).await?;
         workload_requests::admit(&self.context, &approved, "").await?;
-        self.begin(&key, approved, turn).await
+        self.begin(key, approved, turn).await
     }
 
     /// Stops a lab. Returns when the stop has begun. `user` is set when users stop their own lab; then the policies are
@@ -280,7 +285,7 @@ impl Labs {
                 options: Options::new(),
                 subject: self.subject(key, None),
             };
-            authorize(&self.context.rules(), &question).await?;
+            self.heard(key, authorize(&self.context.rules(), &question).await)?;
         }
         if self.view(key).is_none() {
             return Err(Refusal::NoLab.into());

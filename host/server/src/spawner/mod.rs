@@ -28,6 +28,7 @@ mod image_menu;
 mod kept;
 mod kernel_links;
 mod kernels;
+mod lab_events;
 mod lab_routes;
 mod labs;
 mod live_config;

@@ -116,7 +116,7 @@ impl Labs {
                 options: pool.about.description.options.clone(),
                 subject: self.subject(key, Some(workers)),
             };
-            authorize(&self.context().rules(), &question).await?;
+            self.heard(key, authorize(&self.context().rules(), &question).await)?;
         }
         let workers = self.context().config.current().dask.workers(workers);
         self.send_in_turn(key, turn, |waiting| Message::Scale(workers, waiting)).await

@@ -1,27 +1,26 @@
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options,
-    Subject, User, Verdict,
+    self, AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer,
+    Options, Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 
 use super::cache;
-use super::candidate::Candidate;
+use super::chain_loader::{Chain, load_chain};
 use super::engine::{Engine, EngineOptions};
-use super::errors::{CallBlame, CallError, EngineError, LoadError, LoadErrorKind};
+use super::errors::{CallBlame, CallError, EngineError, LoadError};
+use super::event_queue::EventQueue;
 use super::link::Link;
 use super::loaded_policy::LoadedPolicy;
-use super::loader;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
 use super::question::Question;
@@ -63,9 +62,8 @@ pub struct Policies {
     live: Arc<ArcSwap<Chain>>,
     /// The files from which the chain was loaded, or could not be loaded. Locked while the chain is being changed.
     files: Arc<Mutex<WatchedFiles>>,
+    events: Arc<EventQueue>,
 }
-
-type Chain = Vec<Arc<Link>>;
 
 impl Policies {
     /// Starts the engine and loads the chain in the given order.
@@ -81,7 +79,7 @@ impl Policies {
         let files = WatchedFiles::of(&specs);
         let chain = load_chain(&engine, specs, &Chain::new()).await?;
         let live = Arc::new(ArcSwap::from_pointee(chain));
-        Ok(Self { engine, live, files: Arc::new(Mutex::new(files)) })
+        Ok(Self { engine, live, files: Arc::new(Mutex::new(files)), events: Arc::default() })
     }
 
     /// Loads the files of the present chain again and replaces the chain in one step.
@@ -285,6 +283,39 @@ impl Policies {
         Ok(answers)
     }
 
+    /// Tells the policies of something that has happened, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] of the last policy that failed; the others have heard of it all the same.
+    pub async fn on_event(&self, event: &LabEvent) -> Result<Vec<PolicyAnswer<()>>, CallError> {
+        let (mut answers, mut failed) = (Vec::new(), None);
+        for policy in self.live.load_full().iter() {
+            match deciding_answer(policy, policy.ask(|policy| policy.on_event(&self.engine, event)).await) {
+                Ok(answer) => answers.extend(answer),
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(answers), Err)
+    }
+
+    /// Lets the policies hear of something that has happened, without anybody waiting for it. If too much waits already, it is
+    /// lost.
+    pub fn tell(&self, event: LabEvent) {
+        if self.live.load().iter().any(|policy| policy.hears_events()) {
+            self.events.add(event);
+        }
+    }
+
+    /// Lets the policies hear of what was told, until `shutdown`.
+    pub async fn deliver_events(&self, shutdown: CancellationToken) {
+        while let Some(Some(event)) = shutdown.run_until_cancelled(self.events.next()).await {
+            if let Err(error) = self.on_event(&event).await {
+                tracing::warn!(policy = %error.policy, %error, "a policy failed when it heard of an event");
+            }
+        }
+    }
+
     /// What the policies ask for in the pod, and how its program is reached, in the order of the chain.
     ///
     /// # Errors
@@ -359,39 +390,4 @@ fn skippable_answer<T>(
 
 fn passed_over(policy: &Policy, error: &CallError) -> bool {
     policy.spec.on_failure == OnFailure::Skip && error.kind.blame() == CallBlame::Policy
-}
-
-/// Loads a chain that takes the place of `before`.
-async fn load_chain(
-    engine: &Arc<Engine>,
-    specs: Vec<PolicySpec>,
-    before: &Chain,
-) -> Result<Chain, LoadError> {
-    let mut names = BTreeSet::new();
-    for spec in &specs {
-        if !names.insert(spec.name.clone()) {
-            return Err(LoadError { policy: spec.name.clone(), kind: LoadErrorKind::DuplicateName });
-        }
-    }
-    // Several slow registries take no longer than one.
-    let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
-    let mut chain = Vec::with_capacity(specs.len());
-    for (spec, component) in specs.into_iter().zip(components) {
-        let candidate = load_candidate(engine, &spec).await;
-        let policy = loader::load(engine, spec, component).await?;
-        let replaced = before.iter().find(|link| link.name() == policy.name());
-        let last_good = replaced.and_then(|link| link.last_good_for(&policy, engine));
-        chain.push(Arc::new(Link { policy, candidate, last_good }));
-    }
-    Ok(chain)
-}
-
-async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<Candidate>> {
-    let candidate = spec.candidate.as_deref()?.clone();
-    let loaded = async {
-        let component = loader::read(&engine.options, &candidate).await?;
-        loader::load(engine, candidate, component).await
-    };
-    let loaded = loaded.await.map_err(|error| error.kind);
-    Some(Arc::new(Candidate::new(spec.name.clone(), loaded)))
 }

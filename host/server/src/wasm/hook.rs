@@ -22,6 +22,8 @@ pub enum Hook {
     Authorize,
     /// Decides whether a lab may be put into a workload.
     Inject,
+    /// Hears what happens.
+    Events,
     /// Decides what the lab's pod looks like.
     BuildPod,
     /// Decides how the program in the lab's container is reached.
@@ -44,6 +46,7 @@ impl Hook {
             Self::Quota => "quota.limits",
             Self::Authorize => "authorize.decide",
             Self::Inject => "inject.decide",
+            Self::Events => "events.on-event",
             Self::BuildPod => "build-pod.customize",
             Self::LabServer => "lab-server.decide",
             Self::ImageMenu => "images.menu",

@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, User,
-    Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
+    User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
@@ -36,6 +36,7 @@ pub(super) struct HookTable {
     pub(super) quota: Option<Box<dyn QuotaHook>>,
     pub(super) authorize: Option<Box<dyn Authorize>>,
     pub(super) inject: Option<Box<dyn Inject>>,
+    pub(super) events: Option<Box<dyn Events>>,
     pub(super) build_pod: Option<Box<dyn BuildPod>>,
     pub(super) lab_server: Option<Box<dyn LabServerHook>>,
     pub(super) images: Option<Box<dyn ImagesHook>>,
@@ -101,6 +102,10 @@ pub(super) trait Inject: Interface {
     fn decide<'a>(&'a self, guest: Guest, request: &'a InjectRequest) -> Calling<'a, InjectVerdict>;
 }
 
+pub(super) trait Events: Interface {
+    fn on_event<'a>(&'a self, guest: Guest, event: &'a LabEvent) -> Calling<'a, ()>;
+}
+
 pub(super) trait BuildPod: Interface {
     fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization>;
 }
@@ -141,7 +146,7 @@ impl HookTable {
         })
     }
 
-    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 9] {
+    fn optional(&self) -> [(&'static str, Option<&dyn Interface>); 10] {
         let Self {
             metadata: _,
             config,
@@ -150,6 +155,7 @@ impl HookTable {
             quota,
             authorize,
             inject,
+            events,
             build_pod,
             lab_server,
             images,
@@ -161,6 +167,7 @@ impl HookTable {
             ("quota", quota.as_deref().map(|hook| hook as &dyn Interface)),
             ("authorize", authorize.as_deref().map(|hook| hook as &dyn Interface)),
             ("inject", inject.as_deref().map(|hook| hook as &dyn Interface)),
+            ("events", events.as_deref().map(|hook| hook as &dyn Interface)),
             ("build-pod", build_pod.as_deref().map(|hook| hook as &dyn Interface)),
             ("lab-server", lab_server.as_deref().map(|hook| hook as &dyn Interface)),
             ("images", images.as_deref().map(|hook| hook as &dyn Interface)),

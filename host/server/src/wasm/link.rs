@@ -40,7 +40,7 @@ impl Link {
     pub(super) fn loaded(&self) -> LoadedPolicy {
         let candidate = self.candidate.as_ref().map(|candidate| candidate.report());
         let last_good = self.last_good.as_ref().map(LastGood::report);
-        LoadedPolicy { candidate, last_good, ..self.policy.loaded() }
+        LoadedPolicy { last_good, candidate, ..self.policy.loaded() }
     }
 
     /// Asks the policy. If it fails by its own fault, the last good version is asked, if there is one. An error of both is that

@@ -6,8 +6,8 @@ use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
 use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, Subject,
-    User, Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
+    Subject, User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
@@ -212,6 +212,10 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Prepare, run).await
     }
 
+    pub(super) fn hears_events(&self) -> bool {
+        self.hooks.events.is_some()
+    }
+
     pub(super) fn exports_form(&self) -> bool {
         self.hooks.form.is_some()
     }
@@ -278,6 +282,12 @@ impl Policy {
         let hook = self.hooks.inject.as_ref()?;
         let call = Call { subject: subject.clone(), ..Hook::Inject.into() };
         Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
+    }
+
+    pub(super) async fn on_event(&self, engine: &Engine, event: &LabEvent) -> Option<Result<(), CallError>> {
+        let hook = self.hooks.events.as_ref()?;
+        let call = Call { subject: event.subject.clone(), ..Hook::Events.into() };
+        Some(self.on_fresh_instance(engine, call, |guest| hook.on_event(guest, event)).await)
     }
 
     pub(super) async fn customize(

@@ -45,6 +45,13 @@ export default class Everything extends Policy {
     return { allow: { volumes: seen, environmentOf: containers[0].name } };
   }
 
+  onEvent({ what, username, server, tookMs, reason }) {
+    const child = host.child();
+    if (server === 'wrong') throw new RangeError(server);
+    const about = child ? `${child.kind} ${child.name}` : 'lab';
+    host.info(`${what} ${username} ${about} ${tookMs ?? 'None'} ${reason ?? 'None'}`);
+  }
+
   buildPod(user, server, options) {
     if (options.wrong) return { resources: { memoryLimitByte: 1 } };
     console.log('two', 'lines');

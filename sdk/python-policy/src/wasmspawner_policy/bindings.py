@@ -8,7 +8,7 @@ attributes. So a policy gets and returns the classes of this package, and nothin
 import importlib
 from types import ModuleType
 
-from . import authorize, errors, form, host, images, inject, lab_server, lowering, pod, quota, user, volume
+from . import authorize, errors, event, form, host, images, inject, lab_server, lowering, pod, quota, user, volume
 
 CLASSES: dict[str, dict[str, type]] = {
     "imports.host": {
@@ -55,6 +55,7 @@ CLASSES: dict[str, dict[str, type]] = {
         "Workload": inject.Workload,
         "Verdict_Deny": authorize.Deny,
     },
+    "exports.events": {"Happening": event.Happening, "Event": event.Event},
     "exports.build_pod": {
         "EnvValue_Literal": lowering.Literal,
         "EnvValue_SecretRef": pod.SecretRef,

@@ -196,6 +196,15 @@ class _Inject(_Hook):
         return self.loaded.call(decide)
 
 
+class _Events(_Hook):
+    def on_event(self, event: Any) -> None:
+        try:
+            self.loaded.call(lambda policy: policy.on_event(event))
+        except Err as error:
+            # The contract has no error here.
+            host.error(f"the event is not handled: {error.value}")
+
+
 class _BuildPod(_Hook):
     def customize(self, request: Any) -> Any:
         def customize(policy: Policy) -> Any:
@@ -235,6 +244,7 @@ _HOOKS: dict[str, type[_Hook]] = {
     "Quota": _Quota,
     "Authorize": _Authorize,
     "Inject": _Inject,
+    "Events": _Events,
     "BuildPod": _BuildPod,
     "LabServer": _LabServer,
     "Images": _Images,

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from .authorize import AuthorizeRequest, Deny, Verdict
 from .config import Section
+from .event import Event
 from .form import Field, FormContext, Html, fields_of
 from .images import ImageMenu, WantedImage
 from .inject import Access, Workload
@@ -21,6 +22,7 @@ HOOKS = {
     "quota": "quota",
     "authorize": "authorize",
     "inject": "inject",
+    "on_event": "events",
     "build_pod": "build-pod",
     "lab_server": "lab-server",
     "images": "images",
@@ -69,6 +71,10 @@ class Policy:
 
     def inject(self, user: User, server: str, options: Options, workload: Workload) -> Access | Deny:
         """Allows or denies a lab in the pods of a workload, and decides what it sees of them."""
+        raise NotImplementedError
+
+    def on_event(self, event: Event) -> None:
+        """Hears what has happened. Nobody waits, so all that this can do is to write to the log."""
         raise NotImplementedError
 
     def build_pod(self, user: User, server: str, options: Options) -> Customization:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from . import stand_in
 from .authorize import Action, Allow, AuthorizeRequest, Deny, Verdict
 from .config import ConfigErrors, read
+from .event import Event
 from .form import Field, FormContext, fields_of
 from .images import ImageMenu, WantedImage
 from .inject import Access, Workload
@@ -63,6 +64,10 @@ class TestKit(Generic[P]):
         answer = self.policy.authorize(AuthorizeRequest(action, user, "", options or {}))
         verdict: Verdict = checked("authorize", answer, Allow, Deny)
         return verdict
+
+    def on_event(self, event: Event) -> None:
+        """Lets the policy hear of something."""
+        self.policy.on_event(event)
 
     def inject(self, user: User, workload: Workload, options: Options | None = None) -> Access | Deny:
         """Whether the user may have a lab in this workload, and what of it the lab sees."""

@@ -18,6 +18,7 @@ from wasmspawner_policy import (
     Verdict,
     host,
 )
+from wasmspawner_policy.event import Event
 from wasmspawner_policy.form import Checkbox, Choice, Condition, Field, FormContext, Number, Select, Text
 from wasmspawner_policy.images import Entry, First, Hidden, ImageClass, ImageMenu, WantedImage
 from wasmspawner_policy.inject import Access, VolumeAccess, Workload, WorkloadKind
@@ -94,6 +95,14 @@ class Everything(Policy):
             return Deny(f"Not into {workload.namespace}/{workload.name}.")
         volumes = [VolumeAccess(one.name, f"/data/{one.source}", read_only=True) for one in workload.volumes]
         return Access(volumes, environment_of=workload.containers[0].name)
+
+    def on_event(self, event: Event) -> None:
+        """Writes what it hears; fails for a server that is called `wrong`."""
+        child = host.child()
+        about = f"{child.kind.name.lower()} {child.name}" if child else "lab"
+        if event.server == "wrong":
+            raise ValueError(event.server)
+        host.info(f"{event.what.name.lower()} {event.username} {about} {event.took_ms} {event.reason}")
 
     def build_pod(self, user: User, server: str, options: Options) -> Customization:
         """Every setting that needs no grant."""

@@ -6,6 +6,7 @@
 
 use std::hint::black_box;
 
+use wasmspawner_sdk::event::Event;
 use wasmspawner_sdk::pod::{Customization, EnvVar};
 use wasmspawner_sdk::{
     Action, AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export,
@@ -41,6 +42,17 @@ impl hooks::Authorize for Stagehand {
                 Ok(Verdict::Deny("Not this blueprint.".into()))
             }
             _ => Ok(Verdict::Allow),
+        }
+    }
+}
+
+impl hooks::Events for Stagehand {
+    fn on_event(&self, event: &Event) {
+        let Event { what, username, server, image, reason, .. } = event;
+        let child = host::child().map(|child| child.name);
+        host::info(&format!("heard: {what:?} {username}/{server} {child:?} {image:?} {reason:?}"));
+        if username == "deaf" {
+            endless();
         }
     }
 }
@@ -126,4 +138,4 @@ fn endless() -> ! {
     }
 }
 
-export!(Stagehand: authorize, build_pod);
+export!(Stagehand: authorize, build_pod, events);

@@ -1,14 +1,15 @@
 //! What a hook is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use wasmspawner_core::names::{Fields, NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::past_use::{DaysOfUser, PastUse};
 use wasmspawner_core::policy::{
-    Action, Group, InjectRequest, Options, PresentUse, SeenContainer, SeenVolume, SeenWorkload, Subject,
-    SubjectChild, User,
+    Action, Group, Happening, InjectRequest, LabEvent, Options, PresentUse, SeenContainer, SeenVolume,
+    SeenWorkload, Subject, SubjectChild, User,
 };
 use wasmspawner_core::quota::Usage;
 use wasmspawner_core::spawn_key::ChildKind;
@@ -33,6 +34,7 @@ pub(super) struct Case {
     /// What the user has used in past days.
     past_use: Vec<CaseDay>,
     workload: Option<CaseWorkload>,
+    event: CaseEvent,
     pub(super) images: KnownImages,
 }
 
@@ -98,6 +100,29 @@ struct CaseWorkload {
     volumes: Vec<SeenVolume>,
 }
 
+/// What the policy hears of.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CaseEvent {
+    what: CaseHappening,
+    operation: Option<String>,
+    image: Option<String>,
+    took_ms: Option<u64>,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CaseHappening {
+    Spawned,
+    #[default]
+    Ready,
+    Failed,
+    Stopped,
+    Denied,
+}
+
 impl Default for Case {
     fn default() -> Self {
         let ada = CaseUser {
@@ -117,6 +142,7 @@ impl Default for Case {
             present: PresentUse::default(),
             past_use: Vec::new(),
             workload: None,
+            event: CaseEvent::default(),
             images: KnownImages::default(),
         }
     }
@@ -167,6 +193,29 @@ impl Case {
         let user = Username::parse(self.user.name.as_str()).ok()?;
         let names = templates.resolve(&user, &ServerName::parse(self.server.as_str()).ok()?, None).ok()?;
         Some(Arc::new(names.fields))
+    }
+
+    pub(super) fn event(&self) -> LabEvent {
+        let CaseEvent { what, operation, image, took_ms, reason, message } = self.event.clone();
+        let what = match what {
+            CaseHappening::Spawned => Happening::Spawned,
+            CaseHappening::Ready => Happening::Ready,
+            CaseHappening::Failed => Happening::Failed,
+            CaseHappening::Stopped => Happening::Stopped,
+            CaseHappening::Denied => Happening::Denied,
+        };
+        LabEvent {
+            what,
+            at: Timestamp::now(),
+            username: self.user.name.clone(),
+            server: self.server.clone(),
+            operation,
+            image,
+            took: took_ms.map(Duration::from_millis),
+            reason,
+            message,
+            subject: self.subject(),
+        }
     }
 
     /// `None` without a workload.

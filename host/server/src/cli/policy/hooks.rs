@@ -32,6 +32,10 @@ pub(super) enum HookName {
     #[value(name = "inject.decide")]
     #[serde(rename = "inject.decide")]
     InjectDecide,
+    /// What the policy does when something happens: its lines in the log
+    #[value(name = "events.on-event")]
+    #[serde(rename = "events.on-event")]
+    EventsOnEvent,
     /// The settings of the lab's pod
     #[value(name = "build-pod.customize")]
     #[serde(rename = "build-pod.customize")]
@@ -58,6 +62,7 @@ impl HookName {
             Self::QuotaLimits => "quota",
             Self::AuthorizeDecide => "authorize",
             Self::InjectDecide => "inject",
+            Self::EventsOnEvent => "events",
             Self::BuildPodCustomize => "build-pod",
             Self::LabServerDecide => "lab-server",
             Self::ImagesMenu | Self::ImagesPrepull => "images",
@@ -114,6 +119,10 @@ impl HookName {
                     InjectVerdict::Allow(access) => json!({ "allow": true, "access": access }),
                     InjectVerdict::Deny(message) => json!({ "deny": message }),
                 })
+            }
+            Self::EventsOnEvent => {
+                policies.on_event(&case.event()).await?;
+                Some(Value::Null)
             }
             Self::BuildPodCustomize => {
                 let answers = policies.customize(&lab()).await?;

@@ -33,6 +33,7 @@ The input (YAML or JSON), of which everything may be left out:
   use: {labs: 1, kernels: 0, dask_pools: 0, dask_workers: 0, cpu_millis: 500, memory_bytes: 1073741824}
   past_use: [{days_ago: 1, lab_seconds: 7200, cpu_seconds: 3600, memory_gib_seconds: 7200}]    # 0 is today
   workload: {workload: deployment/shop/web, containers: [{name: web, image: web:1}], volumes: [{name: v, source: configMap}]}
+  event: {what: failed, took_ms: 1200, reason: ImagePullBackOff}    # of events.on-event: spawned, ready, failed, stopped, denied
   images: {repositories: [{name, images: [{tag, digest, nodes_with}]}], nodes: [{name}]}    # as GET /images
 
 The answer is the policy's, in JSON, without what has no value; a refusal is {\"error\": {\"kind\": \"denied\", \"message\": ..}} and the

@@ -12,6 +12,7 @@ use wasmspawner_core::spawn_key::SpawnKey;
 use wasmspawner_core::stage::{Finding, Stage};
 
 use super::Driver;
+use crate::spawner::lab_events::event_of;
 use crate::spawner::live_log::LiveLog;
 use crate::spawner::place_observer::PlaceObserver;
 use crate::spawner::quota_claims::share_of;
@@ -25,6 +26,7 @@ impl Driver {
             self.context.history.run_ended(&self.key, operation.started_at);
         }
         let record = OperationRecord::begin(self.key.clone(), operation);
+        self.tell_policies(&record);
         self.history = Some(self.context.history_of(&self.key).begin(record));
         self.log = Some(LiveLog::new(ProgressLog::new(operation.job_id)));
         self.span = trace::operation(operation.kind, &self.key, operation.job_id);
@@ -88,9 +90,17 @@ impl Driver {
         if record.kind == OperationKind::Spawn && *outcome == Outcome::Complete {
             self.count_from(record.ended_at.unwrap_or(record.started_at));
         }
+        self.tell_policies(&record);
         trace::operation_ended(&self.span, outcome);
         count(&self.context.metrics, &self.key, &record, outcome, trace::trace_of(&self.span));
         tracing::info!(user = %self.key.lab.user, server = %self.key.lab.server, job_id = %record.job_id, kind = ?record.kind, ?outcome, "operation ended");
+    }
+
+    fn tell_policies(&self, record: &OperationRecord) {
+        let image = self.about.description.image.as_ref().map(|image| image.reference.clone());
+        if let Some(event) = event_of(record, image) {
+            self.context.policies.tell(event);
+        }
     }
 
     /// Counts the lab, or what a lab has started, as used by its user.

@@ -57,7 +57,7 @@ impl Documents {
         match fetch(document).await {
             Ok(datum) => {
                 let read_at = Timestamp::now();
-                self.keep(Kept { url: document.url.clone(), read_at, datum: datum.clone() });
+                self.keep(&Kept { url: document.url.clone(), read_at, datum: datum.clone() });
                 Ok(DocumentRead { datum, read_at, problem: None })
             }
             Err(problem) => match self.kept(&document.url) {
@@ -69,13 +69,13 @@ impl Documents {
         }
     }
 
-    fn keep(&self, kept: Kept) {
+    fn keep(&self, kept: &Kept) {
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all.insert(kept.url.clone(), kept.clone());
         drop(all);
         let is_new = before.is_none_or(|before| before.datum.version != kept.datum.version);
         let Some(file) = self.file(&kept.url).filter(|_| is_new) else { return };
-        let written = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|content| {
+        let written = serde_json::to_vec(kept).map_err(std::io::Error::from).and_then(|content| {
             file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             whole_file::write(&file, &content)
         });
@@ -106,8 +106,9 @@ async fn fetch(document: &DocumentConfig) -> Result<Datum, String> {
     let request =
         DocumentRequest { url, token: token.as_ref(), accept: ACCEPT, limit: LARGEST, within: WITHIN };
     let read = request.read().await.map_err(|error| error.to_string())?;
-    let path = url.split('?').next().unwrap_or_default();
-    if path.ends_with(".csv") || read.media_type.starts_with("text/csv") {
+    let path = Path::new(url.split('?').next().unwrap_or_default());
+    if path.extension().is_some_and(|extension| extension == "csv") || read.media_type.starts_with("text/csv")
+    {
         Datum::from_csv(&read.text)
     } else {
         Datum::from_yaml(&read.text)

@@ -88,11 +88,7 @@ impl LiveData {
         let due = self.documents.iter().filter(|(name, _)| self.is_due(name));
         join_all(due.map(async |(name, document)| {
             let read = documents.read(document).await;
-            self.log(
-                policy,
-                name,
-                read.as_ref().map_or_else(|problem| Some(problem), |read| read.problem.as_ref()),
-            );
+            self.log(policy, name, read.as_ref().map_or_else(Some, |read| read.problem.as_ref()));
             match read {
                 Ok(read) => self.put(name, read),
                 Err(problem) => self.put_off(name, problem),

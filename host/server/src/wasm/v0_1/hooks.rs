@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
-    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabRequest, LabServer, Options, User,
-    Verdict,
+    AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
+    User, Verdict,
 };
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::Store;
@@ -16,7 +16,7 @@ use super::convert;
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
-    Authorize, BuildPod, Calling, Config, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
+    Authorize, BuildPod, Calling, Config, Events, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
     LabServerHook, Metadata, PolicyInfo, Prepare, QuotaHook, WrongType,
 };
 
@@ -31,6 +31,7 @@ pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadError
         authorize: export(pre, "authorize", hooks::authorize::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
         inject: export(pre, "inject", hooks::inject::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
+        events: export(pre, "events", hooks::events::GuestIndices::new)?.map(|hook| Box::new(hook) as _),
         build_pod: export(pre, "build-pod", hooks::build_pod::GuestIndices::new)?
             .map(|hook| Box::new(hook) as _),
         lab_server: export(pre, "lab-server", hooks::lab_server::GuestIndices::new)?
@@ -68,7 +69,7 @@ macro_rules! interface {
     )*};
 }
 
-interface!(metadata, config, prepare, form, quota, authorize, inject, build_pod, lab_server, images);
+interface!(metadata, config, prepare, form, quota, authorize, inject, events, build_pod, lab_server, images);
 
 /// Calls one function of an interface, and converts the answer with `$convert`.
 macro_rules! call {
@@ -164,6 +165,13 @@ impl Inject for hooks::inject::GuestIndices {
         call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::inject_verdict).map_err(refusal)
         })
+    }
+}
+
+impl Events for hooks::events::GuestIndices {
+    fn on_event<'a>(&'a self, guest: Guest, event: &'a LabEvent) -> Calling<'a, ()> {
+        let event = convert::lab_event(event);
+        call!(self, guest, |exports, store| exports.call_on_event(&mut store, &event), Ok)
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) const VERSION: PackageVersion = PackageVersion {
         "quota",
         "authorize",
         "inject",
+        "events",
         "build-pod",
         "lab-server",
         "images",

@@ -2,6 +2,7 @@
 //! task.
 
 mod authorize;
+mod events;
 mod form;
 mod images;
 mod inject;
@@ -12,6 +13,7 @@ mod subject;
 mod user;
 
 pub(super) use authorize::{authorize_request, verdict};
+pub(super) use events::lab_event;
 pub(super) use form::{form, form_context};
 pub(super) use images::{image_menu, image_menu_request, known_image, wanted_images};
 pub(super) use inject::{inject_request, inject_verdict};
