@@ -7,6 +7,7 @@
 //!
 //! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
 
+mod artifact;
 mod cache;
 mod call_state;
 mod candidate;
@@ -29,12 +30,14 @@ mod policy;
 mod policy_name;
 mod prepared;
 mod pulled;
+mod pushed;
 mod question;
 mod site_data;
 mod spec;
 mod told;
 mod v0_1;
 
+pub use artifact::download;
 pub use candidate_report::{CandidateReport, DifferentAnswer};
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
@@ -46,5 +49,6 @@ pub use inspect::{InspectedPolicy, inspect};
 pub use limits::Limits;
 pub use policy::LoadedPolicy;
 pub use policy_name::PolicyName;
+pub use pushed::artifact;
 pub use spec::PolicySpec;
 pub use told::told;
