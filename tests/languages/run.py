@@ -142,7 +142,11 @@ def try_changes(program: Path, project: Path, environment: dict[str, str]) -> No
     command = [program, "policy", "dev", project]
     with subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True) as dev:
         try:
-            for text, expected in ((None, "cases, 0 failed"), (f"{good}\n(((\n", "failed: "), (good, "cases, 0 failed")):
+            for text, expected in (
+                (None, "cases, 0 failed"),
+                (f"{good}\n(((\n", "failed: "),
+                (good, "cases, 0 failed"),
+            ):
                 if text is not None:
                     source.write_text(text)
                 seen = []

@@ -197,7 +197,16 @@ async fn a_private_registry_wants_a_login_which_is_never_printed() {
 #[derive(Clone, Default)]
 struct Hostile {
     got: Arc<Mutex<Vec<String>>>,
+    /// What was asked of its service for tokens.
+    scopes: Arc<Mutex<Vec<String>>>,
     elsewhere: String,
+}
+
+/// A manifest with a file of this size, which has another digest than what this registry sends.
+fn manifest(size: u64) -> String {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let file = json!({ "mediaType": "application/wasm", "digest": digest, "size": size });
+    json!({ "schemaVersion": 2, "config": file, "layers": [file] }).to_string()
 }
 
 async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
@@ -212,10 +221,19 @@ async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
     let with_body = |status: StatusCode, body: &str| {
         Response::builder().status(status).body(body.to_owned().into()).unwrap()
     };
+    if what == "tokens" {
+        hostile.scopes.lock().unwrap().push(request.uri().query().unwrap().to_owned());
+        return with_body(StatusCode::OK, "{\"token\": \"of-an-hour\"}");
+    }
+    let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
     let known = request.headers().contains_key(header::AUTHORIZATION);
     match (request.method(), what.as_str()) {
         _ if !known && what == "elsewhere" => {
             with(StatusCode::UNAUTHORIZED, header::WWW_AUTHENTICATE, "Basic realm=\"x\"")
+        }
+        _ if !known && what == "bearer" => {
+            let realm = format!("Bearer realm=\"http://{host}/v2/tokens/\",service=\"x\"");
+            with(StatusCode::UNAUTHORIZED, header::WWW_AUTHENTICATE, &realm)
         }
         (&Method::HEAD, _) | (&Method::POST, "unknown") => with_body(StatusCode::NOT_FOUND, ""),
         (&Method::POST, "nowhere") => with_body(StatusCode::ACCEPTED, ""),
@@ -233,6 +251,8 @@ async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
             with(StatusCode::CREATED, "docker-content-digest".parse().unwrap(), "sha256:00")
         }
         (&Method::PUT, _) => with_body(StatusCode::CREATED, ""),
+        _ if what == "huge" => with_body(StatusCode::OK, &manifest(1 << 40)),
+        _ if what == "exchanged" => with_body(StatusCode::OK, &manifest(9)),
         _ => with_body(StatusCode::OK, "<html>Please log in</html>"),
     }
 }
@@ -270,6 +290,13 @@ async fn a_registry_that_was_taken_over_learns_nothing_and_is_named() {
         assert!(said.contains("the registry has sent something that is no manifest"), "{said}");
         assert!(!here.join(format!("{what}.wasm")).exists());
     }
+    for (what, expected) in [
+        ("huge", "it has 1099511627776 bytes; 33554432 are allowed"),
+        ("exchanged", "the registry has sent something else than was asked for"),
+    ] {
+        let said = refusal(here, &["pull", &format!("{address}/{what}:1"), "--plain-http", &address]);
+        assert!(said.contains(expected) && !here.join(format!("{what}.wasm")).exists(), "{said}");
+    }
     assert_eq!(hostile.got.lock().unwrap().len(), 0, "nobody has asked for credentials");
     // The file goes where the registry wants it, and the password does not.
     let reference = format!("{address}/elsewhere:1");
@@ -277,4 +304,9 @@ async fn a_registry_that_was_taken_over_learns_nothing_and_is_named() {
     assert!(pushed.status.success(), "{pushed:?}");
     assert!(!hostile.got.lock().unwrap().is_empty());
     assert_eq!(other.got.lock().unwrap().len(), 0);
+    // A service for tokens is asked for what the command does.
+    told(here, &["push", &door, &format!("{address}/bearer:1"), "--plain-http", &address]);
+    refusal(here, &["pull", &format!("{address}/bearer:1"), "--plain-http", &address]);
+    let scope = |actions: &str| format!("service=x&scope=repository%3Abearer%3A{actions}");
+    assert_eq!(*hostile.scopes.lock().unwrap(), [scope("pull%2Cpush"), scope("pull")]);
 }

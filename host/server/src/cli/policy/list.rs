@@ -35,6 +35,8 @@ pub(super) struct ListedPolicy {
     pub(super) name: String,
     title: String,
     version: String,
+    /// Empty in the answer of a service before this version.
+    #[serde(default)]
     pub(super) source: String,
     pub(super) digest: String,
     hooks: Vec<String>,
