@@ -132,6 +132,32 @@ def try_project(program: Path, project: Path, environment: dict[str, str]) -> No
     subprocess.run([program, "policy", "build", project], env=os.environ | environment, check=True)
     component, config = project / f"{project.name}.wasm", project / "config.yaml"
     subprocess.run([program, "policy", "test", component, project / "cases", "--config", config], check=True)
+    try_changes(program, project, environment)
+
+
+def try_changes(program: Path, project: Path, environment: dict[str, str]) -> None:
+    """Change the policy while `policy dev` looks at it: with a mistake, and back."""
+    source = next(project.glob("policy.*"))
+    good = source.read_text()
+    command = [program, "policy", "dev", project]
+    with subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True) as dev:
+        try:
+            for text, expected in (
+                (None, "cases, 0 failed"),
+                (f"{good}\n(((\n", "failed: "),
+                (good, "cases, 0 failed"),
+            ):
+                if text is not None:
+                    source.write_text(text)
+                seen = []
+                for line in dev.stdout:
+                    seen.append(line)
+                    if line.startswith("waiting for a change"):
+                        break
+                print("".join(seen), end="", flush=True)
+                assert any(expected in line for line in seen), (expected, seen)
+        finally:
+            dev.kill()
 
 
 def main() -> None:

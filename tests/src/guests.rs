@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 
 /// All packages that are components: the policies of this repository and the misbehaving ones in `tests/guests`.
-const GUESTS: [&str; 14] = [
+const GUESTS: [&str; 15] = [
     "policy-default",
     "policy-deny-group",
     "policy-rubin",
@@ -17,6 +17,7 @@ const GUESTS: [&str; 14] = [
     "policy-gpus-by-group",
     "policy-project-storage",
     "policy-node-pools",
+    "policy-sudo-by-group",
     "policy-course",
     "guest-hostile",
     "guest-stagehand",

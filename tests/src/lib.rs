@@ -9,5 +9,6 @@ pub mod issuer;
 pub mod kubernetes;
 pub mod provider;
 pub mod proxy;
+pub mod registry;
 pub mod service;
 pub mod signing_key;

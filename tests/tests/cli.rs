@@ -123,6 +123,39 @@ fn render_prints_what_a_spawn_would_create() {
     assert!(wrong.stderr.contains("size") && wrong.stderr.contains("large"), "{}", wrong.stderr);
 }
 
+/// What the page of the policy `sudo-by-group` says.
+#[test]
+fn sudo_is_for_members_and_needs_what_the_operator_allows() {
+    let rendered = |grants: Value, group: &str| {
+        let site = site(|config| {
+            config["lab"]["image"] = json!("lab:1");
+            config["lab"]["security"] = json!({"privilege_escalation": true, "default_capabilities": true});
+            config["policies"] = json!([{
+                "name": "sudo",
+                "path": guests::component("policy-sudo-by-group"),
+                "grants": grants,
+                "config": {"groups": ["staff"], "image": "busybox:1.37"},
+            }]);
+        });
+        run(&["render", "-c", &config(&site), "--user", "ada", "--group", group])
+    };
+    let yaml = rendered(json!({"run-as-root-init": true}), "staff").ok();
+    for expected in [
+        "mountPath: /etc/sudoers.d/lab-user",
+        "allowPrivilegeEscalation: true",
+        "runAsUser: 0",
+        "pod-security.kubernetes.io/enforce: baseline",
+    ] {
+        assert!(yaml.contains(expected), "{expected} is not in:\n{yaml}");
+    }
+    assert!(!yaml.contains("privileged: true") && !yaml.contains("drop:"), "{yaml}");
+    let others = rendered(json!({"run-as-root-init": true}), "guests").ok();
+    assert!(!others.contains("sudo-rule") && !others.contains("runAsUser: 0"), "{others}");
+    let refused = rendered(json!({}), "staff");
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("needs the grant `run-as-root-init`"), "{}", refused.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn labs_are_started_watched_and_stopped() {
     let mut service = site(|_| {});

@@ -5,6 +5,10 @@ use std::path::Path;
 /// Writes the file completely or not at all: a reader finds the old content or the new one.
 pub(crate) fn write(file: &Path, content: &[u8]) -> std::io::Result<()> {
     let unfinished = file.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&unfinished, content)?;
-    std::fs::rename(unfinished, file)
+    let written = std::fs::write(&unfinished, content).and_then(|()| std::fs::rename(&unfinished, file));
+    if written.is_err() {
+        // The error of the write is the one that matters.
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written
 }

@@ -179,6 +179,11 @@ pub fn at<T>(now_millis: u64, hooks: impl FnOnce() -> T) -> T {
     clock_stand_in::at(now_millis, hooks)
 }
 
+/// Calls hooks about this subject, such as a kernel.
+pub fn about<T>(subject: &Subject, hooks: impl FnOnce() -> T) -> T {
+    subject_stand_in::with(subject, hooks)
+}
+
 /// Calls hooks while the site has this data.
 pub fn with_data<T>(name: &str, data: &serde_json::Value, hooks: impl FnOnce() -> T) -> T {
     data_stand_in::with(name, data, hooks)

@@ -21,6 +21,10 @@ async fn a_file_that_is_not_a_policy_is_refused() {
         LoadErrorKind::AmbiguousDirectory { found: 0, .. }
     ));
     std::fs::write(&file, "(module)").unwrap();
+    assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::NotWebAssembly));
+    std::fs::write(&file, wat::parse_str("(module)").unwrap()).unwrap();
+    assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::CoreModule));
+    std::fs::write(&file, b"\0asm\x0d\0\x01\0\xff").unwrap();
     assert!(matches!(refused(PolicySpec::new("p", &file)).await, LoadErrorKind::Compile(_)));
     let small = EngineOptions { component_bytes: 4, ..uncached() };
     let error = Policies::load(vec![PolicySpec::new("p", &file)], small).await.err().unwrap();

@@ -19,7 +19,7 @@ fn recipes() -> Vec<(String, serde_json::Value)> {
 #[tokio::test]
 async fn every_recipe_is_loaded_and_prepared_with_its_example() {
     let recipes = recipes();
-    assert_eq!(recipes.len(), 8, "{recipes:?}");
+    assert_eq!(recipes.len(), 9, "{recipes:?}");
     for (name, config) in recipes {
         let policies = load(vec![spec(&name, &format!("policy-{name}"), config)]).await;
         let loaded = &policies.loaded()[0];

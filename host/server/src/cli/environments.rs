@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::columns;
 use super::labs::{ConnectionArgs, Service, print_json};
 use super::plain::plain;
 
@@ -163,22 +164,9 @@ fn table(out: &mut impl Write, first: &str, rows: &[Value], columns: &[(&str, &s
         row[key].as_str().map_or_else(|| "-".to_owned(), |text| plain(text).into_owned())
     };
     let all: Vec<(&str, &str)> = std::iter::once((first, "name")).chain(columns.iter().copied()).collect();
-    let width = |(title, key): &(&str, &str)| {
-        rows.iter()
-            .map(|row| cell(row, key).chars().count())
-            .max()
-            .unwrap_or_default()
-            .max(title.chars().count())
-    };
-    let widths: Vec<usize> = all.iter().map(width).collect();
-    let mut line = |cells: Vec<String>| -> anyhow::Result<()> {
-        let padded: Vec<String> =
-            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        Ok(writeln!(out, "{}", padded.join("  ").trim_end())?)
-    };
-    line(all.iter().map(|(title, _)| (*title).to_owned()).collect())?;
-    for row in rows {
-        line(all.iter().map(|(_, key)| cell(row, key)).collect())?;
-    }
+    let head = all.iter().map(|(title, _)| (*title).to_owned()).collect();
+    let body = rows.iter().map(|row| all.iter().map(|(_, key)| cell(row, key)).collect());
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(body).collect();
+    columns::print(out, &lines)?;
     Ok(writeln!(out)?)
 }

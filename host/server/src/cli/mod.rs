@@ -4,6 +4,7 @@ mod assignment;
 mod blueprint_files;
 mod blueprints;
 mod check;
+mod columns;
 mod compile_policy;
 mod config_args;
 mod crds;
@@ -63,7 +64,7 @@ enum Command {
     Blueprints(blueprints::BlueprintsArgs),
     /// Show the images that a running service knows
     Images(images::ImagesArgs),
-    /// Make, try, test and measure a policy, without a service
+    /// Make, try, test and publish a policy, and show those of a running service
     Policy(policy::PolicyArgs),
     /// Collect what a bug report needs
     Debug(debug::DebugArgs),

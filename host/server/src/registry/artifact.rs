@@ -9,13 +9,13 @@ use oci_client::manifest::{OciDescriptor, OciManifest};
 use wasmspawner_core::config::RegistriesConfig;
 
 use super::RegistryError;
-use super::connection::Connection;
+use super::connection::{Access, Connection};
 use wasmspawner_core::digest::Digest;
 
 /// The artifacts of registries. Clones share the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Artifacts {
-    config: Arc<RegistriesConfig>,
+    pub(super) config: Arc<RegistriesConfig>,
 }
 
 /// An artifact in a registry: its manifest is read, and its file is not.
@@ -43,7 +43,7 @@ impl Artifacts {
     ///
     /// [`RegistryError`], also if the artifact has no such file, or more than one.
     pub async fn find(&self, reference: &Reference, media_types: &[&str]) -> Result<Artifact, RegistryError> {
-        let connection = Connection::new(reference, &self.config)?;
+        let connection = Connection::new(reference, &self.config, Access::Read)?;
         let name = reference.digest().or(reference.tag()).unwrap_or("latest");
         let manifest = connection.manifest(name).await?;
         let digest = Digest::of(&manifest).to_string();

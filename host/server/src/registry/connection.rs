@@ -3,16 +3,16 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, LINK, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_auth::ChallengeParser;
 use oci_client::Reference;
-use reqwest::{Certificate, Client, Response};
+use reqwest::{Certificate, Client, Response, Url};
 use serde::Deserialize;
 use wasmspawner_core::config::RegistriesConfig;
 
-use super::RegistryError;
 use super::credentials::{Credentials, Login};
+use super::error::{RegistryError, Setting};
 use crate::outgoing;
 
 /// The most that is read of a manifest, as other clients do it, in bytes.
@@ -28,6 +28,20 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
                               application/vnd.docker.distribution.manifest.v2+json, \
                               application/vnd.docker.distribution.manifest.list.v2+json";
 
+/// What is done with a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+}
+
+/// The body of a request, with its media type.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    pub(super) media_type: &'static str,
+    pub(super) bytes: Bytes,
+}
+
 /// A connection to one repository.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
@@ -35,6 +49,7 @@ pub(super) struct Connection {
     /// The URL of the repository, up to its name.
     url: String,
     repository: String,
+    access: Access,
     login: Option<Login>,
     /// What the registry has asked for. Clones share it, because it may have to be renewed for all of them.
     authorization: Arc<RwLock<Option<HeaderValue>>>,
@@ -43,13 +58,17 @@ pub(super) struct Connection {
 impl Connection {
     /// A connection to the repository of the reference. A registry with TLS is asked over nothing else, also where it
     /// redirects to, or names a service for tokens.
-    pub(super) fn new(reference: &Reference, config: &RegistriesConfig) -> Result<Self, RegistryError> {
+    pub(super) fn new(
+        reference: &Reference,
+        config: &RegistriesConfig,
+        access: Access,
+    ) -> Result<Self, RegistryError> {
         let registry = reference.resolve_registry();
         let plain = config.plain_http.iter().any(|listed| listed == registry);
         let mut builder = outgoing::builder(plain, config.timeout.unsigned_abs()).https_only(!plain);
         if let Some(path) = config.ca_file.as_ref().filter(|_| !plain) {
             let wrong = |problem: String| RegistryError::File {
-                key: "registries.ca_file",
+                setting: Setting::CaFile,
                 path: path.clone(),
                 problem,
             };
@@ -67,6 +86,7 @@ impl Connection {
             http: builder.build()?,
             url: format!("{scheme}://{registry}/v2/{}", reference.repository()),
             repository: reference.repository().to_owned(),
+            access,
             login,
             authorization: Arc::default(),
         })
@@ -98,29 +118,73 @@ impl Connection {
         limited(answer, limit).await
     }
 
+    /// The URL of a part of the repository.
+    pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
+        Url::parse(&format!("{}/{path}", self.url))
+            .map_err(|error| RegistryError::unusable(format!("the reference makes no URL: {error}")))
+    }
+
     async fn get(&self, path: &str) -> Result<Response, RegistryError> {
         self.request(Method::GET, path).await
     }
 
-    /// Asks, and asks again with what the registry wants if it refuses: tokens expire after some minutes.
     async fn request(&self, method: Method, path: &str) -> Result<Response, RegistryError> {
-        let url = format!("{}/{path}", self.url);
-        let mut answer = self.ask(method.clone(), &url).await?;
-        if answer.status() == StatusCode::UNAUTHORIZED {
-            let authorization = self.authorize(answer.headers()).await?;
-            *self.authorization.write().unwrap_or_else(PoisonError::into_inner) = Some(authorization);
-            answer = self.ask(method, &url).await?;
-        }
-        good(answer)
+        let answer = self.answer(method, &self.url(path)?, None).await?;
+        self.good(answer, StatusCode::OK)
     }
 
-    async fn ask(&self, method: Method, url: &str) -> Result<Response, RegistryError> {
-        let mut request = self.http.request(method, url).header(ACCEPT, MANIFEST_TYPES);
+    /// Asks, and asks again with what the registry wants if it refuses: tokens expire after some minutes.
+    pub(super) async fn answer(
+        &self,
+        method: Method,
+        url: &Url,
+        content: Option<&Content>,
+    ) -> Result<Response, RegistryError> {
+        let answer = self.ask(method.clone(), url, content).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED || !self.is_of_registry(url) {
+            return Ok(answer);
+        }
+        let authorization = self.authorize(answer.headers()).await?;
+        *self.authorization.write().unwrap_or_else(PoisonError::into_inner) = Some(authorization);
+        self.ask(method, url, content).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        url: &Url,
+        content: Option<&Content>,
+    ) -> Result<Response, RegistryError> {
+        let mut request = self.http.request(method, url.clone()).header(ACCEPT, MANIFEST_TYPES);
         let authorization = self.authorization.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(authorization) = authorization {
+        if let Some(authorization) = authorization.filter(|_| self.is_of_registry(url)) {
             request = request.header(AUTHORIZATION, authorization);
         }
+        if let Some(content) = content {
+            request = request.header(CONTENT_TYPE, content.media_type).body(content.bytes.clone());
+        }
         Ok(request.send().await?)
+    }
+
+    /// True if the URL is one of the registry itself, and not of another host that it has named: only the registry gets
+    /// credentials.
+    fn is_of_registry(&self, url: &Url) -> bool {
+        self.url("").is_ok_and(|own| own.origin() == url.origin())
+    }
+
+    /// The answer, if it is what was asked for.
+    pub(super) fn good(&self, answer: Response, expected: StatusCode) -> Result<Response, RegistryError> {
+        match answer.status() {
+            status if status == expected => Ok(answer),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(RegistryError::Refused { login: self.login.is_some() })
+            }
+            StatusCode::NOT_FOUND => Err(RegistryError::NotFound),
+            status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+                Err(RegistryError::away(format!("its answer has the status {status}")))
+            }
+            status => Err(RegistryError::unusable(format!("its answer has the status {status}"))),
+        }
     }
 
     /// What the registry asks for in its refusal: a token of its service for tokens, or the login itself.
@@ -149,14 +213,18 @@ impl Connection {
             token: Option<String>,
             access_token: Option<String>,
         }
-        let scope = format!("repository:{}:pull", self.repository);
+        let actions = match self.access {
+            Access::Read => "pull",
+            Access::Write => "pull,push",
+        };
+        let scope = format!("repository:{}:{actions}", self.repository);
         let query: Vec<(&str, String)> =
             service.map(|service| ("service", service)).into_iter().chain([("scope", scope)]).collect();
         let mut request = self.http.get(realm).query(&query);
         if let Some(login) = &self.login {
             request = request.header(AUTHORIZATION, sensitive(&login.basic())?);
         }
-        let answer = good(request.send().await?)?;
+        let answer = self.good(request.send().await?, StatusCode::OK)?;
         let answer: Token = serde_json::from_slice(&limited(answer, TOKEN).await?)
             .map_err(|_| RegistryError::unusable("the service for tokens has sent none"))?;
         match answer.token.or(answer.access_token) {
@@ -184,20 +252,8 @@ fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
     Ok(value)
 }
 
-/// The answer, if it is what was asked for.
-fn good(answer: Response) -> Result<Response, RegistryError> {
-    match answer.status() {
-        StatusCode::OK => Ok(answer),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(RegistryError::Refused { login: true }),
-        StatusCode::NOT_FOUND => Err(RegistryError::NotFound),
-        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            Err(RegistryError::Away(format!("its answer has the status {status}")))
-        }
-        status => Err(RegistryError::unusable(format!("its answer has the status {status}"))),
-    }
-}
-
-async fn limited(mut answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
+/// The body of an answer, of at most `limit` bytes.
+pub(super) async fn limited(mut answer: Response, limit: u64) -> Result<Bytes, RegistryError> {
     let too_large = |size: u64| RegistryError::TooLarge { size, limit };
     if let Some(size) = answer.content_length().filter(|size| *size > limit) {
         return Err(too_large(size));

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::RegistryError;
+use super::error::{RegistryError, Setting};
 use crate::secret_file;
 
 /// What Docker calls its own registry in this file.
@@ -54,7 +54,7 @@ impl Credentials {
     /// Reads the file.
     pub(super) fn read(path: &Path) -> Result<Self, RegistryError> {
         let wrong = |problem: String| RegistryError::File {
-            key: "registries.credentials_file",
+            setting: Setting::CredentialsFile,
             path: path.to_owned(),
             problem,
         };

@@ -1,11 +1,14 @@
-//! Reads from container registries.
+//! Reads from container registries, and stores artifacts in them.
 
 mod artifact;
 mod connection;
 mod credentials;
 mod error;
+mod new_artifact;
 mod repository;
+mod upload;
 
 pub use artifact::{Artifact, Artifacts};
-pub use error::RegistryError;
+pub use error::{RegistryError, Setting};
+pub use new_artifact::NewArtifact;
 pub use repository::RepositoryReader;

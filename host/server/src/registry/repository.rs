@@ -9,7 +9,7 @@ use wasmspawner_core::digest::Digest;
 use wasmspawner_core::images::{Repository, Tag};
 
 use super::RegistryError;
-use super::connection::Connection;
+use super::connection::{Access, Connection};
 
 /// How many tags are asked for at once.
 const PAGE: usize = 1000;
@@ -37,7 +37,8 @@ impl RepositoryReader {
     /// [`RegistryError::File`] if the configuration names a file that cannot be used.
     pub fn new(repository: &Repository, config: &RegistriesConfig) -> Result<Self, RegistryError> {
         let (registry, path) = (repository.registry().to_owned(), repository.path().to_owned());
-        Connection::new(&Reference::with_tag(registry, path, "latest".to_owned()), config).map(Self)
+        let reference = Reference::with_tag(registry, path, "latest".to_owned());
+        Connection::new(&reference, config, Access::Read).map(Self)
     }
 
     /// All tags. A name that is no tag is left out.

@@ -16,6 +16,8 @@ pub struct PolicyReport {
     pub version: String,
     /// The policy's own description.
     pub description: String,
+    /// Where the component comes from: a file, or the reference to an artifact in a registry.
+    pub source: String,
     /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     pub digest: String,
     /// The version of the WIT package that the policy was built for.
@@ -48,6 +50,7 @@ impl PolicyReport {
             title: loaded.title,
             version: loaded.version,
             description: loaded.description,
+            source: loaded.source,
             digest: loaded.digest.to_string(),
             wit_version: loaded.wit_version,
             hooks: loaded.hooks.into_iter().map(str::to_owned).collect(),

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -16,6 +17,15 @@ pub enum ComponentSource {
     File(PathBuf),
     /// An artifact in a container registry.
     Registry(Box<Reference>),
+}
+
+impl fmt::Display for ComponentSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Registry(reference) => f.write_str(&reference.whole()),
+        }
+    }
 }
 
 /// A component that was read, and is not checked yet.

@@ -223,6 +223,14 @@ pub enum LoadErrorKind {
         /// The file's digest, in hexadecimal.
         actual: String,
     },
+    /// The file is something else than WebAssembly.
+    #[error("is not WebAssembly; `wasmspawner policy build` makes a component of a policy's sources")]
+    NotWebAssembly,
+    /// The file is a core module.
+    #[error(
+        "is a core WebAssembly module and not a component; build it for wasm32-wasip2, or with `wasmspawner policy build`"
+    )]
+    CoreModule,
     /// The file is not a component, or cannot be compiled.
     #[error("not a usable WebAssembly component (build for wasm32-wasip2): {0}")]
     Compile(String),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::chain::FailedPolicies;
 use super::engine::{Engine, EngineOptions};
 use super::errors::LoadError;
@@ -16,8 +18,10 @@ pub struct InspectedPolicy {
     pub policy: LoadedPolicy,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
-    /// The size of the component, in bytes.
-    pub bytes: usize,
+    /// The interfaces that it exports.
+    pub exports: Vec<String>,
+    /// The component itself.
+    pub component: Bytes,
     /// JSON Schema of its configuration.
     pub config_schema: String,
 }
@@ -30,10 +34,15 @@ pub struct InspectedPolicy {
 pub async fn inspect(spec: PolicySpec, options: EngineOptions) -> Result<InspectedPolicy, FailedPolicies> {
     let engine = Arc::new(Engine::new(options)?);
     let component = loader::read(&engine.options, &spec).await?;
-    let bytes = component.bytes.len();
     let name = spec.name.clone();
     let failed = |kind| FailedPolicies::Load(LoadError { policy: name.clone(), kind });
     let policy = loader::described(&engine, spec, &component.bytes).await.map_err(failed)?;
     let config_schema = policy.config_schema(&engine).await.map_err(|error| failed(loader::trial(error)))?;
-    Ok(InspectedPolicy { policy: policy.loaded(), imports: policy.imports(&engine), bytes, config_schema })
+    Ok(InspectedPolicy {
+        policy: policy.loaded(),
+        imports: policy.imports(&engine),
+        exports: policy.exports(&engine),
+        component: component.bytes,
+        config_schema,
+    })
 }

@@ -18,6 +18,8 @@ pub struct LoadedPolicy {
     pub version: String,
     /// The policy's own description.
     pub description: String,
+    /// Where the component comes from: a file, or the reference to an artifact in a registry.
+    pub source: String,
     /// The digest of the component.
     pub digest: Digest,
     /// The version of the WIT package that the policy was built for.

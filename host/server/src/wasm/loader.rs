@@ -48,6 +48,7 @@ pub(super) async fn described(
     bytes: &[u8],
 ) -> Result<Policy, LoadErrorKind> {
     let digest = pinned(&spec, bytes)?;
+    check_header(bytes)?;
     let component = cache::compiled(engine, &digest, bytes).await?;
     let version = package_versions::of(&component, &engine.wasm)?;
     let data = LiveData::read(&spec.data, &engine.documents).await?;
@@ -84,6 +85,15 @@ async fn prepared_copy(engine: &Arc<Engine>, policy: &Policy, bytes: &[u8]) -> R
     copy.check_types(engine).await?;
     try_hooks(engine, &copy).await?;
     Ok(copy)
+}
+
+/// Refuses what is no component by its first bytes, because the compiler's messages about it help nobody.
+fn check_header(bytes: &[u8]) -> Result<(), LoadErrorKind> {
+    match bytes.strip_prefix(b"\0asm") {
+        None => Err(LoadErrorKind::NotWebAssembly),
+        Some([1, 0, 0, 0, ..]) => Err(LoadErrorKind::CoreModule),
+        Some(_) => Ok(()),
+    }
 }
 
 fn pinned(spec: &PolicySpec, bytes: &[u8]) -> Result<Digest, LoadErrorKind> {

@@ -7,6 +7,7 @@
 //!
 //! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
 
+mod artifact;
 mod cache;
 mod call_state;
 mod candidate;
@@ -32,6 +33,7 @@ mod policy;
 mod policy_name;
 mod prepared;
 mod pulled;
+mod pushed;
 mod question;
 mod site_data;
 mod spec;
@@ -39,6 +41,7 @@ mod told;
 mod v0_1;
 mod watched_files;
 
+pub use artifact::download;
 pub use candidate_report::{CandidateReport, DifferentAnswer};
 pub use chain::{FailedPolicies, Policies, PolicyAnswer};
 pub use compiler::{COMMAND as COMPILE_COMMAND, Compiler, compile_standard_input};
@@ -50,6 +53,7 @@ pub use inspect::{InspectedPolicy, inspect};
 pub use limits::Limits;
 pub use loaded_policy::{LastGoodReport, LoadedPolicy};
 pub use policy_name::PolicyName;
+pub use pushed::artifact;
 pub use site_data::DataReport;
 pub use spec::PolicySpec;
 pub use told::told;

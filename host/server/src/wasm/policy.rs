@@ -151,6 +151,7 @@ impl Policy {
             title: self.info.title.clone(),
             version: self.info.version.clone(),
             description: self.info.description.clone(),
+            source: self.spec.source.to_string(),
             digest: self.digest,
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
@@ -180,6 +181,12 @@ impl Policy {
     pub(super) fn imports(&self, engine: &Engine) -> Vec<String> {
         let ty = self.component.component().component_type();
         ty.imports(&engine.wasm).map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// The interfaces that the component exports.
+    pub(super) fn exports(&self, engine: &Engine) -> Vec<String> {
+        let ty = self.component.component().component_type();
+        ty.exports(&engine.wasm).map(|(name, _)| name.to_owned()).collect()
     }
 
     /// The policy's warnings about its configuration. If it finds errors, all of them are in

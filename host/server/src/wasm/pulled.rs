@@ -8,14 +8,11 @@ use bytes::Bytes;
 use oci_client::Reference;
 use serde::{Deserialize, Serialize};
 
+use super::artifact::FILE_TYPES;
 use super::engine::EngineOptions;
 use crate::registry::RegistryError;
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
-
-/// The types of a component's file in a registry: that of the CNCF's guidance for Wasm as OCI artifacts, and the one
-/// that tools wrote before it.
-const MEDIA_TYPES: [&str; 2] = ["application/wasm", "application/vnd.wasm.content.layer.v1+wasm"];
 
 /// How long the registry may take if there is a component to fall back on.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,7 +54,7 @@ pub(super) async fn component(
     let time_limit = options.artifacts.time_limit();
     let time_limit = if kept.is_some() { time_limit.min(PATIENCE) } else { time_limit };
     let pulled = tokio::time::timeout(time_limit, pull(reference, options, kept.as_ref())).await;
-    match pulled.unwrap_or_else(|_| Err(RegistryError::Away(format!("it took longer than {time_limit:?}")))) {
+    match pulled.unwrap_or_else(|_| Err(RegistryError::away(format!("it took longer than {time_limit:?}")))) {
         Ok((found, component)) => {
             let is_new = kept.is_none_or(|(kept, _)| kept.manifest != found.manifest);
             Ok(Pulled { component, new: cache.filter(|_| is_new).map(|cache| (cache, found)) })
@@ -78,7 +75,7 @@ async fn pull(
     options: &EngineOptions,
     kept: Option<&(Found, Bytes)>,
 ) -> Result<(Found, Bytes), RegistryError> {
-    let artifact = options.artifacts.find(reference, &MEDIA_TYPES).await?;
+    let artifact = options.artifacts.find(reference, &FILE_TYPES).await?;
     let manifest = artifact.digest.clone();
     let component = match kept {
         Some((found, component)) if found.manifest == manifest => component.clone(),

@@ -13,6 +13,9 @@ use super::refusal::Refusal;
 /// How long the service may take to answer. It answers a spawn only after it has asked the policies.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long it may take to load all policies again: a large one is compiled for a minute.
+const RELOAD: Duration = Duration::from_mins(3);
+
 /// The API of a running service.
 pub(in crate::cli) struct Service {
     http: reqwest::Client,
@@ -82,6 +85,12 @@ impl Service {
     pub(super) async fn orphans(&self, delete: bool) -> anyhow::Result<Value> {
         let method = if delete { Method::DELETE } else { Method::GET };
         Ok(self.send(self.request(method, self.url(&["orphans"]))).await?.json().await?)
+    }
+
+    /// Has the service load its policies again, and returns them as they are then.
+    pub(in crate::cli) async fn reload_policies(&self) -> anyhow::Result<Value> {
+        let request = self.request(Method::POST, self.url(&["policies", "reload"])).timeout(RELOAD);
+        Ok(self.send(request).await?.json().await?)
     }
 
     /// All environments, claims and targets.

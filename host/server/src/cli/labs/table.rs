@@ -5,24 +5,17 @@ use std::io::{self, Write};
 use wasmspawner_core::names::Username;
 
 use super::lab::{Group, Lab};
+use crate::cli::columns;
 use crate::cli::plain::plain;
 
 const NOTHING: &str = "-";
 
 /// Prints one line per user.
 pub(super) fn list(out: &mut impl Write, labs: &[(Username, Option<Lab>)]) -> io::Result<()> {
-    let mut rows = vec![["USER", "STATUS", "STAGE", "PROGRESS", "STARTED", "IMAGE"].map(str::to_owned)];
-    rows.extend(labs.iter().map(|(user, lab)| row(user, lab.as_ref())));
-    let width = |column: usize| {
-        rows.iter().map(|row: &[String; 6]| row[column].chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
-    }
-    Ok(())
+    let mut rows =
+        vec![["USER", "STATUS", "STAGE", "PROGRESS", "STARTED", "IMAGE"].map(str::to_owned).to_vec()];
+    rows.extend(labs.iter().map(|(user, lab)| row(user, lab.as_ref()).to_vec()));
+    columns::print(out, &rows)
 }
 
 fn row(user: &Username, lab: Option<&Lab>) -> [String; 6] {

@@ -9,6 +9,8 @@ use clap::Args;
 use serde::Deserialize;
 use wasmspawner_core::digest::Digest;
 
+use crate::whole_file;
+
 /// What policies are built for.
 const TARGET: &str = "wasm32-wasip2";
 
@@ -31,27 +33,44 @@ struct Message {
 
 impl BuildArgs {
     pub(super) fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-        let folder = self.folder.as_path();
-        let has = |file: &str| folder.join(file).is_file();
-        let name = folder.canonicalize().unwrap_or_default().file_name().unwrap_or_default().to_owned();
-        let component = folder.join(name).with_extension("wasm");
-        if has("Cargo.toml") {
-            build_rust(&folder.join("Cargo.toml"), &component)?;
-        } else if has("pyproject.toml") {
-            build_python(folder, &component)?;
-        } else if has("package.json") {
-            build_javascript(folder, &component)?;
-        } else {
-            bail!(
-                "{} has no Cargo.toml, pyproject.toml or package.json; `wasmspawner policy new` makes a policy",
-                folder.display()
-            );
-        }
-        let bytes =
-            std::fs::read(&component).with_context(|| format!("{} cannot be read", component.display()))?;
-        writeln!(out, "{}  {} bytes  {}", component.display(), bytes.len(), Digest::of(&bytes))?;
+        build(&self.folder)?.tell(out)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A component that was built.
+pub(super) struct Built {
+    pub(super) component: PathBuf,
+    pub(super) digest: Digest,
+    bytes: usize,
+}
+
+impl Built {
+    pub(super) fn tell(&self, out: &mut impl Write) -> std::io::Result<()> {
+        writeln!(out, "{}  {} bytes  {}", self.component.display(), self.bytes, self.digest)
+    }
+}
+
+/// Builds the policy of a folder, in the language of its manifest.
+pub(super) fn build(folder: &Path) -> anyhow::Result<Built> {
+    let has = |file: &str| folder.join(file).is_file();
+    let name = folder.canonicalize().unwrap_or_default().file_name().unwrap_or_default().to_owned();
+    let component = folder.join(name).with_extension("wasm");
+    if has("Cargo.toml") {
+        build_rust(&folder.join("Cargo.toml"), &component)?;
+    } else if has("pyproject.toml") {
+        build_python(folder, &component)?;
+    } else if has("package.json") {
+        build_javascript(folder, &component)?;
+    } else {
+        bail!(
+            "{} has no Cargo.toml, pyproject.toml or package.json; `wasmspawner policy new` makes a policy",
+            folder.display()
+        );
+    }
+    let bytes =
+        std::fs::read(&component).with_context(|| format!("{} cannot be read", component.display()))?;
+    Ok(Built { component, digest: Digest::of(&bytes), bytes: bytes.len() })
 }
 
 fn build_python(folder: &Path, component: &Path) -> anyhow::Result<()> {
@@ -110,8 +129,8 @@ fn build_rust(manifest: &Path, copy: &Path) -> anyhow::Result<()> {
         bail!("cargo could not build the policy");
     }
     let component = component(&built.stdout, manifest)?;
-    std::fs::copy(&component, copy).with_context(|| format!("{} cannot be written", copy.display()))?;
-    Ok(())
+    let copied = std::fs::read(&component).and_then(|bytes| whole_file::write(copy, &bytes));
+    copied.with_context(|| format!("{} cannot be written", copy.display()))
 }
 
 /// The component that cargo has made of the package.

@@ -35,7 +35,7 @@ impl InspectArgs {
         let told = json!({
             "name": found.policy.title, "version": found.policy.version, "description": found.policy.description,
             "built_for": found.policy.wit_version, "exports": found.policy.hooks, "imports": found.imports,
-            "bytes": found.bytes, "digest": found.policy.digest,
+            "bytes": found.component.len(), "digest": found.policy.digest,
         });
         if self.json {
             print_json(out, &told)?;

@@ -45,7 +45,7 @@ impl PolicyFile {
 
 /// Where compiled policies are kept: a large one, such as in Python, takes long to compile, and authors try it often. `None`
 /// if no folder can be made for them.
-fn compiled_policies() -> Option<PathBuf> {
+pub(super) fn compiled_policies() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
     let folder = cache.join("wasmspawner/compiled-policies");

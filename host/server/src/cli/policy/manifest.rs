@@ -52,6 +52,7 @@ A policy for [wasmspawner](vendor/wasmspawner/README.md), in Rust: `src/lib.rs` 
 cargo test                                              # its unit tests
 wasmspawner policy build .                              # makes NAME.wasm
 wasmspawner policy test NAME.wasm cases --config config.yaml
+wasmspawner policy dev .                                # both, whenever a file changes
 wasmspawner policy run NAME.wasm form.render --config config.yaml --user ada --group staff
 ```
 

@@ -1,18 +1,25 @@
-//! `wasmspawner policy`: what the author of a policy needs, without a service and without a cluster.
+//! `wasmspawner policy`: what the author of a policy needs. Only `list` and `dev --reload` need a running service.
 
 mod bench;
 mod build;
 mod case;
 mod case_files;
+mod dev;
 mod diff;
 mod hooks;
 mod inspect;
 mod known_images;
+mod list;
 mod loaded;
 mod manifest;
 mod new;
+mod pinned;
 mod project;
+mod pull;
+mod push;
+mod registry_args;
 mod run;
+mod sources;
 mod test;
 mod validate;
 
@@ -31,9 +38,13 @@ Examples:
   wasmspawner policy validate my-policy/my-policy.wasm --config my-policy/config.yaml
   wasmspawner policy run my-policy/my-policy.wasm quota.limits --config my-policy/config.yaml --user eve --group guests
   wasmspawner policy diff site-1.wasm site-2.wasm cases --config site.yaml
-  wasmspawner policy bench my-policy/my-policy.wasm --config my-policy/config.yaml";
+  wasmspawner policy bench my-policy/my-policy.wasm --config my-policy/config.yaml
+  wasmspawner policy dev my-policy                      builds and tests it whenever a file changes
+  wasmspawner policy push my-policy ghcr.io/site/my-policy:1.0
+  wasmspawner policy pull ghcr.io/site/my-policy:1.0
+  wasmspawner policy list                               the policies of a running service";
 
-/// Makes, tries, tests and measures policies, without a service and without a cluster.
+/// Makes, tries, tests, measures and publishes policies, and shows those of a running service.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PolicyArgs {
@@ -59,6 +70,14 @@ enum PolicyCommand {
     Diff(diff::DiffArgs),
     /// Measure how long each hook takes
     Bench(bench::BenchArgs),
+    /// Build and test the policy in a folder whenever one of its files changes
+    Dev(dev::DevArgs),
+    /// Store a policy in a container registry
+    Push(push::PushArgs),
+    /// Get a policy from a container registry
+    Pull(pull::PullArgs),
+    /// List the policies of a running service
+    List(list::ListArgs),
 }
 
 impl PolicyArgs {
@@ -74,6 +93,10 @@ impl PolicyArgs {
                 PolicyCommand::Test(args) => args.run(out).await,
                 PolicyCommand::Diff(args) => args.run(out).await,
                 PolicyCommand::Bench(args) => args.run(out).await,
+                PolicyCommand::Dev(args) => args.run(out).await,
+                PolicyCommand::Push(args) => args.run(out).await,
+                PolicyCommand::Pull(args) => args.run(out).await,
+                PolicyCommand::List(args) => args.run(out).await,
             }
         })
     }

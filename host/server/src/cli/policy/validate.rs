@@ -4,11 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use wasmspawner_core::policy::FieldError;
 
 use super::loaded::PolicyFile;
 use crate::cli::plain::plain;
 use crate::inventory::LiveInventory;
-use crate::wasm::{FailedPolicies, LoadErrorKind};
+use crate::wasm::{FailedPolicies, LoadError, LoadErrorKind};
 
 /// Arguments of `policy validate`.
 #[derive(Debug, Args)]
@@ -20,19 +21,23 @@ pub(super) struct ValidateArgs {
 impl ValidateArgs {
     /// Prints each problem on a line, with its place in the configuration; the exit code is 1 then.
     pub(super) async fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-        match self.policy.load(self.policy.config()?, LiveInventory::default()).await {
-            Ok(_) => {
-                writeln!(out, "ok")?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(FailedPolicies::Load(error)) => {
-                let LoadErrorKind::Config(problems) = &error.kind else { return Err(error.into()) };
-                for problem in problems {
-                    writeln!(out, "{}", plain(&problem.to_string()))?;
-                }
-                Ok(ExitCode::FAILURE)
-            }
-            Err(error) => Err(error.into()),
+        let problems = problems(&self.policy).await?;
+        if problems.is_empty() {
+            writeln!(out, "ok")?;
+            return Ok(ExitCode::SUCCESS);
         }
+        for problem in problems {
+            writeln!(out, "{}", plain(&problem.to_string()))?;
+        }
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+/// What the policy finds wrong in its configuration. The error says why it cannot be loaded with any.
+pub(super) async fn problems(policy: &PolicyFile) -> anyhow::Result<Vec<FieldError>> {
+    match policy.load(policy.config()?, LiveInventory::default()).await {
+        Ok(_) => Ok(Vec::new()),
+        Err(FailedPolicies::Load(LoadError { kind: LoadErrorKind::Config(problems), .. })) => Ok(problems),
+        Err(error) => Err(error.into()),
     }
 }

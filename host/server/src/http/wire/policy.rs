@@ -16,6 +16,8 @@ pub(in crate::http) struct Policy {
     version: String,
     /// The policy's own description.
     description: String,
+    /// Where the component comes from: a file of the service, or the reference to an artifact in a registry.
+    source: String,
     /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     digest: String,
     /// The version of the WIT package that the policy was built for.
@@ -134,6 +136,7 @@ impl From<PolicyReport> for Policy {
             title: report.title,
             version: report.version,
             description: report.description,
+            source: report.source,
             digest: report.digest,
             wit_version: report.wit_version,
             hooks: report.hooks,

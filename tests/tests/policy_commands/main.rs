@@ -1,6 +1,10 @@
 //! `wasmspawner policy`: what the author of a policy does, from nothing to a policy that is tested.
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 
+mod dev;
+mod list;
+mod registry;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,8 +14,19 @@ use wasmspawner_tests::guests;
 const BINARY: &str = env!("CARGO_BIN_EXE_wasmspawner-under-test");
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// `wasmspawner policy`, without the settings and logins of whoever runs the tests.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg("policy").args(arguments).current_dir(folder);
+    for variable in ["WASMSPAWNER_URL", "WASMSPAWNER_TOKEN", "SOURCE_DATE_EPOCH"] {
+        command.env_remove(variable);
+    }
+    command.env("DOCKER_CONFIG", folder.join("docker"));
+    command
+}
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(BINARY).arg("policy").args(arguments).current_dir(folder).output().unwrap()
+    command(folder, arguments).output().unwrap()
 }
 
 /// What a command that succeeds prints.
