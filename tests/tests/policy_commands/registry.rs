@@ -133,7 +133,7 @@ fn what_is_no_policy_is_not_pushed() {
         ),
         ("text.wasm", "is not WebAssembly; `wasmspawner policy build` makes a component"),
         ("other.wasm", "does not export wasmspawner:policy/metadata"),
-        ("huge.wasm", "has 33554433 bytes; a policy may have 33554432"),
+        ("huge.wasm", "it has 33554433 bytes; the largest that is read has 33554432"),
         ("missing.wasm", "cannot read missing.wasm"),
     ] {
         let said = push(file, "127.0.0.1:1/x:1");
