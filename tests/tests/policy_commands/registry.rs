@@ -210,10 +210,13 @@ fn manifest(size: u64) -> String {
 }
 
 async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
-    if let Some(credential) = request.headers().get(header::AUTHORIZATION) {
+    // All of it is read before the answer: otherwise the client may find the connection closed while it sends.
+    let (request, body) = request.into_parts();
+    axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    if let Some(credential) = request.headers.get(header::AUTHORIZATION) {
         hostile.got.lock().unwrap().push(credential.to_str().unwrap().to_owned());
     }
-    let path = request.uri().path().to_owned();
+    let path = request.uri.path().to_owned();
     let what = path.trim_start_matches("/v2/").split('/').next().unwrap().to_owned();
     let with = |status: StatusCode, name: header::HeaderName, value: &str| {
         Response::builder().status(status).header(name, value).body(String::new().into()).unwrap()
@@ -222,12 +225,12 @@ async fn answer(State(hostile): State<Hostile>, request: Request) -> Response {
         Response::builder().status(status).body(body.to_owned().into()).unwrap()
     };
     if what == "tokens" {
-        hostile.scopes.lock().unwrap().push(request.uri().query().unwrap().to_owned());
+        hostile.scopes.lock().unwrap().push(request.uri.query().unwrap().to_owned());
         return with_body(StatusCode::OK, "{\"token\": \"of-an-hour\"}");
     }
-    let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
-    let known = request.headers().contains_key(header::AUTHORIZATION);
-    match (request.method(), what.as_str()) {
+    let host = request.headers[header::HOST].to_str().unwrap().to_owned();
+    let known = request.headers.contains_key(header::AUTHORIZATION);
+    match (&request.method, what.as_str()) {
         _ if !known && what == "elsewhere" => {
             with(StatusCode::UNAUTHORIZED, header::WWW_AUTHENTICATE, "Basic realm=\"x\"")
         }
