@@ -10,9 +10,7 @@ impl hooks::LabServer for DefaultPolicy {
     fn lab_server(&self, user: &User, _: &str, options: &Options) -> Result<Settings, Error> {
         let program = self.images.program(user, options)?;
         let mut settings = program.map(|program| program.server.clone()).unwrap_or_default();
-        for chosen in self.profiles.chosen(user, options)? {
-            chosen.apply_to_server(&mut settings);
-        }
+        self.profiles.chosen(user, options)?.apply_to_server(&mut settings);
         Ok(settings)
     }
 }

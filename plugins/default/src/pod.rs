@@ -41,9 +41,7 @@ impl hooks::BuildPod for DefaultPolicy {
             pod_patch: None,
         };
         template::fill_lab(&mut lab)?;
-        for chosen in self.profiles.chosen(user, options)? {
-            chosen.apply(&mut lab);
-        }
+        self.profiles.chosen(user, options)?.apply(&mut lab);
         for extra in &self.extras {
             extra.set(options, &mut lab.env)?;
         }

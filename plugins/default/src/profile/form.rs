@@ -30,10 +30,13 @@ impl Profiles {
         let mut named = submission.clone();
         // The check of the form reports a profile that does not exist.
         let Ok(profile) = self.of(user, submission) else { return named };
+        remove_if_empty(&mut named, PROFILE);
         for (name, option) in &profile.options {
             for (short, long) in profile.names(name) {
-                if let (Some(value), None) = (submission.get(&short), submission.get(&long)) {
-                    named.insert(long, value.clone());
+                remove_if_empty(&mut named, &short);
+                remove_if_empty(&mut named, &long);
+                if let (Some(value), None) = (named.get(&short).cloned(), named.get(&long)) {
+                    named.insert(long, value);
                     named.remove(&short);
                 }
             }
@@ -90,6 +93,13 @@ impl Profile {
     fn names(&self, option: &str) -> [(String, String); 2] {
         let key = self.key(option);
         [(option.to_owned(), key.clone()), (typed_key(option), typed_key(&key))]
+    }
+}
+
+/// An empty text is no choice, as in KubeSpawner.
+fn remove_if_empty(submission: &mut Options, name: &str) {
+    if submission.text(name) == Some("") {
+        submission.remove(name);
     }
 }
 

@@ -6,11 +6,17 @@
 
 mod amount;
 mod change;
+mod chosen;
+mod expression;
 mod form;
 mod kubernetes;
+#[cfg(test)]
+mod kubespawner_tests;
+mod letters;
 mod option;
 mod overrides;
 mod refused;
+mod settings;
 mod slug;
 #[cfg(test)]
 mod tests;
@@ -22,6 +28,7 @@ use std::collections::BTreeMap;
 use wasmspawner_sdk::{Error, Options, Section, User};
 
 use crate::storage::Storage;
+use chosen::Chosen;
 use option::ProfileOption;
 use overrides::Overrides;
 
@@ -49,7 +56,7 @@ impl Profiles {
         let mut defaults = 0;
         let profiles = config.list("profile_list", |entry| {
             let profile = Profile::read(entry, site);
-            if slugs.contains(&profile.slug) {
+            if slugs.contains(&profile.slug) && !profile.slug.is_empty() {
                 entry.problem("slug", format!("there is a `{}` before; slugs must differ", profile.slug));
             }
             slugs.push(profile.slug.clone());
@@ -82,36 +89,23 @@ impl Profiles {
     }
 
     fn of(&self, user: &User, options: &Options) -> Result<&Profile, Error> {
-        let Some(slug) = options.text(PROFILE) else { return self.default(user) };
+        let slug = options.text(PROFILE).filter(|slug| !slug.is_empty());
+        let Some(slug) = slug else { return self.default(user) };
         let found = self.open_to(user).find(|profile| profile.slug == slug);
         found.ok_or_else(|| Error::invalid(PROFILE, format!("`{slug}` is not offered to you")))
     }
 
-    /// The overrides of the chosen profile and options, in the order in which they apply; empty if the site has no
-    /// profiles.
-    pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Vec<Chosen>, Error> {
+    /// The overrides of the chosen profile and options; empty if the site has no profiles.
+    pub(crate) fn chosen(&self, user: &User, options: &Options) -> Result<Chosen, Error> {
         if self.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Chosen(Vec::new()));
         }
         let profile = self.of(user, options)?;
-        let mut chosen = vec![Chosen(profile.overrides.filled()?)];
+        let mut chosen = vec![profile.overrides.filled()?];
         for (name, option) in &profile.options {
-            chosen.push(Chosen(option.chosen(name, options)?));
+            chosen.push(option.chosen(name, options)?);
         }
-        Ok(chosen)
-    }
-}
-
-/// The overrides of a profile, or of a choice within it.
-pub(crate) struct Chosen(Overrides);
-
-impl Chosen {
-    pub(crate) fn apply(&self, lab: &mut wasmspawner_sdk::pod::Customization) {
-        self.0.apply(lab);
-    }
-
-    pub(crate) fn apply_to_server(&self, settings: &mut wasmspawner_sdk::lab_server::Settings) {
-        self.0.apply_to_server(settings);
+        Ok(Chosen(chosen))
     }
 }
 
@@ -122,13 +116,17 @@ impl Profile {
         if made.is_none() && !display_name.is_empty() && !entry.has("slug") {
             entry.problem("slug", format!("cannot be made of {display_name:?}; write one"));
         }
+        let given: Option<String> = entry.optional("slug");
+        if given.as_ref().is_some_and(String::is_empty) {
+            entry.problem("slug", "must not be empty");
+        }
         let overrides = entry.section("kubespawner_override", |entry| {
             let overrides = Overrides::read_listed(entry);
             overrides.check_volumes(entry, site);
             overrides
         });
         Self {
-            slug: entry.optional("slug").or(made).unwrap_or_default(),
+            slug: given.or(made).unwrap_or_default(),
             description: entry.optional("description"),
             default: entry.or_default("default"),
             groups: entry.or_default("groups"),

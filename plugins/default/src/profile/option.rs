@@ -81,17 +81,22 @@ impl ProfileOption {
         fields
     }
 
-    /// A submission with a typed value but without a choice means the typed value.
+    /// A submission with a typed value means that value, whatever it chooses besides. Forms do not submit a text that
+    /// is hidden because something else is chosen.
     pub(super) fn imply_unlisted(&self, key: &str, submission: &mut Options) {
-        let typed = submission.text(&typed_key(key)).is_some_and(|text| !text.is_empty());
-        if typed && submission.get(key).is_none() && self.unlisted.is_some() && !self.choices.is_empty() {
+        if self.unlisted.is_none() || submission.get(&typed_key(key)).is_none() {
+            return;
+        }
+        if self.choices.is_empty() {
+            submission.remove(key);
+        } else {
             submission.insert(key, UNLISTED.into());
         }
     }
 
     /// The overrides of the chosen or typed value.
     pub(super) fn chosen(&self, name: &str, options: &Options) -> Result<Overrides, Error> {
-        let chosen = options.text(name).or_else(|| self.default()).unwrap_or(UNLISTED);
+        let chosen = given(options, name).or_else(|| self.default()).unwrap_or(UNLISTED);
         if let Some(choice) = self.choices.get(chosen) {
             return choice.overrides.filled();
         }
@@ -110,6 +115,11 @@ impl ProfileOption {
         let listed = self.choices.values().map(|choice| choice.overrides.clone());
         listed.chain(self.unlisted.iter().filter_map(Unlisted::without_typed_text)).collect()
     }
+}
+
+/// A text that is not empty.
+fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    options.text(name).filter(|text| !text.is_empty())
 }
 
 /// The name of the field for the typed value that belongs to the field `key`.

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use wasmspawner_sdk::lab_server::{Probe, Settings};
+use wasmspawner_sdk::lab_server::{self as server, Probe};
 use wasmspawner_sdk::pod::{
     ClaimSource, Customization, EnvValue, EnvVar, Mount, TimeLimits, Toleration, Volume, VolumeSource,
 };
 use wasmspawner_sdk::{Error, Image, Pair, Section};
 
 use super::change::Change;
+use super::settings::{self, Settings};
 use super::{amount, kubernetes, refused};
 use crate::{env, lab_server, template};
 
@@ -26,6 +27,8 @@ pub(super) enum Reading {
     Plain,
     /// This policy expands fields. A user may type a part of it.
     Template,
+    /// This policy expands fields as JupyterHub does. A user may type a part of it.
+    Hub,
     /// This policy expands fields. The whole text is the operator's.
     Site,
     /// The service expands fields. The whole text is the operator's.
@@ -34,7 +37,7 @@ pub(super) enum Reading {
 
 impl Reading {
     pub(super) fn may_be_typed(self) -> bool {
-        matches!(self, Self::Plain | Self::Template)
+        matches!(self, Self::Plain | Self::Template | Self::Hub)
     }
 }
 
@@ -53,10 +56,6 @@ fn literal(value: &mut EnvValue) -> Option<&mut String> {
     }
 }
 
-/// Settings that JupyterHub passes to a lab as environment variables.
-const SETTINGS: [(&str, &str); 2] =
-    [("default_url", "JUPYTERHUB_DEFAULT_URL"), ("notebook_dir", "JUPYTERHUB_ROOT_DIR")];
-
 /// A `kubespawner_override`. Maps are merged into earlier ones, where `null` removes an entry; all other values replace
 /// earlier ones.
 #[derive(Clone, Default)]
@@ -67,15 +66,16 @@ pub(super) struct Overrides {
     memory_limit: Change<u64>,
     memory_guarantee: Change<u64>,
     extended: BTreeMap<String, Option<u64>>,
-    env: BTreeMap<String, Option<EnvValue>>,
+    pub(super) env: BTreeMap<String, Option<EnvValue>>,
+    pub(super) settings: Settings,
     labels: BTreeMap<String, Option<String>>,
     annotations: BTreeMap<String, Option<String>>,
     node_selector: BTreeMap<String, Option<String>>,
     tolerations: Change<Vec<Toleration>>,
     volumes: Change<Vec<Volume>>,
     mounts: Change<Vec<Mount>>,
-    command: Change<Vec<String>>,
-    args: Change<Vec<String>>,
+    pub(super) command: Change<Vec<String>>,
+    pub(super) args: Change<Vec<String>>,
     working_dir: Change<String>,
     start_timeout: Change<u32>,
     port: Change<u16>,
@@ -88,11 +88,12 @@ impl Overrides {
         let overrides = Self {
             image: entry.optional("image"),
             cpu_limit: amount(entry, "cpu_limit", amount::cpu_millis).unless(&0),
-            cpu_guarantee: amount(entry, "cpu_guarantee", amount::cpu_millis),
+            cpu_guarantee: amount(entry, "cpu_guarantee", amount::cpu_millis).unless(&0),
             memory_limit: amount(entry, "mem_limit", amount::bytes).unless(&0),
-            memory_guarantee: amount(entry, "mem_guarantee", amount::bytes),
+            memory_guarantee: amount(entry, "mem_guarantee", amount::bytes).unless(&0),
             extended: extended(entry),
             env: environment(entry),
+            settings: Settings::read(entry),
             labels: entry.or_default("extra_labels"),
             annotations: entry.or_default("extra_annotations"),
             node_selector: entry.or_default("node_selector"),
@@ -145,7 +146,7 @@ impl Overrides {
         }
     }
 
-    /// Applies the overrides to a lab.
+    /// Applies the overrides to a lab, except those of which all that were chosen decide together.
     pub(super) fn apply(&self, lab: &mut Customization) {
         if let Some(reference) = &self.image {
             lab.image = Some(Image::new(reference));
@@ -166,8 +167,6 @@ impl Overrides {
         self.volumes.apply_to_list(&mut lab.volumes);
         keep_claims_made(&before, &mut lab.volumes);
         self.mounts.apply_to_list(&mut lab.mounts);
-        self.command.apply(&mut lab.command);
-        self.args.apply(&mut lab.args);
         self.working_dir.apply(&mut lab.working_dir);
         let mut limits = lab.time_limits.unwrap_or(TimeLimits { spawn_seconds: None, delete_seconds: None });
         self.start_timeout.apply(&mut limits.spawn_seconds);
@@ -177,7 +176,7 @@ impl Overrides {
     }
 
     /// Applies the overrides to the way in which the lab's program is reached.
-    pub(super) fn apply_to_server(&self, settings: &mut Settings) {
+    pub(super) fn apply_to_server(&self, settings: &mut server::Settings) {
         self.port.apply(&mut settings.port);
         self.probe.apply(&mut settings.probe);
     }
@@ -199,6 +198,9 @@ impl Overrides {
         let mut texts = Texts(Vec::new());
         texts.add("image", Reading::Plain, &mut self.image);
         texts.add("environment", Reading::Template, self.env.values_mut().flatten().filter_map(literal));
+        for (key, text) in self.settings.texts() {
+            texts.add(key, Reading::Hub, [text]);
+        }
         texts.add("extra_labels", Reading::Template, self.labels.values_mut().flatten());
         texts.add("extra_annotations", Reading::Template, self.annotations.values_mut().flatten());
         texts.add("node_selector", Reading::Plain, self.node_selector.values_mut().flatten());
@@ -225,8 +227,10 @@ impl Overrides {
     pub(super) fn filled(&self) -> Result<Self, Error> {
         let mut filled = self.clone();
         for text in filled.texts() {
-            if matches!(text.reading, Reading::Template | Reading::Site) {
-                template::fill(text.text)?;
+            match text.reading {
+                Reading::Template | Reading::Site => template::fill(text.text)?,
+                Reading::Hub => settings::fill(text.text)?,
+                Reading::Plain | Reading::Service => {}
             }
         }
         Ok(filled)
@@ -300,12 +304,6 @@ fn environment(entry: &mut Section<'_>) -> BTreeMap<String, Option<EnvValue>> {
             entry.problem("environment", problem);
         }
         variables.insert(name, value);
-    }
-    for (key, variable) in SETTINGS {
-        let value = entry.optional(key).map(EnvValue::Literal);
-        if entry.has(key) {
-            variables.insert(variable.into(), value);
-        }
     }
     variables
 }

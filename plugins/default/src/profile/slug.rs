@@ -1,14 +1,66 @@
-/// The slug that KubeSpawner derives from a display name: ASCII letters and digits in lower case, and `-` for all else.
-/// `None` if KubeSpawner would transliterate letters of other alphabets, or if nothing would be left.
+//! The slug that KubeSpawner derives from a display name. KubeSpawner 7.1 asks `python-slugify` with `text-unidecode`.
+
+use super::letters;
+
+/// ASCII letters and digits in lower case, and `-` for all else. `None` if nothing would be left, or if the name has
+/// letters or references (`&eacute;`) whose transliteration is not known here.
 pub(super) fn slug(display_name: &str) -> Option<String> {
-    if display_name.chars().any(|char| !char.is_ascii() && char.is_alphanumeric()) {
-        return None;
+    let mut text = String::new();
+    for char in display_name.chars() {
+        match char {
+            // A typed apostrophe separates, and one that comes of another character is dropped.
+            '\'' => text.push('-'),
+            _ if char.is_ascii() => text.push(char),
+            _ => text.push_str(letters::transliterate(char)?),
+        }
     }
+    let slug = separated(&without_references(&text)?);
+    (!slug.is_empty()).then_some(slug)
+}
+
+/// Replaces HTML's references to characters. `None` if one is not known here.
+fn without_references(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        out.push_str(before);
+        let name = after.split_once(';').map(|(name, _)| name).filter(|name| is_name(name));
+        if let Some(name) = name {
+            out.push_str(reference(name)?);
+            rest = &after[name.len() + 1..];
+        } else {
+            out.push('&');
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// True for what stands between `&` and `;` of a reference.
+fn is_name(text: &str) -> bool {
+    let name = text.strip_prefix('#').unwrap_or(text);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// What stays of a reference: all that these refer to separates words, except the apostrophe, which is dropped.
+fn reference(name: &str) -> Option<&'static str> {
+    match name {
+        "amp" | "lt" | "gt" | "quot" | "nbsp" | "ndash" | "mdash" | "middot" | "bull" | "times" | "copy"
+        | "reg" | "lsquo" | "rsquo" | "ldquo" | "rdquo" | "laquo" | "raquo" | "deg" | "plusmn" | "euro"
+        | "#38" | "#160" | "#8211" | "#8212" | "#8216" | "#8217" | "#8220" | "#8221" | "#xa0" | "#x2013"
+        | "#x2019" => Some(" "),
+        "#39" | "#x27" => Some(""),
+        _ => None,
+    }
+}
+
+/// Lower case, with one `-` for all that is neither a letter nor a digit. A comma within a number is dropped.
+fn separated(text: &str) -> String {
     let mut slug = String::new();
-    let mut rest = display_name.chars().peekable();
+    let mut rest = text.chars().peekable();
     let mut before = ' ';
     while let Some(char) = rest.next() {
-        // A comma within a number is dropped.
         let in_number =
             char == ',' && before.is_ascii_digit() && rest.peek().is_some_and(char::is_ascii_digit);
         if char.is_ascii_alphanumeric() {
@@ -18,14 +70,14 @@ pub(super) fn slug(display_name: &str) -> Option<String> {
         }
         before = char;
     }
-    let slug = slug.trim_matches('-');
-    (!slug.is_empty()).then(|| slug.to_owned())
+    slug.trim_matches('-').to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::slug;
 
+    /// The expected slugs are KubeSpawner's own; `tests/profiles` compares further ones.
     #[test]
     fn slugs_are_those_of_kubespawner() {
         for (name, expected) in [
@@ -34,11 +86,22 @@ mod tests {
             ("  R & RStudio -- beta ", "r-rstudio-beta"),
             ("Up to 1,000 cores, shared", "up-to-1000-cores-shared"),
             ("Ada's lab", "ada-s-lab"),
+            ("Ada’s lab", "adas-lab"),
+            ("Ada&#39;s lab", "adas-lab"),
             ("🚀 GPU", "gpu"),
+            ("a🚀b", "ab"),
+            ("❤️ x", "x"),
+            ("Größe", "grosse"),
+            ("Café №\u{a0}5", "cafe-no-5"),
+            ("cafe\u{301}", "cafe"),
+            ("GPU × 2, 20 °C", "gpu-x-2-20-degc"),
+            ("R &amp; D &lt;new&gt;", "r-d-new"),
+            ("a & b; c", "a-b-c"),
+            ("½ node", "1-2-node"),
         ] {
             assert_eq!(slug(name).as_deref(), Some(expected), "{name}");
         }
-        for name in ["Größe", "日本", "--", ""] {
+        for name in ["日本", "Привет", "caf&eacute;", "&#65;", "--", ""] {
             assert_eq!(slug(name), None, "{name}");
         }
     }

@@ -135,7 +135,7 @@ fn overrides_of_options_win_over_those_of_their_profile() {
     assert_eq!(pod.image.as_ref().unwrap().reference, "quay.io/example/rstudio:2026.09");
     assert_eq!(
         env(&pod),
-        [("JUPYTERHUB_DEFAULT_URL", "/rstudio"), ("PROFILE", "rstudio")],
+        [("PROFILE", "rstudio"), ("JUPYTERHUB_DEFAULT_URL", "/rstudio")],
         "the profile takes DOCS_URL away, the option wins over the profile"
     );
     let resources = pod.resources.unwrap();
@@ -207,8 +207,8 @@ fn templates_around_an_unlisted_choice_are_expanded() {
     let site = TestKit::<DefaultPolicy>::new(&config).unwrap();
     let pod = site.customize(&ada(), &json!({"note--unlisted-choice": "{namespace}"})).unwrap();
     assert_eq!(env(&pod), [("WHO", "ada"), ("A", "ada/{namespace}/{value}")]);
-    assert_eq!(pod.command.unwrap(), ["sh", "-c", "echo ${HOME}"]);
-    assert_eq!(pod.args.unwrap(), ["{namespace}", "${X}"]);
+    assert_eq!(pod.command, None);
+    assert_eq!(pod.args.unwrap(), ["sh", "-c", "echo ${HOME}", "{namespace}", "${X}"]);
 }
 
 #[test]

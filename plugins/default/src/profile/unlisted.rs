@@ -1,9 +1,10 @@
-use regex_lite::Regex;
 use serde_json::Value;
 use wasmspawner_sdk::form::{Field, FieldKind, TextInput};
 use wasmspawner_sdk::{Error, Section};
 
+use super::expression;
 use super::overrides::{Overrides, Reading, Written};
+use super::settings;
 use crate::template;
 
 /// The placeholder for the typed value.
@@ -27,12 +28,12 @@ impl Unlisted {
         let mut unlisted = Self {
             display_name: entry.optional("display_name"),
             name_in_choices: entry.optional("display_name_in_choices").unwrap_or_else(|| "Other...".into()),
-            pattern: entry.optional("validation_regex"),
+            pattern: entry.optional::<String>("validation_regex").filter(|pattern| !pattern.is_empty()),
             message: entry.optional("validation_message"),
             overrides: entry.section("kubespawner_override", overrides).unwrap_or_default(),
         };
         if let Some(pattern) = unlisted.pattern.as_ref().filter(|_| entry.is_check())
-            && let Err(problem) = whole(pattern)
+            && let Err(problem) = expression::check(pattern)
         {
             entry.problem("validation_regex", problem);
         }
@@ -108,7 +109,7 @@ impl Unlisted {
             return Err("must not be empty".into());
         }
         let Some(pattern) = &self.pattern else { return Ok(()) };
-        if whole(pattern)?.is_match(typed) {
+        if expression::whole(pattern)?.is_match(typed) {
             return Ok(());
         }
         Err(self.message.clone().unwrap_or_else(|| format!("must match {pattern}")))
@@ -166,6 +167,7 @@ fn fill(reading: Reading, piece: &str) -> Result<String, Error> {
     match reading {
         Reading::Plain => text = text.replace("{{", "{").replace("}}", "}"),
         Reading::Template | Reading::Site => template::fill(&mut text)?,
+        Reading::Hub => settings::fill(&mut text)?,
         Reading::Service => {}
     }
     Ok(text)
@@ -196,44 +198,9 @@ fn places(value: &Value) -> usize {
     }
 }
 
-/// Compiles the expression so that it must match the whole text. It is first compiled alone, so that none of its
-/// brackets can pair with a bracket that is added here.
-fn whole(pattern: &str) -> Result<Regex, String> {
-    let problem = |error: regex_lite::Error| {
-        format!(
-            "`{pattern}` is not a supported regular expression: {error}; lookaround, backreferences and \\p{{..}} are missing"
-        )
-    };
-    Regex::new(pattern).map_err(problem)?;
-    Regex::new(&format!(r"\A(?:{pattern})\z")).map_err(problem)
-}
-
 /// True if the text has only characters of image references, as the service checks them. The policy checks it first,
 /// because it can still show an error to the user.
 fn may_be_an_image(reference: &str) -> bool {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     reference.starts_with(|first: char| first.is_ascii_alphanumeric()) && reference.bytes().all(good)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_expression_matches_the_whole_text() {
-        for (pattern, text, expected) in [
-            (r"quay\.io/.+:.+", "quay.io/a/b:1", true),
-            (r"quay\.io/.+:.+", "evil.example/quay.io/a/b:1", false),
-            ("a|ab", "ab", true),
-            ("a|b", "ax", false),
-            ("^a$", "a", true),
-            ("a", "a\n", false),
-            ("(?i)lab", "LAB", true),
-        ] {
-            assert_eq!(whole(pattern).unwrap().is_match(text), expected, "{pattern} {text}");
-        }
-        for pattern in ["(", "a)|(b", r"(?=a)", r"(a)\1", r"\p{L}", "(?x)a # comment"] {
-            assert!(whole(pattern).is_err(), "{pattern}");
-        }
-    }
 }
