@@ -105,6 +105,9 @@ fn problems(index: usize, error: &LoadError) -> Vec<String> {
             };
             return fields.iter().map(line).collect();
         }
+        LoadErrorKind::Data { name, place, problem } => {
+            return vec![format!("{policy}.data.{}: {place}: {problem}", plain(name))];
+        }
         LoadErrorKind::ConfigNotTaken => "config",
         LoadErrorKind::Digest(_) | LoadErrorKind::DigestMismatch { .. } => "digest",
         LoadErrorKind::DuplicateName => "name",
@@ -145,6 +148,12 @@ mod tests {
         );
         let digest = LoadErrorKind::DigestMismatch { pinned: "aa".into(), actual: "bb".into() };
         assert!(printed(digest).starts_with("policies[1].digest: "));
+        let data = LoadErrorKind::Data {
+            name: "teams".into(),
+            place: "teams.csv".into(),
+            problem: "it is not a file".into(),
+        };
+        assert_eq!(printed(data), "policies[1].data.teams: teams.csv: it is not a file");
     }
 
     fn check(config: &str) -> (ExitCode, String, String) {
