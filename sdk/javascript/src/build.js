@@ -40,7 +40,8 @@ export function world(hooks) {
 
 /** The module of the component: it exports each interface under its name in JavaScript. */
 function entry(source, hooks, info) {
-  const exported = ['metadata', 'config', 'prepare', ...hooks];
+  const nameOf = (hook) => HOOKS[hook].replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+  const exported = ['metadata', 'config', 'prepare', ...hooks.map(nameOf)];
   return [
     `import policy from ${JSON.stringify(source)};`,
     `import { exportsOf } from 'wasmspawner-policy/component';`,
