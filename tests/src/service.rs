@@ -226,6 +226,20 @@ impl Service {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
+    /// Waits until `text` is in the log. The service writes its log beside its work, so that a line can come
+    /// after the answer to the request that caused it.
+    pub async fn logged(&self, text: &str) -> anyhow::Result<()> {
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        let waiting = async {
+            while !self.log().contains(text) {
+                again.tick().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), waiting)
+            .await
+            .with_context(|| format!("{text:?} was not logged; the log:\n{}", self.log()))
+    }
+
     fn log_file(&self) -> PathBuf {
         self.folder().join("log")
     }

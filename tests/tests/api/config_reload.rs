@@ -1,16 +1,11 @@
 //! `POST /config/reload`, SIGHUP, and changes of the file
 
-use std::time::Duration;
-
 use http::Method;
 use serde_json::{Value, json};
 use wasmspawner_tests::api::{Answer, Client, PREFIX};
 use wasmspawner_tests::service::Service;
 
 use crate::BINARY;
-
-/// Longer than the service takes to notice a change of its file, which is 2 s.
-const NOTICED: Duration = Duration::from_mins(1);
 
 type Mistake = fn(&mut Value);
 
@@ -138,13 +133,7 @@ async fn no_spawn_fails_while_the_configuration_is_reloaded_again_and_again() {
 async fn a_changed_file_is_used_without_being_asked() {
     let service = Service::start(BINARY).await.unwrap();
     service.reconfigure(|config| config["lab"]["env"]["COLOUR"] = "green".into()).unwrap();
-    let noticed = async {
-        let mut again = tokio::time::interval(Duration::from_millis(100));
-        while !service.log().contains("lab.env.COLOUR") {
-            again.tick().await;
-        }
-    };
-    tokio::time::timeout(NOTICED, noticed).await.expect("the change was not noticed");
+    service.logged("lab.env.COLOUR").await.unwrap();
     let ada = service.user("ada").unwrap();
     assert_eq!(env_of(&ada, "ada").await["COLOUR"], "green");
 }

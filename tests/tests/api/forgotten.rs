@@ -55,18 +55,6 @@ fn users(report: &Value) -> Vec<&str> {
     report["forgotten"].as_array().unwrap().iter().map(|lab| lab["username"].as_str().unwrap()).collect()
 }
 
-/// Waits until the service has logged this text.
-pub(crate) async fn logged(service: &Service, text: &str) {
-    let mut again = tokio::time::interval(Duration::from_millis(20));
-    let waiting = async {
-        while !service.log().contains(text) {
-            again.tick().await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_mins(1), waiting).await;
-    assert!(waited.is_ok(), "{text} was not logged");
-}
-
 /// Waits until the service has checked `count` more times with this outcome.
 async fn wait_for_checks(service: &Service, outcome: &str, count: u64) {
     let now = async || {
@@ -135,7 +123,7 @@ async fn a_lab_that_stays_forgotten_is_stopped_and_its_history_says_why() {
     );
     let ada = service.user("ada").unwrap();
     assert_eq!(ada.lab("ada").await.unwrap().json().unwrap()["status"], "running");
-    logged(&service, "because JupyterHub does not know it any more").await;
+    service.logged("because JupyterHub does not know it any more").await.unwrap();
     let metrics = service.probes().get("/metrics").await.unwrap().body;
     assert!(metrics.contains("wasmspawner_forgotten_labs_stopped_total 1\n"), "{metrics}");
 }
@@ -189,7 +177,7 @@ async fn no_lab_is_stopped_when_the_hub_forgets_most_of_them() {
     assert_eq!(users(&doubted), names, "they are listed");
     assert!(doubted["withheld"].as_str().unwrap().starts_with("12 of 12 labs look forgotten"), "{doubted:#}");
     assert_eq!(doubted["forgotten"][0]["stops_in_seconds"], Value::Null);
-    logged(&service, "12 of 12 labs look forgotten").await;
+    service.logged("12 of 12 labs look forgotten").await.unwrap();
     let running = service.hub().unwrap().get(&format!("{PREFIX}/labs")).await.unwrap().json().unwrap();
     assert_eq!(running.as_array().unwrap().len(), 12);
 
@@ -224,7 +212,7 @@ async fn a_lab_that_replaces_a_forgotten_one_is_not_stopped() {
     run(&service, &["ada"]).await;
     hub.let_pass();
     asked(&hub, 4).await;
-    logged(&service, "another has taken its place").await;
+    service.logged("another has taken its place").await.unwrap();
     let lab = ada.lab("ada").await.unwrap().json().unwrap();
     assert_eq!(lab["status"], "running", "{lab:#}");
     assert_ne!(lab["job_id"], before["job_id"]);

@@ -76,11 +76,7 @@ async fn a_port_without_a_grant_is_the_policy_s_fault() {
     assert_eq!(events.last().unwrap().kind, "failed");
     let lab = ada.lab("ada").await.unwrap().json().unwrap();
     assert_eq!((&lab["status"], &lab["pod"]), (&json!("failed"), &json!("missing")), "{lab:#}");
-    assert!(
-        service.log().contains("policy `default`: `port` needs the grant `ports` for `8787`"),
-        "{}",
-        service.log()
-    );
+    service.logged("policy `default`: `port` needs the grant `ports` for `8787`").await.unwrap();
 }
 
 #[tokio::test]

@@ -95,8 +95,7 @@ async fn a_changed_component_is_used_and_a_broken_one_is_not() {
 async fn policies_hear_what_happens_and_nobody_waits_for_them() {
     let service = Service::start(BINARY).await.unwrap();
     let heard = async |event: &str| {
-        until_some(async || service.log().contains(&format!("heard: Happening::{event}")).then_some(()))
-            .await;
+        service.logged(&format!("heard: Happening::{event}")).await.unwrap();
     };
     let ada = service.user("ada").unwrap();
     ada.spawn_to_end("ada").await.unwrap();
@@ -118,7 +117,7 @@ async fn policies_hear_what_happens_and_nobody_waits_for_them() {
     let bob = service.user("bob").unwrap();
     bob.spawn_to_end("bob").await.unwrap();
     heard("Ready bob/").await;
-    assert!(service.log().contains("a policy failed when it heard of an event"));
+    service.logged("a policy failed when it heard of an event").await.unwrap();
 }
 
 /// The operator tries what may replace a policy, while users work.

@@ -135,7 +135,7 @@ async fn a_node_that_cannot_pull_is_reported_and_holds_up_no_other() {
     assert_eq!(report["excluded_nodes"], json!([{ "name": "cordoned", "excluded": "it is cordoned" }]));
     assert_eq!(report["images"][0]["nodes"], 3, "without the one that is cordoned");
     until_no_pod(&service).await;
-    assert!(service.log().contains("a node cannot pull an image in advance"), "{}", service.log());
+    service.logged("a node cannot pull an image in advance").await.unwrap();
 }
 
 #[tokio::test]

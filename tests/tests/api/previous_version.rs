@@ -244,7 +244,7 @@ async fn an_imitation_of_an_old_lab_is_reported_and_not_changed() {
         "the namespace is not the lab's own",
         "its annotation cannot be read",
     ] {
-        super::forgotten::logged(&service, why).await;
+        service.logged(why).await.unwrap();
     }
     let orphans = service.admin().unwrap().get(&format!("{PREFIX}/orphans")).await.unwrap().json().unwrap();
     assert_eq!(orphans.as_array().unwrap().len(), 3, "the three pods: {orphans:#}");

@@ -81,7 +81,7 @@ async fn objects_of_the_service_s_namespace_are_blueprints_of_the_site() {
     assert!(problem("lost").unwrap().contains("there is no blueprint `gone`"), "{problems:?}");
     assert!(problem("base").unwrap().contains("is in the configuration of the site, too"), "{problems:?}");
     assert_eq!(offered(&ada).await, ["base", "course"]);
-    until(async || service.log().contains("a blueprint in the cluster cannot be used")).await;
+    service.logged("a blueprint in the cluster cannot be used").await.unwrap();
 
     // What is mended, changed or deleted counts for the next lab, without a restart.
     let mended = Patch::Merge(json!({ "spec": { "extends": ["course"] } }));
@@ -118,7 +118,7 @@ async fn without_permission_for_blueprints_labs_start_and_the_log_has_the_remedy
     let ada = service.user("ada").unwrap();
     let events = ada.spawn_to_end("ada").await.unwrap();
     assert_eq!(events.last().unwrap().kind, "complete", "{events:#?}");
-    assert!(service.log().contains("apply deploy/permissions/blueprints.yaml"));
+    service.logged("apply deploy/permissions/blueprints.yaml").await.unwrap();
     stop(&service, "ada").await;
     site.leave().await;
 }

@@ -161,10 +161,7 @@ async fn a_namespace_that_cannot_be_listed_keeps_the_service_from_no_other_lab()
     let body = json!({ "options": { "workload": format!("deployment/{away}/web") } });
     let refused = ada.spawn_with("ada/servers/debug", &body).await.unwrap();
     assert_eq!(refused.problem().unwrap(), "503 cluster_unavailable", "{refused:?}");
-    assert!(
-        service.log().contains("apply deploy/permissions/workloads.yaml there"),
-        "the remedy is in the log"
-    );
+    service.logged("apply deploy/permissions/workloads.yaml there").await.unwrap();
     stop(&service, "ada").await;
     site.leave().await;
 }
