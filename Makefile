@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: languages help run serve cluster image test unit e2e chart node profiles soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
+.PHONY: languages help run serve cluster image test unit e2e chart node profiles signatures soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -66,6 +66,11 @@ profiles: ## the default policy against KubeSpawner itself, on 240 generated pro
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	@target=$$($(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())'); \
 	$(PYTHON) tests/profiles/run.py test "$$target/debug/wasmspawner" "$$target/wasm32-wasip2/guest/policy_default.wasm"
+
+signatures: ## policies that cosign itself has signed; builds it the first time, which takes five minutes
+	$(CARGO) build --locked --workspace --bin wasmspawner
+	@target=$$($(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())'); \
+	$(VENV)/python tests/signatures/run.py test "$$target/debug/wasmspawner"
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture

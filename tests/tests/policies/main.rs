@@ -8,6 +8,7 @@ mod loading;
 mod prepared;
 mod published;
 mod recipes;
+mod signatures;
 mod site_data;
 mod templates;
 

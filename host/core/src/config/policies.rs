@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DataSource, InvalidSetting};
+use super::{DataSource, InvalidSetting, PublicKeySource};
 use crate::grants::Grants;
 
 /// One policy of the chain. Policies are called in the order given; where two disagree the later one wins.
@@ -27,6 +27,11 @@ pub struct PolicyConfig {
     /// Expected digest of the component: `sha256:` and 64 hexadecimal digits. A component with another digest is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Public keys, as files in PEM relative to the configuration file, or as the PEM itself. The component is used only if one of
+    /// them has signed it: for `oci` with `cosign sign --key`, for `path` with `cosign sign-blob --key`, whose bundle is beside the
+    /// component as `FILE.sigstore.json`. It holds for the candidate, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<Vec<PublicKeySource>>,
     /// The policy's own configuration. The policy publishes its schema.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
@@ -110,7 +115,16 @@ pub(super) fn check(policies: &[PolicyConfig]) -> Vec<InvalidSetting> {
     let sources = policies.iter().enumerate().filter_map(source_of_policy);
     let candidates = policies.iter().enumerate().filter_map(source_of_candidate);
     let data = policies.iter().enumerate().flat_map(data_of_policy);
-    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).chain(data).collect()
+    let keys = policies.iter().enumerate().filter_map(keys_of_policy);
+    duplicate_policy(policies).into_iter().chain(sources).chain(candidates).chain(data).chain(keys).collect()
+}
+
+/// No key at all would be a policy that nobody can sign.
+fn keys_of_policy((index, policy): (usize, &PolicyConfig)) -> Option<InvalidSetting> {
+    policy.signed_by.as_ref().is_some_and(Vec::is_empty).then(|| {
+        let problem = "names no key; name the public key of whoever signs the policy, or remove `signed_by`";
+        InvalidSetting::new(format!("policies[{index}].signed_by"), problem)
+    })
 }
 
 /// Data comes from where it can be read.

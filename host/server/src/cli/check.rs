@@ -87,8 +87,9 @@ async fn load(engine: &Policies, policy: &PolicyConfig) -> Result<Vec<LoadedPoli
 }
 
 fn success_line(policy: &LoadedPolicy) -> String {
-    let LoadedPolicy { name, title, version, digest, hooks, .. } = policy;
-    format!("policy {name}: ok ({} {}, {digest}, {})", plain(title), plain(version), hooks.join(" "))
+    let LoadedPolicy { name, title, version, digest, signed_by, hooks, .. } = policy;
+    let signed = signed_by.as_ref().map(|key| format!(", signed by {key}")).unwrap_or_default();
+    format!("policy {name}: ok ({} {}, {digest}{signed}, {})", plain(title), plain(version), hooks.join(" "))
 }
 
 /// The problems of `policies[index]`, each with its configuration key.
@@ -112,6 +113,7 @@ fn problems(index: usize, error: &LoadError) -> Vec<String> {
         LoadErrorKind::Digest(_) | LoadErrorKind::DigestMismatch { .. } => "digest",
         LoadErrorKind::DuplicateName => "name",
         LoadErrorKind::Reference { .. } | LoadErrorKind::Registry { .. } => "oci",
+        LoadErrorKind::WrongKey(_) | LoadErrorKind::NotSigned(_) => "signed_by",
         _ => "path",
     };
     vec![format!("{policy}.{key}: {error}")]

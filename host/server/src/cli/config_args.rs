@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Deserialize as _;
 use serde_path_to_error::Track;
 use wasmspawner_core::config::auth::{AuthConfig, AuthMode, IdentityEntry, StaticAuth};
-use wasmspawner_core::config::{Config, ConfigFile, DataSource, RuntimeKind};
+use wasmspawner_core::config::{Config, ConfigFile, DataSource, PublicKeySource, RuntimeKind};
 
 use super::blueprint_files;
 use crate::run::ConfigSource;
@@ -90,7 +90,8 @@ impl ConfigArgs {
                 candidate.path = candidate.path.take().map(|path| folder.join(path));
                 data.extend(candidate.data.iter_mut().flat_map(|data| data.values_mut()));
             }
-            for file in data.into_iter().flat_map(DataSource::files) {
+            let keys = policy.signed_by.iter_mut().flatten().filter_map(PublicKeySource::file);
+            for file in data.into_iter().flat_map(DataSource::files).chain(keys) {
                 *file = folder.join(&*file);
             }
         }

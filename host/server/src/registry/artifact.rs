@@ -20,10 +20,10 @@ pub struct Artifacts {
 
 /// An artifact in a registry: its manifest is read, and its file is not.
 pub struct Artifact {
-    connection: Connection,
+    pub(super) connection: Connection,
     file: OciDescriptor,
-    /// The digest of the manifest, `sha256:...`.
-    pub digest: String,
+    /// The digest of the manifest.
+    pub digest: Digest,
 }
 
 impl Artifacts {
@@ -46,8 +46,8 @@ impl Artifacts {
         let connection = Connection::new(reference, &self.config, Access::Read)?;
         let name = reference.digest().or(reference.tag()).unwrap_or("latest");
         let manifest = connection.manifest(name).await?;
-        let digest = Digest::of(&manifest).to_string();
-        if reference.digest().is_some_and(|pinned| pinned != digest) {
+        let digest = Digest::of(&manifest);
+        if reference.digest().is_some_and(|pinned| pinned != digest.to_string()) {
             return Err(RegistryError::unusable("the registry has sent something else than was asked for"));
         }
         let manifest = serde_json::from_slice(&manifest)

@@ -10,6 +10,7 @@ use oci_client::Reference;
 use reqwest::{Certificate, Client, Response, Url};
 use serde::Deserialize;
 use wasmspawner_core::config::RegistriesConfig;
+use wasmspawner_core::digest::Digest;
 
 use super::credentials::{Credentials, Login};
 use super::error::{RegistryError, Setting};
@@ -110,6 +111,11 @@ impl Connection {
         let answer = self.get(&format!("tags/list?{query}")).await?;
         let next = next_page(answer.headers());
         Ok((limited(answer, PAGE).await?, next))
+    }
+
+    /// The list of what refers to the manifest with this digest.
+    pub(super) async fn referrers(&self, digest: &Digest) -> Result<Bytes, RegistryError> {
+        limited(self.get(&format!("referrers/{digest}")).await?, MANIFEST).await
     }
 
     /// The file with this digest, of at most `limit` bytes.

@@ -6,9 +6,11 @@ mod credentials;
 mod error;
 mod new_artifact;
 mod repository;
+mod signatures;
 mod upload;
 
 pub use artifact::{Artifact, Artifacts};
 pub use error::{RegistryError, Setting};
 pub use new_artifact::NewArtifact;
 pub use repository::RepositoryReader;
+pub use signatures::StoredSignature;

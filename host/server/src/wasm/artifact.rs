@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use oci_client::Reference;
+use wasmspawner_core::digest::Digest;
 
 use crate::registry::{Artifacts, RegistryError};
 
@@ -20,8 +21,8 @@ pub async fn download(
     reference: &Reference,
     registries: &Artifacts,
     limit: u64,
-) -> Result<(Bytes, String), RegistryError> {
+) -> Result<(Bytes, Digest), RegistryError> {
     let found = registries.find(reference, &FILE_TYPES).await?;
-    let digest = found.digest.clone();
+    let digest = found.digest;
     Ok((found.download(limit).await?, digest))
 }

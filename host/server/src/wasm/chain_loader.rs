@@ -32,7 +32,7 @@ pub(super) async fn load_chain(
     let mut chain = Vec::with_capacity(specs.len());
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
-        let policy = loader::load(engine, spec, component).await?;
+        let policy = Box::pin(loader::load(engine, spec, component)).await?;
         let replaced = before.iter().find(|link| link.name() == policy.name());
         let last_good = replaced.and_then(|link| link.last_good_for(&policy, engine));
         chain.push(Arc::new(Link { policy, candidate, last_good }));
@@ -44,7 +44,7 @@ async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<C
     let candidate = spec.candidate.as_deref()?.clone();
     let loaded = async {
         let component = loader::read(&engine.options, &candidate).await?;
-        loader::load(engine, candidate, component).await
+        Box::pin(loader::load(engine, candidate, component)).await
     };
     let loaded = loaded.await.map_err(|error| error.kind);
     Some(Arc::new(Candidate::new(spec.name.clone(), loaded)))

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use oci_client::Reference;
@@ -7,6 +8,7 @@ use oci_client::Reference;
 use super::engine::EngineOptions;
 use super::errors::LoadErrorKind;
 use super::pulled::{self, Pulled};
+use super::signature::{Signer, TrustedKeys};
 use crate::confined_file::{self, Folder, UnreadableFile};
 use wasmspawner_core::digest::Digest;
 
@@ -31,30 +33,35 @@ impl fmt::Display for ComponentSource {
 /// A component that was read, and is not checked yet.
 pub(super) struct Component {
     pub(super) bytes: Bytes,
+    /// The key that has signed it, if that is asked for.
+    pub(super) signer: Option<Signer>,
     pulled: Option<Pulled>,
 }
 
 impl ComponentSource {
-    /// Reads the component. `expected` is its digest, if the configuration has it.
+    /// Reads the component. `expected` is its digest, if the configuration has it, and one of `keys` must have signed it.
     pub(super) async fn read(
         &self,
         expected: Option<&Digest>,
+        keys: Option<&Arc<TrustedKeys>>,
         options: &EngineOptions,
     ) -> Result<Component, LoadErrorKind> {
         match self {
             Self::File(path) => {
-                let (file, limit) = (path.clone(), options.component_bytes);
-                let read = tokio::task::spawn_blocking(move || read_file(&file, limit));
+                let (file, limit, keys) = (path.clone(), options.component_bytes, keys.cloned());
+                let read = tokio::task::spawn_blocking(move || read_signed(&file, limit, keys.as_deref()));
                 let panicked = |panic: tokio::task::JoinError| LoadErrorKind::Read {
                     path: path.clone(),
                     source: UnreadableFile::Io(panic.into()),
                 };
-                Ok(Component { bytes: read.await.map_err(panicked)??.into(), pulled: None })
+                let (bytes, signer) = read.await.map_err(panicked)??;
+                Ok(Component { bytes: bytes.into(), signer, pulled: None })
             }
             Self::Registry(reference) => {
-                let refused = |error| LoadErrorKind::Registry { reference: reference.whole(), error };
-                let pulled = pulled::component(reference, expected, options).await.map_err(refused)?;
-                Ok(Component { bytes: pulled.component.clone(), pulled: Some(pulled) })
+                let keys = keys.map(Arc::as_ref);
+                let pulled = Box::pin(pulled::component(reference, expected, keys, options)).await?;
+                let (bytes, signer) = (pulled.component.clone(), pulled.signer.clone());
+                Ok(Component { bytes, signer, pulled: Some(pulled) })
             }
         }
     }
@@ -69,19 +76,32 @@ impl Component {
     }
 }
 
-/// Reads the component's file, or the only one of a folder.
-fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, LoadErrorKind> {
+/// Reads the component's file, or the only one of a folder, and who has signed it.
+fn read_signed(
+    path: &Path,
+    limit: u64,
+    keys: Option<&TrustedKeys>,
+) -> Result<(Vec<u8>, Option<Signer>), LoadErrorKind> {
+    let (file, bytes) = read_file(path, limit)?;
+    let signer = keys.map(|keys| keys.signer_of_file(&file, &bytes)).transpose();
+    Ok((bytes, signer.map_err(LoadErrorKind::NotSigned)?))
+}
+
+fn read_file(path: &Path, limit: u64) -> Result<(PathBuf, Vec<u8>), LoadErrorKind> {
     let failed = |source: UnreadableFile| LoadErrorKind::Read { path: path.to_owned(), source };
     if !path.is_dir() {
-        return confined_file::read(path, limit).map_err(failed);
+        return Ok((path.to_owned(), confined_file::read(path, limit).map_err(failed)?));
     }
     let folder = Folder::open(path).map_err(|error| failed(error.into()))?;
     let mut components: Vec<_> = folder.names().map_err(|error| failed(error.into()))?;
     components.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "wasm"));
     match components.as_slice() {
-        [file] => folder
-            .read(Path::new(file), limit)
-            .map_err(|source| LoadErrorKind::Read { path: path.join(file), source }),
+        [file] => {
+            let read = folder.read(Path::new(file), limit);
+            let path = path.join(file);
+            let bytes = read.map_err(|source| LoadErrorKind::Read { path: path.clone(), source })?;
+            Ok((path, bytes))
+        }
         _ => Err(LoadErrorKind::AmbiguousDirectory { path: path.to_owned(), found: components.len() }),
     }
 }

@@ -7,6 +7,7 @@ use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 use super::hook::Hook;
 use super::message::message;
 use super::policy_name::PolicyName;
+use super::signature::{NotSigned, WrongKey};
 use crate::confined_file::UnreadableFile;
 use crate::registry::RegistryError;
 use wasmspawner_core::digest::DigestError;
@@ -223,6 +224,12 @@ pub enum LoadErrorKind {
         /// The file's digest, in hexadecimal.
         actual: String,
     },
+    /// A public key of the configuration cannot be used.
+    #[error(transparent)]
+    WrongKey(WrongKey),
+    /// No key of the configuration has signed the component.
+    #[error(transparent)]
+    NotSigned(NotSigned),
     /// The file is something else than WebAssembly.
     #[error("is not WebAssembly; `wasmspawner policy build` makes a component of a policy's sources")]
     NotWebAssembly,

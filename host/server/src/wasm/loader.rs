@@ -12,14 +12,19 @@ use super::loaded_policy::Preparation;
 use super::package_versions;
 use super::policy::Policy;
 use super::prepared::{NotPrepared, prepared};
+use super::signature::TrustedKeys;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
 use wasmspawner_core::digest::Digest;
 
 /// Reads the component of a policy.
 pub(super) async fn read(options: &EngineOptions, spec: &PolicySpec) -> Result<Component, LoadError> {
-    let read = spec.source.read(spec.digest.as_ref(), options).await;
-    read.map_err(|kind| LoadError { policy: spec.name.clone(), kind })
+    let read = async {
+        let keys = spec.signed_by.as_deref().map(TrustedKeys::read).transpose();
+        let keys = keys.map_err(LoadErrorKind::WrongKey)?.map(Arc::new);
+        spec.source.read(spec.digest.as_ref(), keys.as_ref(), options).await
+    };
+    read.await.map_err(|kind| LoadError { policy: spec.name.clone(), kind })
 }
 
 /// Loads and checks a policy. The chain in use is not changed.
@@ -29,7 +34,9 @@ pub(super) async fn load(
     component: Component,
 ) -> Result<Policy, LoadError> {
     let policy = spec.name.clone();
-    let loaded = checked(engine, spec, &component.bytes).await.map_err(|kind| LoadError { policy, kind })?;
+    let mut loaded =
+        checked(engine, spec, &component.bytes).await.map_err(|kind| LoadError { policy, kind })?;
+    loaded.set_signer(component.signer.clone());
     component.keep();
     Ok(loaded)
 }

@@ -19,6 +19,7 @@ use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::policy_name::PolicyName;
+use super::signature::Signer;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
 use crate::telemetry::trace;
@@ -34,6 +35,7 @@ pub(super) struct Policy {
     pub(super) config: Arc<str>,
     data: Arc<LiveData>,
     info: PolicyInfo,
+    signer: Option<Signer>,
     preparation: Preparation,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
@@ -81,6 +83,7 @@ impl Policy {
             digest,
             data: Arc::default(),
             info: PolicyInfo::default(),
+            signer: None,
             preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
@@ -90,6 +93,10 @@ impl Policy {
 
     pub(super) fn set_info(&mut self, info: PolicyInfo) {
         self.info = info;
+    }
+
+    pub(super) fn set_signer(&mut self, signer: Option<Signer>) {
+        self.signer = signer;
     }
 
     /// The same policy with the grants and limits of `now`, to answer where that fails.
@@ -153,6 +160,7 @@ impl Policy {
             description: self.info.description.clone(),
             source: self.spec.source.to_string(),
             digest: self.digest,
+            signed_by: self.signer.clone(),
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
             preparation: self.preparation.clone(),

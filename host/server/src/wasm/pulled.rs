@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::FILE_TYPES;
 use super::engine::EngineOptions;
-use crate::registry::RegistryError;
+use super::errors::LoadErrorKind;
+use super::signature::{NotSigned, Signer, TrustedKeys};
+use crate::registry::{RegistryError, StoredSignature};
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
@@ -20,69 +22,114 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A component from a registry.
 pub(super) struct Pulled {
     pub(super) component: Bytes,
+    /// The key that has signed it, if that is asked for.
+    pub(super) signer: Option<Signer>,
     /// What has to be written into the cache if the component turns out to be good.
     new: Option<(Cache, Found)>,
 }
 
 /// What was found in the registry the last time.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Found {
     reference: String,
     /// The digest of the artifact's manifest.
-    manifest: String,
+    manifest: Digest,
     /// The digest of the component.
-    component: String,
+    component: Digest,
+    /// The signatures of the artifact, which are kept so that a restart can verify them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    signatures: Vec<StoredSignature>,
+}
+
+/// What a component is compared with before it is used.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    reference: &'a Reference,
+    /// The keys of which one must have signed the artifact.
+    keys: Option<&'a TrustedKeys>,
+    options: &'a EngineOptions,
 }
 
 /// The component with this reference. If the reference has a digest, or the configuration the component's, the registry
 /// is asked only once. If it has a tag, and the registry cannot be asked now, the tag still means what it meant the last
-/// time.
+/// time. What was kept is verified again each time, because the keys may be others.
 pub(super) async fn component(
     reference: &Reference,
     expected: Option<&Digest>,
+    keys: Option<&TrustedKeys>,
     options: &EngineOptions,
-) -> Result<Pulled, RegistryError> {
+) -> Result<Pulled, LoadErrorKind> {
+    let wanted = Wanted { reference, keys, options };
     let cache = options.cache.as_deref().map(|directory| Cache::of(directory, reference));
     let kept = cache.as_ref().and_then(Cache::read);
-    let known = |component: Bytes| Pulled { component, new: None };
+    let known = |component: Bytes, signer| Pulled { component, signer, new: None };
     if let Some((found, component)) = &kept
-        && (reference.digest() == Some(found.manifest.as_str())
-            || expected.is_some_and(|expected| expected.to_string() == found.component))
+        && (reference.digest().is_some_and(|digest| digest == found.manifest.to_string())
+            || expected == Some(&found.component))
+        && let Ok(signer) = wanted.signer(&found.manifest, &found.signatures)
     {
-        return Ok(known(component.clone()));
+        return Ok(known(component.clone(), signer));
     }
     let time_limit = options.artifacts.time_limit();
     let time_limit = if kept.is_some() { time_limit.min(PATIENCE) } else { time_limit };
-    let pulled = tokio::time::timeout(time_limit, pull(reference, options, kept.as_ref())).await;
-    match pulled.unwrap_or_else(|_| Err(RegistryError::away(format!("it took longer than {time_limit:?}")))) {
-        Ok((found, component)) => {
-            let is_new = kept.is_none_or(|(kept, _)| kept.manifest != found.manifest);
-            Ok(Pulled { component, new: cache.filter(|_| is_new).map(|cache| (cache, found)) })
+    let late = || wanted.refused(RegistryError::away(format!("it took longer than {time_limit:?}")));
+    let pulled = tokio::time::timeout(time_limit, wanted.pull(kept.as_ref())).await;
+    match (pulled.unwrap_or_else(|_| Err(late())), kept) {
+        (Ok((found, component, signer)), kept) => {
+            let is_new = kept.is_none_or(|(kept, _)| kept != found);
+            Ok(Pulled { component, signer, new: cache.filter(|_| is_new).map(|cache| (cache, found)) })
         }
-        Err(error) => match kept {
-            Some((found, component)) if error.is_transient() => {
-                let digest = found.manifest;
-                tracing::warn!(%reference, %digest, %error, "the registry cannot be asked; the policy of the last time is used");
-                Ok(known(component))
-            }
-            _ => Err(error),
-        },
+        (Err(LoadErrorKind::Registry { error, .. }), Some((found, component))) if error.is_transient() => {
+            let signer = wanted.signer(&found.manifest, &found.signatures)?;
+            let digest = found.manifest;
+            tracing::warn!(%reference, %digest, %error, "the registry cannot be asked; the policy of the last time is used");
+            Ok(known(component, signer))
+        }
+        (Err(error), _) => Err(error),
     }
 }
 
-async fn pull(
-    reference: &Reference,
-    options: &EngineOptions,
-    kept: Option<&(Found, Bytes)>,
-) -> Result<(Found, Bytes), RegistryError> {
-    let artifact = options.artifacts.find(reference, &FILE_TYPES).await?;
-    let manifest = artifact.digest.clone();
-    let component = match kept {
-        Some((found, component)) if found.manifest == manifest => component.clone(),
-        _ => artifact.download(options.component_bytes).await?,
-    };
-    let digest = Digest::of(&component).to_string();
-    Ok((Found { reference: reference.whole(), manifest, component: digest }, component))
+impl Wanted<'_> {
+    async fn pull(
+        self,
+        kept: Option<&(Found, Bytes)>,
+    ) -> Result<(Found, Bytes, Option<Signer>), LoadErrorKind> {
+        let refused = |error| self.refused(error);
+        let artifact = self.options.artifacts.find(self.reference, &FILE_TYPES).await.map_err(refused)?;
+        let manifest = artifact.digest;
+        let signatures = match self.keys {
+            Some(_) => artifact.signatures().await.map_err(refused)?,
+            None => Vec::new(),
+        };
+        // Nothing is downloaded of what nobody vouches for.
+        let signer = self.signer(&manifest, &signatures)?;
+        let component = match kept {
+            Some((found, component)) if found.manifest == manifest => component.clone(),
+            _ => artifact.download(self.options.component_bytes).await.map_err(refused)?,
+        };
+        let digest = Digest::of(&component);
+        let found = Found { reference: self.reference.whole(), manifest, component: digest, signatures };
+        Ok((found, component, signer))
+    }
+
+    /// Who has signed the artifact with this manifest; `None` if nobody has to.
+    fn signer(
+        self,
+        manifest: &Digest,
+        signatures: &[StoredSignature],
+    ) -> Result<Option<Signer>, LoadErrorKind> {
+        let Some(keys) = self.keys else { return Ok(None) };
+        let signer = keys.signer_of_artifact(manifest, signatures);
+        signer.map(Some).ok_or_else(|| {
+            let (registry, repository) = (self.reference.registry(), self.reference.repository());
+            let artifact = format!("{registry}/{repository}@{manifest}");
+            LoadErrorKind::NotSigned(NotSigned::artifact(artifact, signatures.len()))
+        })
+    }
+
+    fn refused(self, error: RegistryError) -> LoadErrorKind {
+        LoadErrorKind::Registry { reference: self.reference.whole(), error }
+    }
 }
 
 impl Pulled {
@@ -111,9 +158,8 @@ impl Cache {
     /// What was found the last time, if it is complete and unchanged.
     fn read(&self) -> Option<(Found, Bytes)> {
         let found = read_found(&self.found_file())?;
-        let digest: Digest = found.component.parse().ok()?;
-        let component = std::fs::read(self.component_file(&digest)).ok()?;
-        (found.reference == self.reference && Digest::of(&component) == digest)
+        let component = std::fs::read(self.component_file(&found.component)).ok()?;
+        (found.reference == self.reference && Digest::of(&component) == found.component)
             .then_some((found, component.into()))
     }
 
@@ -131,11 +177,8 @@ impl Cache {
             .read_dir()?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<_, _>>()?;
-        let used: BTreeSet<String> = files
-            .iter()
-            .filter_map(|file| read_found(file))
-            .filter_map(|found| found.component.strip_prefix("sha256:").map(str::to_owned))
-            .collect();
+        let used: BTreeSet<String> =
+            files.iter().filter_map(|file| read_found(file)).map(|found| found.component.hex()).collect();
         let is_unused = |file: &&PathBuf| {
             let name = file.file_stem().and_then(|name| name.to_str());
             file.extension().is_some_and(|extension| extension == "wasm")

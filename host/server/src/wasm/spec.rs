@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use wasmspawner_core::config::{CandidateConfig, DataSource, OnFailure, PolicyConfig};
+use wasmspawner_core::config::{CandidateConfig, DataSource, OnFailure, PolicyConfig, PublicKeySource};
 use wasmspawner_core::policy::Grants;
 
 use super::component_source::ComponentSource;
 use super::errors::{LoadError, LoadErrorKind};
 use super::limits::Limits;
 use super::policy_name::PolicyName;
+use super::signature;
 use wasmspawner_core::digest::Digest;
 
 /// The configuration of one policy of the chain.
@@ -19,6 +20,8 @@ pub struct PolicySpec {
     pub source: ComponentSource,
     /// If set, a component with another digest is not loaded.
     pub digest: Option<Digest>,
+    /// If set, a component that none of these keys has signed is not loaded.
+    pub signed_by: Option<Vec<PublicKeySource>>,
     /// The policy's own configuration, given to it as JSON.
     pub config: serde_json::Value,
     /// Where the data comes from that the policy may read, by name.
@@ -34,12 +37,13 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// A policy from a file, with the default limits and without configuration, grants and digest.
+    /// A policy from a file, with the default limits and without configuration, grants, digest and signature.
     pub fn new(name: &str, path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.into(),
             source: ComponentSource::File(path.into()),
             digest: None,
+            signed_by: None,
             config: serde_json::Value::Object(serde_json::Map::new()),
             data: BTreeMap::new(),
             grants: Grants::default(),
@@ -50,17 +54,23 @@ impl PolicySpec {
     }
 
     /// The files, and folders of files, that the policy and its candidate are read from.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let component = match &self.source {
-            ComponentSource::File(path) => Some(path.as_path()),
-            ComponentSource::Registry(_) => None,
-        };
-        let candidate: Vec<&Path> = self.candidate.iter().flat_map(|candidate| candidate.files()).collect();
-        let data = self.data.values().filter_map(|source| match source {
-            DataSource::File(path) => Some(path.as_path()),
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        if let ComponentSource::File(path) = &self.source {
+            files.push(path.clone());
+            // A signature often comes after what is signed.
+            files.extend(self.signed_by.iter().flat_map(|_| signature::signature_files(path)));
+        }
+        files.extend(self.data.values().filter_map(|source| match source {
+            DataSource::File(path) => Some(path.clone()),
             DataSource::Document(_) => None,
-        });
-        component.into_iter().chain(data).chain(candidate)
+        }));
+        files.extend(self.signed_by.iter().flatten().filter_map(|key| match key {
+            PublicKeySource::File(path) => Some(path.clone()),
+            PublicKeySource::Pem(_) => None,
+        }));
+        files.extend(self.candidate.iter().flat_map(|candidate| candidate.files()));
+        files
     }
 
     /// The policies of a configuration, in order. Relative paths start at the working directory.
@@ -79,6 +89,7 @@ impl PolicySpec {
         let policy = Self {
             source: source(config.path, config.oci).map_err(refused)?,
             digest: digest.map_err(|error| refused(LoadErrorKind::Digest(error)))?,
+            signed_by: config.signed_by,
             config: config.config.into(),
             data: config.data,
             grants: config.grants,

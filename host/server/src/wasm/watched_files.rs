@@ -33,7 +33,7 @@ impl WatchedFiles {
     /// The files of these policies, as they are now.
     pub(super) fn of(policies: &[PolicySpec]) -> Self {
         let paths = policies.iter().flat_map(PolicySpec::files);
-        let loaded = paths.map(|path| (path.to_owned(), Look::at(path))).collect();
+        let loaded = paths.map(|path| (path.clone(), Look::at(&path))).collect();
         Self { loaded, changing: None }
     }
 

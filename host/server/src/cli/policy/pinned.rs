@@ -17,10 +17,10 @@ pub(super) struct Pinned {
 
 impl Pinned {
     /// `manifest` is the digest of the artifact's manifest.
-    pub(super) fn new(reference: &Reference, manifest: String, component: &[u8]) -> Self {
+    pub(super) fn new(reference: &Reference, manifest: Digest, component: &[u8]) -> Self {
         let (registry, repository) = (reference.registry().to_owned(), reference.repository().to_owned());
         Self {
-            oci: Reference::with_digest(registry, repository, manifest).whole(),
+            oci: Reference::with_digest(registry, repository, manifest.to_string()).whole(),
             digest: Digest::of(component),
             bytes: component.len(),
         }

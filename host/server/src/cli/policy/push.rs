@@ -56,7 +56,7 @@ impl PushArgs {
         let pushed = self.registry.artifacts().push(&reference, artifact(&found, created)).await;
         let manifest =
             pushed.map_err(|error| refused(&error)).with_context(|| format!("cannot push to {reference}"))?;
-        let pinned = Pinned::new(&reference, manifest.to_string(), &found.component);
+        let pinned = Pinned::new(&reference, manifest, &found.component);
         if self.json {
             print_json(out, &pinned)?;
             return Ok(ExitCode::SUCCESS);

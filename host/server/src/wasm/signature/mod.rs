@@ -1,0 +1,10 @@
+//! Who has signed a component. Signatures have the forms that `cosign` writes, and are verified with public keys that the
+//! operator's configuration names; certificates and logs of the public Sigstore are not asked.
+
+mod claim;
+mod file;
+mod trusted_keys;
+
+pub(super) use file::signature_files;
+pub(super) use trusted_keys::TrustedKeys;
+pub use trusted_keys::{NotSigned, Signer, WrongKey};

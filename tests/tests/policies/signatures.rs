@@ -1,0 +1,392 @@
+//! What `cosign` has signed is loaded, and nothing else. `tests/signatures` has written the table with cosign itself, and
+//! holds the same against a real registry.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use wasmspawner::registry::{Artifacts, RegistryError};
+use wasmspawner::wasm::{
+    ComponentSource, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
+};
+use wasmspawner_core::config::{PublicKeySource, RegistriesConfig};
+use wasmspawner_core::digest::Digest;
+
+use crate::{options, published};
+
+const COMPONENT: &[u8] = include_bytes!("../../guests/published-0.1.0/policy.wasm");
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+
+#[derive(Deserialize)]
+struct Tables {
+    keys: BTreeMap<String, String>,
+    artifact: Digest,
+    registry: BTreeMap<String, Stored>,
+    file: BTreeMap<String, String>,
+}
+
+fn tables() -> Tables {
+    serde_json::from_str(include_str!("../../tables/signatures.json")).unwrap()
+}
+
+/// What a registry has.
+#[derive(Clone, Default, Deserialize)]
+struct Stored {
+    manifests: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
+    /// What the registry answers to the question about referrers; one that does not know it answers 404.
+    #[serde(default)]
+    referrers: Option<String>,
+}
+
+impl Stored {
+    /// Adds a manifest under a name and its digest.
+    fn add(&mut self, name: &str, manifest: &str) -> Digest {
+        let digest = Digest::of(manifest.as_bytes());
+        self.manifests.insert(digest.to_string(), manifest.to_owned());
+        self.manifests.insert(name.to_owned(), manifest.to_owned());
+        digest
+    }
+
+    /// The only file of this type that belongs to a manifest.
+    fn file(&mut self, part: &str) -> &mut String {
+        self.files.values_mut().find(|file| file.contains(part)).unwrap()
+    }
+}
+
+/// A registry that does what it is told, and counts what it is asked.
+#[derive(Clone, Default)]
+struct Registry {
+    stored: Arc<Mutex<Stored>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+async fn answer(State(registry): State<Registry>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    registry.asked.lock().unwrap().push(path.clone());
+    let stored = registry.stored.lock().unwrap();
+    let name = path.rsplit('/').next().unwrap();
+    let found = match path.rsplit('/').nth(1) {
+        Some("manifests") => stored.manifests.get(name).cloned().map(String::into_bytes),
+        Some("referrers") => stored.referrers.clone().map(String::into_bytes),
+        Some("blobs") if name == Digest::of(COMPONENT).to_string() => Some(COMPONENT.to_vec()),
+        Some("blobs") => stored.files.get(name).cloned().map(String::into_bytes),
+        _ => None,
+    };
+    found.map_or_else(|| StatusCode::NOT_FOUND.into_response(), IntoResponse::into_response)
+}
+
+/// A site with such a registry.
+struct Site {
+    registry: Registry,
+    address: String,
+    server: tokio::task::JoinHandle<()>,
+    state: tempfile::TempDir,
+}
+
+impl Site {
+    async fn with(stored: Stored) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let registry = Registry { stored: Arc::new(Mutex::new(stored)), ..Registry::default() };
+        let router = Router::new().fallback(answer).with_state(registry.clone());
+        let server = tokio::spawn(async { axum::serve(listener, router).await.unwrap() });
+        Self { registry, address, server, state: tempfile::tempdir().unwrap() }
+    }
+
+    fn policy(&self, name: &str, keys: &[&str]) -> PolicySpec {
+        let reference = format!("{}/site/policy{name}", self.address).parse().unwrap();
+        let source = ComponentSource::Registry(Box::new(reference));
+        let keys = keys.iter().map(|key| PublicKeySource::Pem(tables().keys[*key].clone())).collect();
+        PolicySpec { source, signed_by: Some(keys), ..published::spec() }
+    }
+
+    fn options(&self) -> EngineOptions {
+        let config =
+            RegistriesConfig { plain_http: vec![self.address.clone()], ..RegistriesConfig::default() };
+        let (artifacts, cache) = (Artifacts::new(config), Some(self.state.path().join("cache")));
+        EngineOptions { artifacts, cache, ..options() }
+    }
+
+    async fn load(&self, name: &str, keys: &[&str]) -> Result<Policies, LoadErrorKind> {
+        match Policies::load(vec![self.policy(name, keys)], self.options()).await {
+            Ok(policies) => Ok(policies),
+            Err(FailedPolicies::Load(error)) => Err(error.kind),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    async fn refusal(&self, keys: &[&str]) -> String {
+        match self.load(":1", keys).await {
+            Err(error @ LoadErrorKind::NotSigned(_)) => error.to_string(),
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it was loaded"),
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Stored)) {
+        change(&mut self.registry.stored.lock().unwrap());
+    }
+
+    fn asked(&self) -> usize {
+        std::mem::take(&mut *self.registry.asked.lock().unwrap()).len()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn state(name: &str) -> Stored {
+    tables().registry.remove(name).unwrap()
+}
+
+#[tokio::test]
+async fn what_a_key_of_the_configuration_has_signed_is_loaded() {
+    for (name, keys) in [("bundle", &["site"][..]), ("before-3", &["other", "site"]), ("rsa", &["rsa"])] {
+        let site = Site::with(state(name)).await;
+        let policies = site.load(":1", keys).await.unwrap();
+        let signer = policies.loaded()[0].signed_by.as_ref().map(ToString::to_string);
+        assert_eq!(signer.as_deref(), Some("(in the configuration)"), "{name}");
+    }
+    // A registry that knows which artifacts refer to another one needs no tag.
+    let mut newer = state("bundle");
+    newer.referrers = newer.manifests.remove(&tables().artifact.to_string().replace(':', "-"));
+    assert!(newer.referrers.is_some());
+    Site::with(newer).await.load(":1", &["site"]).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_no_key_of_the_configuration_has_signed_is_refused() {
+    for (name, told) in [
+        ("unsigned", "it is not signed, and `signed_by` wants a signature"),
+        ("other", "its signature is by no key of `signed_by`, or for something else"),
+        ("attested", "its signature is by no key of `signed_by`, or for something else"),
+    ] {
+        let site = Site::with(state(name)).await;
+        let refusal = site.refusal(&["site", "rsa"]).await;
+        let remedy = format!(
+            "sign it with `cosign sign --key KEY {}/site/policy@{}`",
+            site.address,
+            tables().artifact
+        );
+        assert!(refusal.starts_with(told) && refusal.contains(&remedy), "{refusal}");
+        let asked = site.registry.asked.lock().unwrap().clone();
+        let component = Digest::of(COMPONENT).to_string();
+        assert!(!asked.iter().any(|path| path.ends_with(&component)), "it is not even downloaded: {asked:?}");
+    }
+}
+
+/// Whoever may write into the registry has a new artifact, and signatures of the old one.
+#[tokio::test]
+async fn a_signature_of_one_artifact_is_none_of_another() {
+    for name in ["bundle", "before-3"] {
+        let mut stored = state(name);
+        let old = tables().artifact;
+        let mut manifest: Value = serde_json::from_str(&stored.manifests["1"]).unwrap();
+        manifest["annotations"]["org.opencontainers.image.title"] = json!("another");
+        let new = stored.add("1", &manifest.to_string());
+        for ending in ["", ".sig"] {
+            let tag = |digest: Digest| format!("sha256-{}{ending}", digest.hex());
+            if let Some(signatures) = stored.manifests.get(&tag(old)).cloned() {
+                stored.manifests.insert(tag(new), signatures);
+            }
+        }
+        let site = Site::with(stored).await;
+        assert!(site.refusal(&["site"]).await.contains("or for something else"), "{name}");
+        // They also write the new digest into what was signed.
+        site.change(|stored| {
+            if name == "before-3" {
+                let payload = stored.file("docker-manifest-digest");
+                *payload = payload.replace(&old.hex(), &new.hex());
+            } else {
+                use base64::Engine as _;
+                let base64 = base64::engine::general_purpose::STANDARD;
+                let bundle = stored.file("dsseEnvelope");
+                let mut changed: Value = serde_json::from_str(bundle).unwrap();
+                let payload = &mut changed["dsseEnvelope"]["payload"];
+                let statement = String::from_utf8(base64.decode(payload.as_str().unwrap()).unwrap()).unwrap();
+                *payload = json!(base64.encode(statement.replace(&old.hex(), &new.hex())));
+                *bundle = changed.to_string();
+            }
+            reseal(stored, new);
+        });
+        assert!(site.refusal(&["site"]).await.contains("or for something else"), "{name}");
+    }
+}
+
+/// Gives changed files their new digests, and whatever names them, so that only the signature is wrong.
+fn reseal(stored: &mut Stored, artifact: Digest) {
+    let mut renamed: Vec<(String, String)> = Vec::new();
+    let files = std::mem::take(&mut stored.files);
+    for (old, file) in files {
+        let new = Digest::of(file.as_bytes()).to_string();
+        renamed.push((old, new.clone()));
+        stored.files.insert(new, file);
+    }
+    // Files are named by manifests, and manifests by lists of manifests.
+    for _ in 0..2 {
+        let manifests = std::mem::take(&mut stored.manifests);
+        for (name, mut manifest) in manifests {
+            for (old, new) in &renamed {
+                manifest = manifest.replace(old, new);
+            }
+            let new = Digest::of(manifest.as_bytes()).to_string();
+            let name = if name.starts_with("sha256:") && name != artifact.to_string() {
+                renamed.push((name, new.clone()));
+                new
+            } else {
+                name
+            };
+            stored.manifests.insert(name, manifest);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_restart_verifies_again_what_was_kept() {
+    let site = Site::with(state("bundle")).await;
+    let pinned = format!("@{}", tables().artifact);
+    site.load(":1", &["site"]).await.unwrap();
+    site.load(&pinned, &["site"]).await.unwrap();
+    site.asked();
+    site.load(&pinned, &["site"]).await.unwrap();
+    assert_eq!(site.asked(), 0, "what is pinned is asked once");
+
+    // Another key: what was kept is not enough, and the registry has nothing better.
+    assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
+    site.server.abort();
+    site.load(":1", &["site"]).await.unwrap();
+    assert!(matches!(site.load(":1", &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
+    assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
+}
+
+#[tokio::test]
+async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
+    let site = Site::with(state("bundle")).await;
+    let policies = site.load(":1", &["site"]).await.unwrap();
+    site.change(|stored| {
+        let mut manifest: Value = serde_json::from_str(&stored.manifests["1"]).unwrap();
+        manifest["annotations"] = json!({});
+        stored.add("1", &manifest.to_string());
+    });
+    let error = policies.reload().await.unwrap_err();
+    assert!(matches!(error.kind, LoadErrorKind::NotSigned(_)), "{error}");
+    let loaded = &policies.loaded()[0];
+    assert!(loaded.last_error.as_deref().unwrap().contains("it is not signed"), "{loaded:?}");
+    assert_eq!(loaded.signed_by.as_ref().map(ToString::to_string).as_deref(), Some("(in the configuration)"));
+
+    // A candidate may replace its policy one day, so the same holds for it.
+    let policy = PolicySpec {
+        candidate: Some(Box::new(site.policy(":1", &["site"]))),
+        ..site.policy(&format!("@{}", tables().artifact), &["site"])
+    };
+    let policies = Policies::load(vec![policy], site.options()).await.unwrap();
+    let report = serde_json::to_value(&policies.loaded()[0].candidate).unwrap();
+    assert!(report["error"].as_str().unwrap_or_default().contains("it is not signed"), "{report:#}");
+}
+
+#[tokio::test]
+async fn a_registry_that_sends_nonsense_is_bounded() {
+    let artifact = tables().artifact;
+    let tag = artifact.to_string().replace(':', "-");
+    let registry_error = async |change: fn(&mut Stored, &str)| {
+        let mut stored = state("bundle");
+        change(&mut stored, &tag);
+        match Site::with(stored).await.load(":1", &["site"]).await {
+            Err(LoadErrorKind::Registry { error, .. }) => error,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it was loaded"),
+        }
+    };
+    let page =
+        registry_error(|stored, tag| drop(stored.manifests.insert(tag.to_owned(), "<html>".to_owned())));
+    assert!(matches!(page.await, RegistryError::Unusable(_)));
+    let huge = registry_error(|stored, _| *stored.file("dsseEnvelope") = "x".repeat(1 << 20));
+    assert!(matches!(huge.await, RegistryError::TooLarge { .. }));
+    let other = registry_error(|stored, _| stored.file("dsseEnvelope").push(' '));
+    assert!(matches!(other.await, RegistryError::Unusable(_)));
+
+    // Ten thousand signatures: the first are read, and no more.
+    let mut stored = state("other");
+    let mut manifests = stored.manifests.iter();
+    let (bundle, _) = manifests.find(|(_, text)| text.contains("layers") && text.contains(BUNDLE)).unwrap();
+    let one = json!({ "digest": bundle, "artifactType": BUNDLE });
+    let many = json!({ "manifests": vec![one; 10_000] });
+    stored.referrers = Some(many.to_string());
+    let site = Site::with(stored).await;
+    site.refusal(&["site"]).await;
+    assert!(site.asked() < 100);
+}
+
+fn refused_file(result: Result<Policies, FailedPolicies>) -> String {
+    match result {
+        Err(FailedPolicies::Load(error)) => error.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was loaded"),
+    }
+}
+
+#[tokio::test]
+async fn the_signature_of_a_file_is_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |ending: &str| folder.path().join(format!("policy.wasm{ending}"));
+    std::fs::write(file(""), COMPONENT).unwrap();
+    let tables = tables();
+    let spec = |source: &Path, key: &str| {
+        let keys = vec![PublicKeySource::Pem(tables.keys[key].clone())];
+        PolicySpec {
+            source: ComponentSource::File(source.to_owned()),
+            signed_by: Some(keys),
+            ..published::spec()
+        }
+    };
+    let load = async |source: &Path, key: &str| Policies::load(vec![spec(source, key)], options()).await;
+
+    let unsigned = refused_file(load(&file(""), "site").await);
+    let path = file("");
+    let command = format!("`cosign sign-blob --key KEY --bundle {0}.sigstore.json {0}`", path.display());
+    assert!(unsigned.contains("it is not signed") && unsigned.contains(&command), "{unsigned}");
+    for (ending, signature) in &tables.file {
+        std::fs::write(file(ending), signature).unwrap();
+        for source in [&file(""), folder.path()] {
+            load(source, "site").await.unwrap();
+            assert!(refused_file(load(source, "other").await).contains("by no key of `signed_by`"));
+        }
+        std::fs::write(file(""), [COMPONENT, b"\0"].concat()).unwrap();
+        assert!(refused_file(load(&file(""), "site").await).contains("or for something else"));
+        std::fs::write(file(""), COMPONENT).unwrap();
+        std::fs::remove_file(file(ending)).unwrap();
+    }
+
+    // A key is read again with the component: nothing is loaded with one that was taken away.
+    std::fs::write(file(".sig"), &tables.file[".sig"]).unwrap();
+    let key = folder.path().join("site.pub");
+    std::fs::write(&key, &tables.keys["site"]).unwrap();
+    let keys = Some(vec![PublicKeySource::File(key.clone())]);
+    let policies =
+        Policies::load(vec![PolicySpec { signed_by: keys, ..spec(&file(""), "site") }], options()).await;
+    let policies = policies.unwrap();
+    std::fs::write(&key, &tables.keys["other"]).unwrap();
+    assert!(matches!(policies.reload().await.unwrap_err().kind, LoadErrorKind::NotSigned(_)));
+    for (text, problem) in [
+        ("", "has no public key in PEM"),
+        ("-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----", "has a private key"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "is no key of ECDSA"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n", "is not PEM"),
+    ] {
+        std::fs::write(&key, text).unwrap();
+        let error = policies.reload().await.unwrap_err();
+        assert!(matches!(error.kind, LoadErrorKind::WrongKey(_)), "{error}");
+        assert!(error.to_string().contains(problem), "{text}: {error}");
+    }
+}
