@@ -18,6 +18,7 @@ use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
 use super::loaded_policy::{LoadedPolicy, Preparation};
+use super::message::message;
 use super::policy_name::PolicyName;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
@@ -70,7 +71,7 @@ impl Policy {
         let pre = engine
             .linker
             .instantiate_pre(component)
-            .map_err(|error| LoadErrorKind::Link(format!("{error:#}")))?;
+            .map_err(|error| LoadErrorKind::Link(message(format!("{error:#}"))))?;
         let spec = PolicySpec { limits: spec.limits.within_the_engine(), ..spec };
         Ok(Self {
             version,
@@ -243,7 +244,7 @@ impl Policy {
     fn check_form_grants(&self, form: Form) -> Result<Form, CallErrorKind> {
         form::check_grant(self.name().as_str(), &form, &self.spec.grants)
             .map_err(CallErrorKind::NotGranted)?;
-        form::check(&form).map_err(CallErrorKind::UnusableForm)?;
+        form::check(&form).map_err(CallErrorKind::unusable_form)?;
         Ok(form)
     }
 
@@ -376,11 +377,11 @@ fn checked<'a, T: Send + 'a>(
 }
 
 fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {
-    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::UnusableMenu)?;
+    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::unusable_menu)?;
     Ok(menu)
 }
 
 fn checked_wanted(wanted: Vec<WantedImage>) -> Result<Vec<WantedImage>, CallErrorKind> {
-    images::check_wanted(&wanted).map_err(CallErrorKind::UnusableMenu)?;
+    images::check_wanted(&wanted).map_err(CallErrorKind::unusable_menu)?;
     Ok(wanted)
 }
