@@ -33,6 +33,35 @@ async fn a_hostile_policy_fails_its_own_request_only() {
     assert_eq!(events.unwrap().last().unwrap().kind, "complete");
 }
 
+/// What no cluster would accept is refused before it gets there, and the message says it in a few words.
+#[tokio::test]
+async fn strange_texts_in_a_pod_are_refused_by_field() {
+    let service = Service::start(BINARY).await.unwrap();
+    for (act, field) in [
+        ("nul", "env[0].value"),
+        ("nul-in-path", "working_dir"),
+        ("reordered", "env[0].name"),
+        ("long", "env[0].value"),
+        ("long-path", "working_dir"),
+        ("long-image", "image"),
+    ] {
+        let name = format!("act.{act}");
+        let user = service.user(&name).unwrap();
+        let answer = user.spawn(&name).await.unwrap();
+        assert_eq!(answer.status, 303, "{act}: {}", answer.body);
+        let events = user.events(&name).await.unwrap().to_end().await.unwrap();
+        assert_eq!(events.last().unwrap().kind, "failed", "{act}");
+        let lab = user.lab(&name).await.unwrap().json().unwrap();
+        let message = lab["message"].as_str().unwrap();
+        assert!(message.len() < 3000, "{act}: {} bytes", message.len());
+        assert!(message.contains("stagehand") && message.contains(field), "{act}: {message}");
+        let strange = |c: &char| c.is_control() || *c == '\u{202e}';
+        assert_eq!(message.chars().find(strange), None, "{act}: {message:?}");
+        assert!(lab.to_string().len() < 20_000, "{act}");
+    }
+    assert!(service.log().len() < 200_000, "{} bytes", service.log().len());
+}
+
 #[tokio::test]
 async fn a_message_of_a_policy_is_short_and_shows_what_it_says() {
     let service = Service::start(BINARY).await.unwrap();

@@ -1,15 +1,20 @@
 //! Policies as real components: what works, and what a hostile policy cannot do.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by panicking")]
 
+mod after_trial;
 mod candidates;
+mod compile_bombs;
+mod component_text;
 mod last_good;
 mod lines;
 mod loading;
 mod prepared;
 mod published;
 mod recipes;
+mod resources;
 mod signatures;
 mod site_data;
+mod strange_texts;
 mod templates;
 
 use std::sync::{Arc, Mutex};
@@ -18,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use wasmspawner::wasm::{
     CallBlame, CallError, CallErrorKind, Compiler, EngineOptions, FailedPolicies, LoadErrorKind, Policies,
-    PolicySpec,
+    PolicyName, PolicySpec,
 };
 use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{Form, FormContext};

@@ -16,7 +16,7 @@ use wasmspawner::registry::{Artifacts, RegistryError};
 use wasmspawner::wasm::{
     ComponentSource, EngineOptions, FailedPolicies, LoadErrorKind, Policies, PolicySpec,
 };
-use wasmspawner_core::config::{PublicKeySource, RegistriesConfig};
+use wasmspawner_core::config::{OnFailure, PublicKeySource, RegistriesConfig};
 use wasmspawner_core::digest::Digest;
 
 use crate::{options, published};
@@ -155,8 +155,7 @@ async fn what_a_key_of_the_configuration_has_signed_is_loaded() {
     for (name, keys) in [("bundle", &["site"][..]), ("before-3", &["other", "site"]), ("rsa", &["rsa"])] {
         let site = Site::with(state(name)).await;
         let policies = site.load(":1", keys).await.unwrap();
-        let signer = policies.loaded()[0].signed_by.as_ref().map(ToString::to_string);
-        assert_eq!(signer.as_deref(), Some("(in the configuration)"), "{name}");
+        assert_eq!(policies.loaded()[0].signed_by.as_deref(), Some("(in the configuration)"), "{name}");
     }
     // A registry that knows which artifacts refer to another one needs no tag.
     let mut newer = state("bundle");
@@ -270,6 +269,34 @@ async fn a_restart_verifies_again_what_was_kept() {
     assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
 }
 
+/// Whoever takes a key out of the configuration wants nothing any more that it has signed.
+#[tokio::test]
+async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
+    let site = Site::with(state("bundle")).await;
+    let policy = |keys, config: &str| PolicySpec {
+        on_failure: OnFailure::LastGood,
+        config: json!({ "site": config }),
+        ..site.policy(":1", keys)
+    };
+    let load = async |policy| Policies::load(vec![policy], site.options()).await.unwrap();
+    for (keys, kept) in [(&["rsa", "site"][..], true), (&["rsa"], false)] {
+        site.change(|stored| *stored = state("bundle"));
+        let policies = load(policy(&["site"], "before")).await;
+        site.change(|stored| *stored = state("rsa"));
+        policies.replace(vec![policy(keys, "after")]).await.unwrap();
+        assert_eq!(policies.loaded()[0].last_good.is_some(), kept, "while it runs");
+
+        site.change(|stored| *stored = state("bundle"));
+        load(policy(&["site"], "before")).await;
+        site.change(|stored| *stored = state("rsa"));
+        assert_eq!(
+            load(policy(keys, "after")).await.loaded()[0].last_good.is_some(),
+            kept,
+            "after a restart"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     let site = Site::with(state("bundle")).await;
@@ -283,7 +310,7 @@ async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     assert!(matches!(error.kind, LoadErrorKind::NotSigned(_)), "{error}");
     let loaded = &policies.loaded()[0];
     assert!(loaded.last_error.as_deref().unwrap().contains("it is not signed"), "{loaded:?}");
-    assert_eq!(loaded.signed_by.as_ref().map(ToString::to_string).as_deref(), Some("(in the configuration)"));
+    assert_eq!(loaded.signed_by.as_deref(), Some("(in the configuration)"));
 
     // A candidate may replace its policy one day, so the same holds for it.
     let policy = PolicySpec {

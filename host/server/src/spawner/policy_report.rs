@@ -20,6 +20,8 @@ pub struct PolicyReport {
     pub source: String,
     /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     pub digest: String,
+    /// The public key of whoever has signed the component, if the configuration asks for a signature.
+    pub signed_by: Option<String>,
     /// The version of the WIT package that the policy was built for.
     pub wit_version: String,
     /// The hooks that the policy implements: the interfaces it exports.
@@ -52,6 +54,7 @@ impl PolicyReport {
             description: loaded.description,
             source: loaded.source,
             digest: loaded.digest.to_string(),
+            signed_by: loaded.signed_by,
             wit_version: loaded.wit_version,
             hooks: loaded.hooks.into_iter().map(str::to_owned).collect(),
             grants: grants.iter().map(ToString::to_string).collect(),

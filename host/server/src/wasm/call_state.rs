@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use super::limits::{Limits, MemoryBudget};
+use super::message::one_line;
 use super::policy_name::PolicyName;
 use super::site_data::{Datum, SiteData};
 use crate::inventory::LiveInventory;
@@ -99,7 +100,7 @@ impl CallState {
     /// Writes a line to the service's log, unless the policy has logged enough in this call.
     pub(super) fn write_log(&mut self, level: Level, message: &str) {
         match self.log.take(message.len()) {
-            LogDecision::Line => write_line(&self.policy, level, message),
+            LogDecision::Line => write_line(&self.policy, level, &one_line(message)),
             LogDecision::LastLine => {
                 tracing::warn!(policy = %self.policy, "the policy logs more than it may in one call; the rest is dropped");
             }

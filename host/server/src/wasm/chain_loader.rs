@@ -8,7 +8,8 @@ use futures::future::try_join_all;
 use super::candidate::Candidate;
 use super::engine::Engine;
 use super::errors::{LoadError, LoadErrorKind};
-use super::link::Link;
+use super::kept_versions;
+use super::link::{LastGood, Link};
 use super::loader;
 use super::spec::PolicySpec;
 
@@ -32,12 +33,17 @@ pub(super) async fn load_chain(
     let mut chain = Vec::with_capacity(specs.len());
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
+        let bytes = component.bytes.clone();
         let policy = Box::pin(loader::load(engine, spec, component)).await?;
         let replaced = before.iter().find(|link| link.name() == policy.name());
-        let last_good = replaced.and_then(|link| link.last_good_for(&policy, engine));
-        chain.push(Arc::new(Link { policy, candidate, last_good }));
+        let last_good = match replaced {
+            Some(link) => link.last_good_for(&policy, engine),
+            None => kept_versions::last_good(&policy, engine).await.map(LastGood::new),
+        };
+        chain.push((Link { policy, candidate, last_good }, bytes));
     }
-    Ok(chain)
+    // Only now is it known that all of them will be used.
+    Ok(chain.into_iter().map(|(link, component)| Arc::new(link.kept(&component, engine))).collect())
 }
 
 async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<Candidate>> {

@@ -16,6 +16,7 @@ use tokio::process::{Child, Command};
 
 use super::engine_config::compile;
 use super::errors::LoadErrorKind;
+use super::message::message;
 
 /// The command of this program that compiles a component.
 pub const COMMAND: &str = "compile-policy";
@@ -87,22 +88,22 @@ impl Compiler {
         &self,
         status: ExitStatus,
         machine_code: Vec<u8>,
-        message: &[u8],
+        text: &[u8],
     ) -> Result<Vec<u8>, LoadErrorKind> {
-        let message = String::from_utf8_lossy(message);
-        let message = message.trim().trim_start_matches("error: ");
+        let text = String::from_utf8_lossy(text);
+        let text = text.trim().trim_start_matches("error: ");
         if status.success() {
             return Ok(machine_code);
         }
         if status.code() == Some(1) {
             // The engine prints arrays of bytes over several lines.
-            let one_line: Vec<&str> = message.split_whitespace().collect();
-            return Err(LoadErrorKind::Compile(one_line.join(" ")));
+            let words: Vec<&str> = text.split_whitespace().collect();
+            return Err(LoadErrorKind::Compile(message(words.join(" "))));
         }
         if status.signal() == Some(Signal::XCPU.as_raw()) {
             return Err(LoadErrorKind::CompileTimeout(self.timeout.as_secs()));
         }
-        tracing::warn!(%status, message, "the compiler of a policy ended early");
+        tracing::warn!(%status, message = message(text.to_owned()), "the compiler of a policy ended early");
         Err(LoadErrorKind::CompileMemory(self.memory_bytes >> 20))
     }
 }

@@ -8,7 +8,7 @@ use oci_client::Reference;
 use super::engine::EngineOptions;
 use super::errors::LoadErrorKind;
 use super::pulled::{self, Pulled};
-use super::signature::{Signer, TrustedKeys};
+use super::signature::{Signer, Trust, TrustedKeys};
 use crate::confined_file::{self, Folder, UnreadableFile};
 use wasmspawner_core::digest::Digest;
 
@@ -33,8 +33,7 @@ impl fmt::Display for ComponentSource {
 /// A component that was read, and is not checked yet.
 pub(super) struct Component {
     pub(super) bytes: Bytes,
-    /// The key that has signed it, if that is asked for.
-    pub(super) signer: Option<Signer>,
+    pub(super) trust: Trust,
     pulled: Option<Pulled>,
 }
 
@@ -48,26 +47,31 @@ impl ComponentSource {
     ) -> Result<Component, LoadErrorKind> {
         match self {
             Self::File(path) => {
-                let (file, limit, keys) = (path.clone(), options.component_bytes, keys.cloned());
-                let read = tokio::task::spawn_blocking(move || read_signed(&file, limit, keys.as_deref()));
+                let (file, limit, trusted) = (path.clone(), options.component_bytes, keys.cloned());
+                let read = tokio::task::spawn_blocking(move || read_signed(&file, limit, trusted.as_deref()));
                 let panicked = |panic: tokio::task::JoinError| LoadErrorKind::Read {
                     path: path.clone(),
                     source: UnreadableFile::Io(panic.into()),
                 };
                 let (bytes, signer) = read.await.map_err(panicked)??;
-                Ok(Component { bytes: bytes.into(), signer, pulled: None })
+                Ok(Component { bytes: bytes.into(), trust: Trust::new(keys.cloned(), signer), pulled: None })
             }
             Self::Registry(reference) => {
-                let keys = keys.map(Arc::as_ref);
-                let pulled = Box::pin(pulled::component(reference, expected, keys, options)).await?;
-                let (bytes, signer) = (pulled.component.clone(), pulled.signer.clone());
-                Ok(Component { bytes, signer, pulled: Some(pulled) })
+                let pulling = pulled::component(reference, expected, keys.map(Arc::as_ref), options);
+                let pulled = Box::pin(pulling).await?;
+                let trust = Trust::new(keys.cloned(), pulled.signer.clone());
+                Ok(Component { bytes: pulled.component.clone(), trust, pulled: Some(pulled) })
             }
         }
     }
 }
 
 impl Component {
+    /// A component that the service has kept.
+    pub(super) fn kept(bytes: Bytes, trust: Trust) -> Self {
+        Self { bytes, trust, pulled: None }
+    }
+
     /// Keeps a component from a registry for later starts, now that it is known to be good.
     pub(super) fn keep(self) {
         if let Some(pulled) = self.pulled {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use wasmtime::component::{InstancePre, Linker};
+use wasmtime::component::{InstancePre, Linker, ResourceTableError};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use super::call_state::CallState;
@@ -13,6 +13,7 @@ use super::errors::{CallErrorKind, EngineError};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, WrongType};
 use super::limits::{DeadlineExceeded, Limits, MemoryExceeded};
+use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
@@ -189,7 +190,9 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
     if let Some(mismatch) = error.downcast_ref::<WrongType>() {
         return CallErrorKind::Incompatible(mismatch.0.clone());
     }
-    let ended = error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>();
+    // The last of these: it holds more handles of the host than it may.
+    let ended =
+        error.is::<Trap>() || error.is::<wasmtime_wasi::I32Exit>() || error.is::<ResourceTableError>();
     // Violations of the canonical ABI are reported as plain messages.
     let malformed = error.is::<&'static str>() || error.is::<String>() || error.is::<std::str::Utf8Error>();
     if ended || malformed {
@@ -205,7 +208,7 @@ fn classify(error: &wasmtime::Error, store: &Store<CallState>, limits: &Limits) 
 
 fn last_words(store: &Store<CallState>, error: &wasmtime::Error) -> String {
     let stderr = store.data().stderr();
-    if stderr.is_empty() { error.root_cause().to_string() } else { stderr }
+    if stderr.is_empty() { error.root_cause().to_string() } else { message(stderr) }
 }
 
 fn setup(error: &wasmtime::Error) -> EngineError {

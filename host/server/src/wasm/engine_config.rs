@@ -1,5 +1,6 @@
 //! The settings of the engine, which are the same where components are compiled and where they run.
 
+use wasmtime::component::Component;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use super::limits::MEMORY_SLOT;
@@ -27,8 +28,10 @@ pub(super) fn config(pool: Option<u32>) -> Config {
         let mut pool = PoolingAllocationConfig::new();
         pool.total_component_instances(slots)
             .total_core_instances(slots * CORE_INSTANCES)
-            .total_memories(slots * 2)
-            .total_tables(slots * 4)
+            // Each call has room for all that a component may have, so that no policy takes what is another's. It is
+            // address space, and costs nothing before it is used.
+            .total_memories(slots * MEMORIES)
+            .total_tables(slots * TABLES)
             .total_stacks(slots)
             .max_core_instances_per_component(CORE_INSTANCES)
             .max_memories_per_component(MEMORIES)
@@ -42,7 +45,10 @@ pub(super) fn config(pool: Option<u32>) -> Config {
     config
 }
 
-/// Compiles a component for the engines of this program, in this process and without limits.
+/// Compiles a component for the engines of this program, in this process and without limits. A component with more parts than
+/// a slot of the pool has is an error.
 pub(super) fn compile(component: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    wasmtime::Engine::new(&config(None))?.precompile_component(component)
+    // Where the address space is limited, there is no pool.
+    let engine = wasmtime::Engine::new(&config(Some(1))).or_else(|_| wasmtime::Engine::new(&config(None)))?;
+    Component::new(&engine, component)?.serialize()
 }

@@ -5,7 +5,7 @@ use oci_client::ParseError;
 use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
 
 use super::hook::Hook;
-use super::message::message;
+use super::message::{MESSAGES, message};
 use super::policy_name::PolicyName;
 use super::signature::{NotSigned, WrongKey};
 use crate::confined_file::UnreadableFile;
@@ -127,16 +127,28 @@ impl CallErrorKind {
     }
 }
 
-/// The most field errors that are passed on from one answer.
-const FIELD_ERRORS: usize = 100;
-
 impl CallErrorKind {
     /// The errors that a policy found in a request, cut to a readable length.
-    pub(super) fn invalid(mut fields: Vec<FieldError>) -> Self {
-        fields.truncate(FIELD_ERRORS);
-        let short = |error: FieldError| FieldError::new(message(error.field), message(error.message));
-        Self::Invalid(fields.into_iter().map(short).collect())
+    pub(super) fn invalid(fields: Vec<FieldError>) -> Self {
+        Self::Invalid(readable(fields))
     }
+
+    /// The errors that the service found in a policy's form, cut to a readable length.
+    pub(super) fn unusable_form(fields: Vec<FieldError>) -> Self {
+        Self::UnusableForm(readable(fields))
+    }
+
+    /// The errors that the service found in a policy's images, cut to a readable length.
+    pub(super) fn unusable_menu(fields: Vec<FieldError>) -> Self {
+        Self::UnusableMenu(readable(fields))
+    }
+}
+
+/// Field errors that quote what a policy has said, cut to a readable length.
+fn readable(mut fields: Vec<FieldError>) -> Vec<FieldError> {
+    fields.truncate(MESSAGES);
+    let short = |error: FieldError| FieldError::new(message(error.field), message(error.message));
+    fields.into_iter().map(short).collect()
 }
 
 impl From<HookError> for CallErrorKind {
@@ -341,7 +353,7 @@ mod tests {
     fn messages_of_a_policy_are_cut_to_a_bounded_length() {
         let flood = vec![FieldError::new("é".repeat(5000), "x"); 5000];
         let CallErrorKind::Invalid(fields) = HookError::Invalid(flood).into() else { panic!("invalid") };
-        assert_eq!(fields.len(), FIELD_ERRORS);
+        assert_eq!(fields.len(), MESSAGES);
         assert!(fields[0].field.len() <= LONGEST + 4);
     }
 

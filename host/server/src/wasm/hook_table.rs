@@ -13,6 +13,7 @@ use wasmtime::component::{Instance, InstancePre, Linker};
 
 use super::call_state::CallState;
 use super::errors::{CallErrorKind, LoadErrorKind};
+use super::message::message;
 
 /// One published version of the WIT package `wasmspawner:policy`, as the service implements it.
 pub(super) struct PackageVersion {
@@ -182,6 +183,6 @@ pub(super) struct WrongType(pub(super) String);
 
 impl From<wasmtime::Error> for WrongType {
     fn from(error: wasmtime::Error) -> Self {
-        Self(format!("{error:#}"))
+        Self(message(format!("{error:#}")))
     }
 }

@@ -83,8 +83,8 @@ pub(super) struct MemoryExceeded {
     pub(super) asked: usize,
 }
 
-/// The memory of one call, summed over all its memories: a component may have dozens, so a limit for each of them would
-/// be useless.
+/// The memory of one call, summed over all its memories and tables: a component may have dozens, so a limit for each of them
+/// would be useless.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     used: usize,
@@ -94,14 +94,15 @@ pub(super) struct MemoryBudget {
 /// The most elements of a table; a Rust guest has a few hundred.
 const TABLE_ELEMENTS: usize = 100_000;
 
+/// The size of an element of a table in bytes: it is a pointer.
+const TABLE_ELEMENT: usize = size_of::<usize>();
+
 impl MemoryBudget {
     pub(super) fn new(limit: usize) -> Self {
         Self { used: 0, limit }
     }
-}
 
-impl ResourceLimiter for MemoryBudget {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn grow(&mut self, current: usize, desired: usize) -> wasmtime::Result<bool> {
         let asked = self.used.saturating_sub(current).saturating_add(desired);
         if asked > self.limit {
             return Err(MemoryExceeded { asked }.into());
@@ -109,9 +110,18 @@ impl ResourceLimiter for MemoryBudget {
         self.used = asked;
         Ok(true)
     }
+}
 
-    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE_ELEMENTS)
+impl ResourceLimiter for MemoryBudget {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        self.grow(current, desired)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        if desired > TABLE_ELEMENTS {
+            return Ok(false);
+        }
+        self.grow(current * TABLE_ELEMENT, desired * TABLE_ELEMENT)
     }
 }
 
@@ -127,6 +137,15 @@ mod tests {
         assert!(budget.memory_growing(100, 200, None).unwrap());
         let refused = budget.memory_growing(100, 101, None).unwrap_err();
         assert_eq!(refused.downcast_ref::<MemoryExceeded>().unwrap().asked, 301);
+    }
+
+    #[test]
+    fn tables_are_a_part_of_the_memory() {
+        let mut budget = MemoryBudget::new(300);
+        assert!(budget.memory_growing(0, 200, None).unwrap());
+        assert!(budget.table_growing(0, 12, None).unwrap());
+        assert!(budget.table_growing(12, 13, None).is_err());
+        assert!(!budget.table_growing(12, TABLE_ELEMENTS + 1, None).unwrap());
     }
 
     #[test]

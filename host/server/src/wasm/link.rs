@@ -9,6 +9,7 @@ use wasmspawner_core::config::OnFailure;
 use super::candidate::Candidate;
 use super::engine::Engine;
 use super::errors::{CallBlame, CallError};
+use super::kept_versions;
 use super::loaded_policy::{LastGoodReport, LoadedPolicy};
 use super::policy::Policy;
 use super::question::Question;
@@ -41,6 +42,13 @@ impl Link {
         let candidate = self.candidate.as_ref().map(|candidate| candidate.report());
         let last_good = self.last_good.as_ref().map(LastGood::report);
         LoadedPolicy { last_good, candidate, ..self.policy.loaded() }
+    }
+
+    /// The link, whose versions are kept for a restart of the service.
+    pub(super) fn kept(mut self, component: &[u8], engine: &Engine) -> Self {
+        let last_good = self.last_good.as_ref().map(LastGood::policy);
+        kept_versions::keep(&mut self.policy, component, last_good, engine);
+        self
     }
 
     /// Asks the policy. If it fails by its own fault, the last good version is asked, if there is one. An error of both is that
@@ -80,8 +88,11 @@ impl Link {
         } else {
             Some(&self.policy)
         }?;
+        if !next.trust.includes(good.trust.key().as_ref()) {
+            return None;
+        }
         match good.under(&next.spec, engine) {
-            Ok(policy) => Some(LastGood { policy, answers: AtomicU64::default() }),
+            Ok(policy) => Some(LastGood::new(policy)),
             Err(error) => {
                 tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be kept");
                 None
@@ -103,6 +114,10 @@ impl Link {
 }
 
 impl LastGood {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, answers: AtomicU64::default() }
+    }
+
     pub(super) fn policy(&self) -> &Policy {
         &self.policy
     }

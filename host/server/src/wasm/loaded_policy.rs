@@ -5,7 +5,6 @@ use wasmspawner_core::digest::Digest;
 
 use super::candidate_report::CandidateReport;
 use super::policy_name::PolicyName;
-use super::signature::Signer;
 use super::site_data::DataReport;
 
 /// A policy of the chain, for the log and `GET /policies`.
@@ -25,7 +24,7 @@ pub struct LoadedPolicy {
     pub digest: Digest,
     /// The public key of whoever has signed the component, as the configuration names it, if a signature is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signed_by: Option<Signer>,
+    pub signed_by: Option<String>,
     /// The version of the WIT package that the policy was built for.
     pub wit_version: String,
     /// The hooks that the policy implements: the interfaces it exports.

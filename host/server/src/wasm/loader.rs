@@ -36,7 +36,7 @@ pub(super) async fn load(
     let policy = spec.name.clone();
     let mut loaded =
         checked(engine, spec, &component.bytes).await.map_err(|kind| LoadError { policy, kind })?;
-    loaded.set_signer(component.signer.clone());
+    loaded.set_trust(component.trust.clone());
     component.keep();
     Ok(loaded)
 }

@@ -1,18 +1,29 @@
+use std::borrow::Cow;
+
 /// Largest size of a message of a policy, in bytes.
 pub(super) const LONGEST: usize = 2000;
+/// The most messages that are passed on from one answer.
+pub(super) const MESSAGES: usize = 100;
 
 /// A message of a policy as people may see it: of bounded length, on one line, and without characters that make other text look
 /// different from what it is.
 pub(super) fn message(mut text: String) -> String {
     let too_long = text.len() > LONGEST;
     text.truncate(text.floor_char_boundary(LONGEST));
-    if text.chars().any(|c| c.is_control() || reorders(c)) {
-        text = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    }
+    let mut text = one_line(&text).into_owned();
     if too_long {
         text.push_str(" ...");
     }
     text
+}
+
+/// The text on one line, and without characters that make other text look different from what it is.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    if text.chars().any(|c| c.is_control() || reorders(c)) {
+        let shown = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c });
+        return shown.collect();
+    }
+    text.into()
 }
 
 /// True for the marks with which Unicode changes the direction of text (UAX #9, `Bidi_Control`).

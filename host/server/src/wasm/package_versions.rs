@@ -5,6 +5,7 @@ use wasmtime::component::{Component, Linker};
 use super::call_state::CallState;
 use super::errors::LoadErrorKind;
 use super::hook_table::PackageVersion;
+use super::message::message;
 use super::v0_1;
 
 /// All versions that a policy may be built for, oldest first.
@@ -35,7 +36,7 @@ pub(super) fn of(
 ) -> Result<&'static PackageVersion, LoadErrorKind> {
     let ty = component.component_type();
     if let Some((name, _)) = ty.imports(engine).find(|(name, _)| !allowed(name)) {
-        return Err(LoadErrorKind::Import(name.to_owned()));
+        return Err(LoadErrorKind::Import(message(name.to_owned())));
     }
     built_for(ty.exports(engine).map(|(name, _)| name))
 }
@@ -48,7 +49,7 @@ fn built_for<'a>(exports: impl Iterator<Item = &'a str>) -> Result<&'static Pack
         own.iter().find_map(|name| name.strip_prefix("metadata@")).ok_or(LoadErrorKind::NoMetadata)?;
     let version = VERSIONS.iter().find(|version| version.number == number).ok_or_else(|| {
         let implemented = VERSIONS.map(|version| version.number).join(", ");
-        LoadErrorKind::OtherVersion { number: number.to_owned(), implemented }
+        LoadErrorKind::OtherVersion { number: message(number.to_owned()), implemented }
     })?;
     let known = |name: &str| {
         name.split_once('@').is_some_and(|(interface, number)| {
@@ -57,7 +58,8 @@ fn built_for<'a>(exports: impl Iterator<Item = &'a str>) -> Result<&'static Pack
     };
     match own.into_iter().find(|name| !known(name)) {
         Some(unknown) => {
-            Err(LoadErrorKind::UnknownHook { name: format!("{PACKAGE}{unknown}"), version: version.number })
+            let name = message(format!("{PACKAGE}{unknown}"));
+            Err(LoadErrorKind::UnknownHook { name, version: version.number })
         }
         None => Ok(version),
     }

@@ -17,9 +17,11 @@ use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
+use super::kept_versions::KeptVersion;
 use super::loaded_policy::{LoadedPolicy, Preparation};
+use super::message::message;
 use super::policy_name::PolicyName;
-use super::signature::Signer;
+use super::signature::Trust;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
 use crate::telemetry::trace;
@@ -35,7 +37,8 @@ pub(super) struct Policy {
     pub(super) config: Arc<str>,
     data: Arc<LiveData>,
     info: PolicyInfo,
-    signer: Option<Signer>,
+    pub(super) trust: Trust,
+    kept: Option<KeptVersion>,
     preparation: Preparation,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
@@ -72,7 +75,7 @@ impl Policy {
         let pre = engine
             .linker
             .instantiate_pre(component)
-            .map_err(|error| LoadErrorKind::Link(format!("{error:#}")))?;
+            .map_err(|error| LoadErrorKind::Link(message(format!("{error:#}"))))?;
         let spec = PolicySpec { limits: spec.limits.within_the_engine(), ..spec };
         Ok(Self {
             version,
@@ -83,7 +86,8 @@ impl Policy {
             digest,
             data: Arc::default(),
             info: PolicyInfo::default(),
-            signer: None,
+            trust: Trust::default(),
+            kept: None,
             preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
@@ -95,16 +99,21 @@ impl Policy {
         self.info = info;
     }
 
-    pub(super) fn set_signer(&mut self, signer: Option<Signer>) {
-        self.signer = signer;
+    pub(super) fn set_trust(&mut self, trust: Trust) {
+        self.trust = trust;
+    }
+
+    /// Where a restart will learn that this version has failed.
+    pub(super) fn set_kept(&mut self, kept: KeptVersion) {
+        self.kept = Some(kept);
     }
 
     /// The same policy with the grants and limits of `now`, to answer where that fails.
     pub(super) fn under(&self, now: &PolicySpec, engine: &Engine) -> Result<Self, LoadErrorKind> {
         let spec = PolicySpec { grants: now.grants.clone(), limits: now.limits, ..self.spec.clone() };
         let policy = Self::new(spec, self.digest, engine, self.component.component(), self.version)?;
-        let preparation = self.preparation.clone();
-        Ok(Self { info: self.info.clone(), data: Arc::clone(&self.data), preparation, ..policy })
+        let (preparation, trust) = (self.preparation.clone(), self.trust.clone());
+        Ok(Self { info: self.info.clone(), data: Arc::clone(&self.data), preparation, trust, ..policy })
     }
 
     /// True for the same component with the same configuration.
@@ -160,7 +169,7 @@ impl Policy {
             description: self.info.description.clone(),
             source: self.spec.source.to_string(),
             digest: self.digest,
-            signed_by: self.signer.clone(),
+            signed_by: self.trust.key_name().map(str::to_owned),
             wit_version: format!("wasmspawner:policy@{}", self.version.number),
             hooks: self.hooks.names(),
             preparation: self.preparation.clone(),
@@ -251,7 +260,7 @@ impl Policy {
     fn check_form_grants(&self, form: Form) -> Result<Form, CallErrorKind> {
         form::check_grant(self.name().as_str(), &form, &self.spec.grants)
             .map_err(CallErrorKind::NotGranted)?;
-        form::check(&form).map_err(CallErrorKind::UnusableForm)?;
+        form::check(&form).map_err(CallErrorKind::unusable_form)?;
         Ok(form)
     }
 
@@ -365,7 +374,11 @@ impl Policy {
     fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
-            self.has_failed.store(true, Ordering::Relaxed);
+            if !self.has_failed.swap(true, Ordering::Relaxed)
+                && let Some(kept) = &self.kept
+            {
+                kept.has_failed();
+            }
             self.note_error(error.to_string());
         }
         error
@@ -384,11 +397,11 @@ fn checked<'a, T: Send + 'a>(
 }
 
 fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {
-    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::UnusableMenu)?;
+    menu.as_ref().map_or(Ok(()), ImageMenu::check).map_err(CallErrorKind::unusable_menu)?;
     Ok(menu)
 }
 
 fn checked_wanted(wanted: Vec<WantedImage>) -> Result<Vec<WantedImage>, CallErrorKind> {
-    images::check_wanted(&wanted).map_err(CallErrorKind::UnusableMenu)?;
+    images::check_wanted(&wanted).map_err(CallErrorKind::unusable_menu)?;
     Ok(wanted)
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use wasmspawner_sdk::bindings::prepare;
+use wasmspawner_sdk::form::{Field, FormContext};
 use wasmspawner_sdk::pod::{Customization, EnvVar};
-use wasmspawner_sdk::{Error, Info, Options, Policy, Section, User, hooks, host};
+use wasmspawner_sdk::{Error, FieldError, Info, Options, Policy, Section, User, hooks, host};
 
 /// How often this instance, or the one of which it is a copy, was prepared and called.
 static PREPARED: AtomicU32 = AtomicU32::new(0);
@@ -21,6 +22,13 @@ struct Hostile {
 
 impl Policy for Hostile {
     fn info() -> Info {
+        if wasmspawner_sdk::bindings::host::config().contains("strange-info") {
+            return Info {
+                name: strange("title", 200_000),
+                version: strange("1", 200_000),
+                description: strange("x", 200_000),
+            };
+        }
         Info { name: "hostile".into(), version: "0.0.0".into(), description: "Breaks every rule".into() }
     }
 
@@ -30,6 +38,8 @@ impl Policy for Hostile {
             "loop-at-load" => endless(),
             "wrong-config" => config.problem("act", "is wrong, as asked"),
             "warn" => config.warning("act", "is strange"),
+            "strange-warnings" => (0..1000).for_each(|_| config.warning("act", &strange("warning", 500))),
+            "strange-config" => (0..1000).for_each(|_| config.problem("act", strange("problem", 500))),
             _ => {}
         }
         Self { act }
@@ -45,6 +55,14 @@ impl hooks::BuildPod for Hostile {
             "recurse" => customization.working_dir = Some(deeper(0).to_string()),
             "memory" => hoard(),
             "panic" => panic!("as asked"),
+            "strange-panic" => panic!("{}", strange("panic", 200_000)),
+            "strange-log" => host::info("said\u{202e}\nINFO forged\0"),
+            "strange-denied" => return Err(Error::Denied(strange("denied", 200_000))),
+            "strange-errors" => {
+                let errors =
+                    (0..1000).map(|_| FieldError { field: strange("field", 500), message: "x".into() });
+                return Err(Error::Invalid(errors.collect()));
+            }
             "abort" => std::process::abort(),
             "exit" => std::process::exit(3),
             "huge" => customization.working_dir = Some("x".repeat(10 << 20)),
@@ -73,6 +91,32 @@ impl hooks::BuildPod for Hostile {
         }
         Ok(customization)
     }
+}
+
+/// The form of a policy that behaves while it is tried, and for nobody after that.
+impl hooks::Form for Hostile {
+    fn fields(&self, context: &FormContext) -> Result<Vec<Field>, Error> {
+        let field = |name: &str| Field::text(name, "Name", "");
+        if context.user.name == "policy-trial" {
+            return Ok(vec![field("name")]);
+        }
+        match self.act.as_str() {
+            "loop-after-trial" => endless(),
+            "memory-after-trial" => hoard(),
+            "panic-after-trial" => panic!("as asked"),
+            "strange-form" => {
+                return Ok(vec![field(&strange("name", 200_000)), field(&strange("name", 200_000))]);
+            }
+            "unusable-form" => return Ok(vec![field("name"); 1000]),
+            _ => {}
+        }
+        Ok(vec![field("name")])
+    }
+}
+
+/// A text which is long, and shows something else than it says.
+fn strange(text: &str, length: usize) -> String {
+    format!("{text}\u{202e}\0\n{}", "x".repeat(length))
 }
 
 fn endless() {
@@ -122,5 +166,6 @@ mod exported {
     wasmspawner_sdk::export_hook!(metadata, Exported);
     wasmspawner_sdk::export_hook!(config, Exported);
     wasmspawner_sdk::export_hook!(build_pod, Exported);
+    wasmspawner_sdk::export_hook!(form, Exported);
     wasmspawner_sdk::export_hook!(prepare, Prepared);
 }

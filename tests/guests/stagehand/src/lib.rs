@@ -125,6 +125,26 @@ fn misbehave(how: &str) -> Result<Customization, Error> {
             let env = (0..200_000).map(|n| EnvVar::literal(n.to_string(), "")).collect();
             return Ok(Customization { env, ..ordinary() });
         }
+        "nul" => return Ok(Customization { env: vec![EnvVar::literal("A", "a\0b")], ..ordinary() }),
+        "nul-in-path" => return Ok(Customization { working_dir: Some("/a\0b".into()), ..ordinary() }),
+        "reordered" => {
+            let env = vec![EnvVar::literal(format!("A\u{202e}{}", "b".repeat(200_000)), "x")];
+            return Ok(Customization { env, ..ordinary() });
+        }
+        "long" => {
+            let env = vec![EnvVar::literal("A", "x".repeat(900_000))];
+            return Ok(Customization { env, ..ordinary() });
+        }
+        "long-path" => {
+            return Ok(Customization {
+                working_dir: Some(format!("/{}", "x".repeat(900_000))),
+                ..ordinary()
+            });
+        }
+        "long-image" => {
+            let image = Image { reference: "x".repeat(900_000), digest: None, description: None };
+            return Ok(Customization { image: Some(image), ..ordinary() });
+        }
         "internal" => return Err(Error::Internal("a secret of the site".into())),
         _ => {}
     }

@@ -20,6 +20,9 @@ pub(in crate::http) struct Policy {
     source: String,
     /// The digest of the component: `sha256:` and 64 hexadecimal digits.
     digest: String,
+    /// The public key of whoever has signed the component, as the configuration names it; absent where it asks for no signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
     /// The version of the WIT package that the policy was built for.
     wit_version: String,
     /// The hooks that the policy implements: the interfaces it exports.
@@ -138,6 +141,7 @@ impl From<PolicyReport> for Policy {
             description: report.description,
             source: report.source,
             digest: report.digest,
+            signed_by: report.signed_by,
             wit_version: report.wit_version,
             hooks: report.hooks,
             grants: report.grants,

@@ -3,8 +3,10 @@
 
 mod claim;
 mod file;
+mod trust;
 mod trusted_keys;
 
 pub(super) use file::signature_files;
-pub(super) use trusted_keys::TrustedKeys;
-pub use trusted_keys::{NotSigned, Signer, WrongKey};
+pub(super) use trust::Trust;
+pub use trusted_keys::{NotSigned, WrongKey};
+pub(super) use trusted_keys::{Signer, TrustedKeys};

@@ -1,7 +1,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Serialize;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{SignatureVerificationAlgorithm, SubjectPublicKeyInfoDer};
 use wasmspawner_core::config::PublicKeySource;
@@ -29,15 +28,13 @@ const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 5] = [
 #[derive(Debug)]
 pub(in crate::wasm) struct TrustedKeys(Vec<(Signer, SubjectPublicKeyInfoDer<'static>)>);
 
-/// The key that has signed a component, as the configuration names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Signer(String);
-
-impl fmt::Display for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The key that has signed a component.
+#[derive(Clone, Debug)]
+pub(in crate::wasm) struct Signer {
+    /// The key, as the configuration names it.
+    pub(in crate::wasm) name: String,
+    /// The digest of the key itself.
+    pub(in crate::wasm) key: Digest,
 }
 
 /// A public key that cannot be used.
@@ -115,9 +112,17 @@ impl TrustedKeys {
                     .map_err(|error| wrong(format!("cannot be read: {error}")))?,
             };
             let of_source = keys_in(&pem).map_err(wrong)?;
-            keys.extend(of_source.into_iter().map(|key| (Signer(name.clone()), key)));
+            let named = |key: SubjectPublicKeyInfoDer<'static>| {
+                (Signer { name: name.clone(), key: Digest::of(&key) }, key)
+            };
+            keys.extend(of_source.into_iter().map(named));
         }
         Ok(Self(keys))
+    }
+
+    /// True for the digest of one of the keys.
+    pub(super) fn contain(&self, digest: &Digest) -> bool {
+        self.0.iter().any(|(signer, _)| signer.key == *digest)
     }
 
     /// Who has signed the artifact with this manifest.
@@ -139,7 +144,7 @@ impl TrustedKeys {
                 ALGORITHMS.iter().any(|algorithm| key.verify_signature(*algorithm, signed, signature).is_ok())
             })
         };
-        self.0.iter().find(|(_, key)| has_signed(key)).map(|(name, _)| name.clone())
+        self.0.iter().find(|(_, key)| has_signed(key)).map(|(signer, _)| signer.clone())
     }
 }
 

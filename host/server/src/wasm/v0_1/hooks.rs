@@ -19,6 +19,7 @@ use crate::wasm::hook_table::{
     Authorize, BuildPod, Calling, Config, Events, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
     LabServerHook, Metadata, PolicyInfo, Prepare, QuotaHook, WrongType,
 };
+use crate::wasm::message::{MESSAGES, message};
 
 /// Looks up the hooks of a component that exports the metadata of this version.
 pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
@@ -88,7 +89,11 @@ macro_rules! call {
 impl Metadata for hooks::metadata::GuestIndices {
     fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo> {
         call!(self, guest, |exports, store| exports.call_describe(&mut store), |info| {
-            Ok(PolicyInfo { title: info.name, version: info.version, description: info.description })
+            Ok(PolicyInfo {
+                title: message(info.name),
+                version: message(info.version),
+                description: message(info.description),
+            })
         })
     }
 
@@ -100,7 +105,7 @@ impl Metadata for hooks::metadata::GuestIndices {
 impl Config for hooks::config::GuestIndices {
     fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>> {
         call!(self, guest, |exports, store| exports.call_validate(&mut store, config), |answer| {
-            answer.map_err(invalid)
+            answer.map(|warnings| warnings.into_iter().take(MESSAGES).map(message).collect()).map_err(invalid)
         })
     }
 }

@@ -1,0 +1,35 @@
+//! Policies that behave while they are loaded, and not after that.
+
+use super::*;
+
+async fn form(policies: &Policies) -> Result<PolicyName, CallError> {
+    let answer = policies.render_form(&FormContext::default()).await?;
+    Ok(answer.unwrap().policy)
+}
+
+#[tokio::test]
+async fn each_call_has_the_limits_that_the_trial_had() {
+    for (act, kind) in
+        [("loop-after-trial", "deadline"), ("memory-after-trial", "memory"), ("panic-after-trial", "trap")]
+    {
+        let policies = load(vec![hostile(act)]).await;
+        let error = form(&policies).await.unwrap_err();
+        assert_eq!((error.policy.as_str(), error.kind.name()), ("evil", kind));
+        assert_eq!(error.kind.blame(), CallBlame::Policy);
+        // The chain goes on for others, and the next version of the policy is loaded as ever.
+        policies.replace(vec![hostile("")]).await.unwrap();
+        assert_eq!(form(&policies).await.unwrap().as_str(), "evil");
+    }
+}
+
+/// A trial cannot find out what a policy does with real users. The version before can answer instead of it.
+#[tokio::test]
+async fn the_version_before_answers_for_one_that_behaved_only_while_it_was_tried() {
+    let version = |act| PolicySpec { on_failure: OnFailure::LastGood, ..hostile(act) };
+    let policies = load(vec![version("")]).await;
+    policies.replace(vec![version("panic-after-trial")]).await.unwrap();
+    assert_eq!(form(&policies).await.unwrap().as_str(), "evil");
+    let loaded = policies.loaded().remove(0);
+    assert!(loaded.last_error.unwrap().contains("as asked"));
+    assert_eq!(loaded.last_good.unwrap().answers, 1);
+}

@@ -1,0 +1,147 @@
+//! What a policy can take of the host: memories, tables, handles, and the time of its start.
+
+use super::component_text::ComponentText;
+use super::*;
+
+/// The name of the user with whom hooks are tried when a policy is loaded.
+const TRIAL_USER: &str = "policy-trial";
+
+/// An endless loop for all users whose names have another length than that of the trial.
+const LOOPS_FOR_USERS: &str = "(if (i32.ne (i32.load offset=4 (local.get 0)) (i32.const 12))
+    (then (loop $forever (br $forever))))";
+
+async fn limits_of(policies: &Policies) -> Result<Option<u32>, CallError> {
+    let answers = policies.limits(&User::default(), Usage::default(), &Subject::default()).await?;
+    Ok(answers.last().unwrap().value.labs)
+}
+
+async fn kind_at_load(text: ComponentText<'_>) -> LoadErrorKind {
+    let (spec, _folder) = text.spec("evil");
+    refused(spec).await
+}
+
+#[tokio::test]
+async fn a_component_written_as_text_is_a_policy() {
+    let (spec, _folder) =
+        ComponentText { limits: "(local.set $n (i32.const 7))", ..ComponentText::default() }.spec("good");
+    let policies = load(vec![spec]).await;
+    assert_eq!(policies.loaded()[0].hooks, ["quota"]);
+    assert_eq!(limits_of(&policies).await.unwrap(), Some(7));
+}
+
+#[tokio::test]
+async fn what_happens_when_a_component_starts_counts_as_a_part_of_the_call() {
+    let start = |core| kind_at_load(ComponentText { core, ..ComponentText::default() });
+    let kind = start("(func $start (loop (br 0))) (start $start)").await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Deadline(200))), "{kind}");
+    let kind = start("(func $start unreachable) (start $start)").await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
+    let kind = start("(func $start (call $start)) (start $start)").await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
+    let kind = start("(func $start (drop (memory.grow (i32.const 2048)))) (start $start)").await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Memory { .. })), "{kind}");
+}
+
+/// A table of the engine's pool holds 20,000 elements.
+#[tokio::test]
+async fn a_table_cannot_grow_without_end() {
+    let grows = ComponentText {
+        core: "(table $table 0 funcref)",
+        limits: "(loop $more
+            (br_if $more (i32.ne (table.grow $table (ref.null func) (i32.const 1000)) (i32.const -1))))
+            (local.set $n (table.size $table))",
+        ..ComponentText::default()
+    };
+    let (spec, _folder) = grows.spec("evil");
+    let elements = limits_of(&load(vec![spec]).await).await.unwrap().unwrap();
+    assert!((10_000..=100_000).contains(&elements), "{elements} elements");
+}
+
+/// A core module, and as many instances of it. A module may have one memory and one table.
+fn instances(module: &str, count: usize) -> String {
+    format!("(core module $part {module})") + &"(core instance (instantiate $part))".repeat(count)
+}
+
+#[tokio::test]
+async fn tables_count_as_memory() {
+    let tables = instances("(table 20000 funcref)", 60);
+    let (mut spec, _folder) = ComponentText { before: &tables, ..ComponentText::default() }.spec("evil");
+    spec.limits.memory_bytes = 4 << 20;
+    let kind = refused(spec).await;
+    let LoadErrorKind::Trial(CallErrorKind::Memory { asked, limit }) = kind else { panic!("{kind}") };
+    assert!(asked > limit && limit == 4 << 20, "{asked} of {limit}");
+}
+
+#[tokio::test]
+async fn a_component_with_more_parts_than_a_call_may_have_is_refused() {
+    for (parts, what) in [
+        (instances("", 64), "core module instances"),
+        (instances("(memory 1)", 8), "memories"),
+        (instances("(memory 0) (memory 0)", 1), "memories"),
+        (instances("(table 1 funcref) (table 1 funcref)", 1), "tables"),
+        (instances("(table 100000 funcref)", 1), "table"),
+        (instances("(memory 4096)", 1), "memory"),
+    ] {
+        let kind = kind_at_load(ComponentText { before: &parts, ..ComponentText::default() }).await;
+        assert!(matches!(&kind, LoadErrorKind::Compile(why) if why.contains(what)), "{what}: {kind}");
+    }
+}
+
+/// Each call has room for all parts that a component may have, whatever the other calls take.
+#[tokio::test]
+async fn calls_with_many_parts_leave_room_for_others() {
+    let parts = instances("(table 1 funcref)", 55) + &instances("(memory 0)", 6).replace("$part", "$other");
+    let crowded = ComponentText { before: &parts, limits: LOOPS_FOR_USERS, ..ComponentText::default() };
+    let (crowded, _folder) = crowded.spec("crowded");
+    let (good, _other_folder) = ComponentText::default().spec("good");
+    let options = EngineOptions { slots: 4, ..options() };
+    let policies = Policies::load(vec![crowded, good], options).await.unwrap();
+    let looping = User { name: "somebody".into(), ..User::default() };
+    let (usage, subject) = (Usage::default(), Subject::default());
+    let loops = || policies.limits(&looping, usage, &subject);
+    let spared = User { name: TRIAL_USER.into(), ..User::default() };
+    let (one, two, three, answers) =
+        tokio::join!(loops(), loops(), loops(), policies.limits(&spared, usage, &subject));
+    assert_eq!(answers.unwrap().len(), 2);
+    for error in [one, two, three].map(Result::unwrap_err) {
+        assert!(matches!(error.kind, CallErrorKind::Deadline(_)), "{error}");
+        assert_eq!(error.policy.as_str(), "crowded");
+    }
+}
+
+#[tokio::test]
+async fn handles_of_the_host_are_limited() {
+    let floods = ComponentText {
+        before: r#"
+            (import "wasi:io/poll@0.2.0" (instance $poll (export "pollable" (type (sub resource)))))
+            (alias export $poll "pollable" (type $pollable))
+            (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
+              (alias outer 1 $pollable (type $of-poll))
+              (export "pollable" (type $pollable (eq $of-poll)))
+              (export "subscribe-duration" (func (param "when" u64) (result (own $pollable))))))
+            (alias export $clock "subscribe-duration" (func $subscribe))
+            (core func $subscribe (canon lower (func $subscribe)))"#,
+        core_imports: r#"(import "clock" "subscribe" (func $subscribe (param i64) (result i32)))"#,
+        arguments: r#"(with "clock" (instance (export "subscribe" (func $subscribe))))"#,
+        limits: "(loop $more (drop (call $subscribe (i64.const 1000))) (br $more))",
+        ..ComponentText::default()
+    };
+    let kind = kind_at_load(floods).await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
+}
+
+#[tokio::test]
+async fn handles_of_the_policy_itself_are_limited() {
+    let floods = ComponentText {
+        before: "(type $thing (resource (rep i32))) (core func $new (canon resource.new (type $thing)))",
+        core_imports: r#"(import "thing" "new" (func $new (param i32) (result i32)))"#,
+        arguments: r#"(with "thing" (instance (export "new" (func $new))))"#,
+        limits: "(loop $more (drop (call $new (i32.const 1))) (br $more))",
+        ..ComponentText::default()
+    };
+    let (mut spec, _folder) = floods.spec("evil");
+    // The handles are what ends it, and not the time.
+    spec.limits.deadline_ms = 10_000;
+    let kind = refused(spec).await;
+    assert!(matches!(kind, LoadErrorKind::Trial(CallErrorKind::Trap(_))), "{kind}");
+}
