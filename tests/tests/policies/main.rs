@@ -13,6 +13,7 @@ mod published;
 mod recipes;
 mod resources;
 mod signatures;
+mod signed_registry;
 mod site_data;
 mod strange_texts;
 mod templates;

@@ -1,19 +1,18 @@
 //! Versions of policies that outlive a restart of the service, for `on_failure: last-good`: a changed configuration often
 //! restarts it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use wasmspawner_core::config::{DataSource, OnFailure};
+use wasmspawner_core::config::OnFailure;
 
 use super::component_source::{Component, ComponentSource};
 use super::engine::Engine;
 use super::errors::LoadError;
+use super::kept_version::{Kept, KeptVersion, Version};
 use super::loader;
 use super::policy::Policy;
 use super::policy_name::PolicyName;
@@ -21,67 +20,22 @@ use super::spec::PolicySpec;
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
-/// What is kept of one policy.
-#[derive(Clone, Serialize, Deserialize)]
-struct Kept {
-    policy: String,
-    in_use: Version,
-    /// Whether the version in use has failed, so that it will not be a last good one.
-    failed: bool,
-    /// The version that answers where the one in use fails.
-    last_good: Option<Version>,
+fn version_of(policy: &Policy) -> Version {
+    Version {
+        component: policy.digest,
+        config: policy.spec.config.clone(),
+        data: policy.spec.data.clone(),
+        key: policy.trust.key(),
+    }
 }
 
-/// What makes a version. Grants and limits are those of the present, so they are not kept.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Version {
-    component: Digest,
-    config: Value,
-    data: BTreeMap<String, DataSource>,
-    /// The digest of the public key that has signed it.
-    key: Option<Digest>,
-}
-
-impl Version {
-    fn of(policy: &Policy) -> Self {
-        Self {
-            component: policy.digest,
-            config: policy.spec.config.clone(),
-            data: policy.spec.data.clone(),
-            key: policy.trust.key(),
-        }
-    }
-
-    /// The same component with the same configuration, whoever has signed it.
-    fn is(&self, policy: &Policy) -> bool {
-        Self { key: policy.trust.key(), ..self.clone() } == Self::of(policy)
-    }
+/// True for the same component with the same configuration, whoever has signed it.
+fn is_version_of(version: &Version, policy: &Policy) -> bool {
+    Version { key: policy.trust.key(), ..version.clone() } == version_of(policy)
 }
 
 /// The folder with the versions.
 struct Folder(PathBuf);
-
-/// A version in use, and where it is kept.
-pub(super) struct KeptVersion {
-    file: Arc<Path>,
-    component: Digest,
-}
-
-impl KeptVersion {
-    /// Notes that the version has failed.
-    pub(super) fn has_failed(&self) {
-        let (file, component) = (Arc::clone(&self.file), self.component);
-        tokio::task::spawn_blocking(move || {
-            let Some(mut kept) = read(&file).filter(|kept| kept.in_use.component == component) else {
-                return;
-            };
-            kept.failed = true;
-            if let Err(error) = write(&file, &kept) {
-                told(&kept.policy, &error);
-            }
-        });
-    }
-}
 
 /// The version of this policy that was in use before the service was started, if it may answer where the policy fails.
 pub(super) async fn last_good(policy: &Policy, engine: &Arc<Engine>) -> Option<Policy> {
@@ -89,9 +43,10 @@ pub(super) async fn last_good(policy: &Policy, engine: &Arc<Engine>) -> Option<P
         return None;
     }
     let folder = Folder::of(engine)?;
-    let kept = read(&folder.file(policy.name()))?;
-    let version = if kept.in_use.is(policy) || kept.failed { kept.last_good? } else { kept.in_use };
-    if version.is(policy) || !policy.trust.includes(version.key.as_ref()) {
+    let kept = Kept::read(&folder.file(policy.name()))?;
+    let version =
+        if is_version_of(&kept.in_use, policy) || kept.failed { kept.last_good? } else { kept.in_use };
+    if is_version_of(&version, policy) || !policy.trust.includes(version.key.as_ref()) {
         return None;
     }
     let loaded = load(&folder, &version, policy, engine).await;
@@ -125,16 +80,16 @@ pub(super) fn keep(policy: &mut Policy, component: &[u8], last_good: Option<&Pol
     }
     let Some(folder) = Folder::of(engine) else { return };
     let file = folder.file(policy.name());
-    let before = read(&file).filter(|kept| kept.in_use.is(policy));
+    let before = Kept::read(&file).filter(|kept| is_version_of(&kept.in_use, policy));
     let kept = Kept {
         policy: policy.name().to_string(),
-        in_use: Version::of(policy),
+        in_use: version_of(policy),
         failed: before.is_some_and(|before| before.failed),
-        last_good: last_good.map(Version::of),
+        last_good: last_good.map(version_of),
     };
     match folder.write(&file, &kept, component) {
         Ok(()) => policy.set_kept(KeptVersion { file: file.into(), component: policy.digest }),
-        Err(error) => told(&kept.policy, &error),
+        Err(error) => kept.not_written(&error),
     }
 }
 
@@ -149,7 +104,7 @@ impl Folder {
         if !path.exists() {
             whole_file::write(&path, component)?;
         }
-        write(file, kept)?;
+        kept.write(file)?;
         self.remove_unused()
     }
 
@@ -157,7 +112,7 @@ impl Folder {
     fn remove_unused(&self) -> io::Result<()> {
         let files: Vec<PathBuf> =
             self.0.read_dir()?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-        let kept: Vec<Kept> = files.iter().filter_map(|file| read(file)).collect();
+        let kept: Vec<Kept> = files.iter().filter_map(|file| Kept::read(file)).collect();
         let versions = kept.iter().flat_map(|kept| [Some(&kept.in_use), kept.last_good.as_ref()]);
         let used: BTreeSet<PathBuf> =
             versions.flatten().map(|version| self.component(&version.component)).collect();
@@ -173,17 +128,4 @@ impl Folder {
     fn component(&self, digest: &Digest) -> PathBuf {
         self.0.join(format!("{}.wasm", digest.hex()))
     }
-}
-
-fn read(file: &Path) -> Option<Kept> {
-    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
-}
-
-fn write(file: &Path, kept: &Kept) -> io::Result<()> {
-    whole_file::write(file, &serde_json::to_vec(kept)?)
-}
-
-/// The only consequence is that no version answers where the policy fails after a restart.
-fn told(policy: &str, error: &io::Error) {
-    tracing::warn!(policy, %error, "the version of the policy in use cannot be kept for a restart");
 }

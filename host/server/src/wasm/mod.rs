@@ -9,6 +9,7 @@
 
 mod artifact;
 mod cache;
+mod call;
 mod call_state;
 mod candidate;
 mod candidate_report;
@@ -23,6 +24,7 @@ mod event_queue;
 mod hook;
 mod hook_table;
 mod inspect;
+mod kept_version;
 mod kept_versions;
 mod limits;
 mod link;

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::Instrument;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
-use wasmspawner_core::names::Fields;
 use wasmspawner_core::policy::{
     AuthorizeRequest, Customization, InjectRequest, InjectVerdict, LabEvent, LabRequest, LabServer, Options,
     Subject, User, Verdict,
@@ -12,12 +11,13 @@ use wasmspawner_core::policy::{
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
+use super::call::Call;
 use super::call_state::{CallState, Given};
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
-use super::kept_versions::KeptVersion;
+use super::kept_version::KeptVersion;
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::message::message;
 use super::policy_name::PolicyName;
@@ -43,25 +43,6 @@ pub(super) struct Policy {
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
     has_failed: AtomicBool,
-}
-
-/// One call: the hook, and the lab and its child that it is about, if any.
-struct Call {
-    hook: Hook,
-    lab: Option<Arc<Fields>>,
-    subject: Subject,
-}
-
-impl From<Hook> for Call {
-    fn from(hook: Hook) -> Self {
-        Self { hook, lab: None, subject: Subject::default() }
-    }
-}
-
-impl Call {
-    fn about(hook: Hook, request: &LabRequest) -> Self {
-        Self { hook, lab: request.fields.clone(), subject: request.subject.clone() }
-    }
 }
 
 impl Policy {
