@@ -25,7 +25,7 @@ use crate::blueprint_providers::BlueprintProviders;
 use crate::registry::Artifacts;
 use crate::site_blueprints::SiteBlueprints;
 use crate::spawner::{SiteRules, preview};
-use crate::wasm::{EngineOptions, Policies, PolicySpec};
+use crate::wasm::{EngineOptions, Policies, PolicyName, PolicySpec};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,7 @@ impl RenderArgs {
         let config = Arc::new(self.config.load()?);
         let request = self.request(&config)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let preview = runtime.block_on(async {
+        let (preview, chain) = runtime.block_on(async {
             let specs = PolicySpec::all(&config.policies)?;
             let artifacts = Artifacts::new(config.registries.clone());
             let policies =
@@ -100,10 +100,12 @@ impl RenderArgs {
                 blueprints,
                 providers: &providers,
             };
-            preview(&rules, request, self.provisioned).await.map_err(|failure| refused(&failure))
+            let preview = preview(&rules, request, self.provisioned).await;
+            let chain: Vec<PolicyName> = policies.loaded().into_iter().map(|policy| policy.name).collect();
+            anyhow::Ok((preview.map_err(|failure| refused(&failure))?, chain))
         })?;
         if self.explain {
-            explain::write(out, &preview.provenance)?;
+            explain::write(out, &chain, &preview.provenance)?;
         }
         write(out, &preview.objects)
     }

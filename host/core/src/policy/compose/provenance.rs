@@ -80,7 +80,8 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
-/// The fields of a lab, by who decided them, as [`Source`] is written.
+/// The fields of a lab, by who decided them, as [`Source`] is written. What a policy could only say because of a grant, in its
+/// own answer, is there once more by the policy and its grant.
 pub type FieldsBySource = BTreeMap<String, Vec<String>>;
 
 impl Provenance {
@@ -89,6 +90,10 @@ impl Provenance {
         let mut fields = FieldsBySource::new();
         for (field, source) in &self.sources {
             fields.entry(source.to_string()).or_default().push(field.clone());
+        }
+        for GrantUse { policy, field, grant } in &self.grants {
+            let by = format!("{}, by its grant {grant}", Source::Policy(policy.clone()));
+            fields.entry(by).or_default().push(field.clone());
         }
         fields
     }
@@ -123,5 +128,22 @@ impl Provenance {
                 self.set(field, source);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needed_a_grant_is_told_with_the_grant() {
+        let site = Source::Policy("site".to_owned());
+        let mut provenance = Provenance::default();
+        provenance.set("volumes.scratch", &site);
+        let (policy, field) = ("site".to_owned(), "volumes[0].source.host_path".to_owned());
+        provenance.grants.push(GrantUse { policy, field, grant: Grant::HostPath });
+        let told = provenance.by_source();
+        assert_eq!(told["policy `site`"], ["volumes.scratch"]);
+        assert_eq!(told["policy `site`, by its grant host-path"], ["volumes[0].source.host_path"]);
     }
 }

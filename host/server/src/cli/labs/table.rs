@@ -67,8 +67,8 @@ pub(super) fn show(out: &mut impl Write, lab: &Lab) -> io::Result<()> {
     for (name, value) in &lab.options {
         line(out, "option", &format!("{name} = {value}"))?;
     }
-    for policy in &lab.policy {
-        line(out, "policy", &format!("{} {}", policy.name, policy.digest))?;
+    for (policy, position) in lab.policy.iter().zip(1..) {
+        line(out, "policy", &format!("{position}. {} {}", policy.name, policy.digest))?;
     }
     for (source, fields) in &lab.decided_by {
         line(out, "decided", &format!("{source}: {}", fields.join(", ")))?;
@@ -135,7 +135,7 @@ mod tests {
         job       j
         option    debug = true
         option    size = "small"
-        policy    default sha256:bb
+        policy    1. default sha256:bb
         decided   configuration: env.HOME
         decided   policy `default`: image, resources.cpu_limit_millis
         env       HOME = /home/ada

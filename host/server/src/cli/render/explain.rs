@@ -5,9 +5,14 @@ use std::io::{self, Write};
 use wasmspawner_core::policy::compose::Provenance;
 
 use crate::cli::plain::plain;
+use crate::wasm::PolicyName;
 
-/// Writes where each decision comes from; every line is a YAML comment.
-pub(super) fn write(out: &mut impl Write, provenance: &Provenance) -> io::Result<()> {
+/// Writes where each decision comes from; every line is a YAML comment. `chain` are the policies in the order in which they are
+/// asked.
+pub(super) fn write(out: &mut impl Write, chain: &[PolicyName], provenance: &Provenance) -> io::Result<()> {
+    let asked: Vec<String> =
+        chain.iter().zip(1..).map(|(policy, position)| format!("{position}. {policy}")).collect();
+    section(out, "Policies, in the order in which they are asked", &asked)?;
     writeln!(out, "# Who decided what:")?;
     let width = provenance.sources.keys().map(|field| plain(field).len()).max().unwrap_or_default();
     for (field, source) in &provenance.sources {
@@ -60,10 +65,13 @@ mod tests {
             notes: vec!["time_limits.spawn_seconds: cut".into()],
         };
         let mut out = Vec::new();
-        write(&mut out, &provenance).unwrap();
+        write(&mut out, &["default".into(), "site".into()], &provenance).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
         insta::assert_snapshot!(text, @r#"
+        # Policies, in the order in which they are asked:
+        #   1. default
+        #   2. site
         # Who decided what:
         #   env.HOME               configuration
         #   env.X\n---\nkind: Pod  request

@@ -62,9 +62,9 @@ pub(in crate::http) struct Lab {
     started_at: Option<String>,
     /// How often a container was restarted since the lab became ready.
     restarts: u32,
-    /// The policies that decided about the lab.
+    /// The policies that decided about the lab, in the order in which they were asked.
     policy: Vec<DecidedBy>,
-    /// The lab's fields by who decided them, such as a policy; only for administrators.
+    /// The lab's fields by who decided them, such as a policy, or a policy by one of its grants; only for administrators.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     decided_by: BTreeMap<String, Vec<String>>,
 }
