@@ -16,7 +16,7 @@ export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
 	@echo
-	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  PYTHON=python3'
+	@echo 'Variables: HUB_PORT=8000  HUB_PASSWORD=(random)  SPAWNER_PORT=8090  STATE_DIR=~/.local/state/wasmspawner  RUNTIME=process|simulated  POLICY=(a folder)  PYTHON=python3'
 
 # The policies of this repository, as cargo names them.
 POLICIES := -p policy-default -p policy-deny-group -p policy-rubin -p policy-sizes-by-group

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run everything on one machine, for `make run` and `make serve`, and stop all of it at the end.
 
-Environment variables: HUB_PORT, HUB_PASSWORD, SPAWNER_PORT, STATE_DIR, RUNTIME (see the README).
+Environment variables: HUB_PORT, HUB_PASSWORD, SPAWNER_PORT, STATE_DIR, RUNTIME, POLICY (see the README).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+
+from own_policy import OwnPolicy
 
 import stack
 import toolchain
@@ -39,6 +41,8 @@ def settings() -> stack.Settings:
     chosen.runtime = os.environ.get("RUNTIME") or "process"
     if chosen.runtime not in ("process", "simulated"):
         raise SystemExit(f"error: RUNTIME is {chosen.runtime!r}; it must be process or simulated")
+    if place := os.environ.get("POLICY"):
+        chosen.own_policy = OwnPolicy.find(place)
     return chosen
 
 
@@ -130,7 +134,9 @@ def main(what: str) -> None:
     ports = {"SPAWNER_PORT": chosen.spawner_port} | ({"HUB_PORT": chosen.hub_port} if hub_wanted else {})
     lock = lock_state_and_check_ports(chosen, ports)
     toolchain.add_guest_target()
-    prepare(chosen, jupyter=hub_wanted or chosen.runtime == "process")
+    prepare(chosen, jupyter=hub_wanted or chosen.runtime == "process" or chosen.own_policy is not None)
+    if own := chosen.own_policy:
+        chosen.adapt = lambda config: own.add(config, chosen.venv / "python")
 
     become_reaper()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

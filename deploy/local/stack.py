@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from own_policy import OwnPolicy
+
 import site_config
 from toolchain import LOCAL, ROOT
 
@@ -40,6 +42,7 @@ class Settings:
     tokens: dict[tuple[str, ...], str] = field(default_factory=dict)
     hub_config: Path = LOCAL / "jupyterhub_config.py"
     hub: bool = True  # without it, the service knows static tokens only
+    own_policy: OwnPolicy | None = None
     password: str = ""  # of all users; empty: the one of the last run, or a random one
 
     @property

@@ -12,6 +12,8 @@ import pytest
 import requests
 from world import ROOT, Visitor, eventually, free_port
 
+import toolchain
+
 
 class Run:
     """A separate `make run` for one test."""
@@ -98,6 +100,48 @@ def test_make_run_can_be_used_interrupted_and_repeated(tmp_path):
     finally:
         run.interrupt()
     assert of_state(state) == []
+
+
+def test_a_policy_of_one_s_own_is_in_the_spawn_form(tmp_path):
+    """The steps of plugins/README.md, "A policy of your own"."""
+    program = toolchain.target_dir() / "debug/wasmspawner"
+    target = {"CARGO_NET_OFFLINE": "true", "CARGO_TARGET_DIR": str(toolchain.target_dir() / "tmp/own-policy")}
+    for step in ("new", "build"):
+        subprocess.run([program, "policy", step, tmp_path / "mine"], env=os.environ | target, check=True)
+    run = Run(tmp_path / "state", "run", RUNTIME="simulated", POLICY=str(tmp_path / "mine"))
+    try:
+        run.ready()
+        visitor = Visitor(run, "ada")
+        page, fields = visitor.form()
+        assert "1 CPU, 2 GiB" in page.text, page.text
+        assert fields.values == {"size": "small"}
+        # The lab has the size of the policy, and the image of the site.
+        visitor.submit()
+        show = [program, "labs", "show", "ada", "--state-dir", tmp_path / "state"]
+        shown = subprocess.check_output(show, text=True)
+        assert "policy    3. own-mine" in shown, shown
+        assert "minimal-notebook" in shown, shown
+    finally:
+        run.interrupt()
+    assert of_state(tmp_path / "state") == []
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda folder: None, "does not exist; `wasmspawner policy new "),
+        (lambda folder: folder.mkdir(), "has no component; `wasmspawner policy build "),
+        (
+            lambda folder: (folder.mkdir(), *((folder / f"{n}.wasm").touch() for n in "ab")),
+            "several components (a.wasm, b.wasm)",
+        ),
+    ],
+)
+def test_a_policy_that_is_not_there_is_told_before_anything_slow_begins(tmp_path, make, told):
+    make(tmp_path / "mine")
+    run = Run(tmp_path / "state", "run", POLICY=str(tmp_path / "mine"))
+    assert run.child.wait(30) != 0
+    assert told in run.text(), run.text()
 
 
 def test_make_serve_answers_the_curl_session_of_the_readme(tmp_path):

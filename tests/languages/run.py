@@ -9,10 +9,13 @@ The compilers are installed outside the clone, once for each version. Needs Pyth
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import tomllib
+import urllib.request
 import venv
 from pathlib import Path
 
@@ -133,6 +136,7 @@ def try_project(program: Path, project: Path, environment: dict[str, str]) -> No
     component, config = project / f"{project.name}.wasm", project / "config.yaml"
     subprocess.run([program, "policy", "test", component, project / "cases", "--config", config], check=True)
     try_changes(program, project, environment)
+    try_form(program, project)
 
 
 def try_changes(program: Path, project: Path, environment: dict[str, str]) -> None:
@@ -158,6 +162,34 @@ def try_changes(program: Path, project: Path, environment: dict[str, str]) -> No
                 assert any(expected in line for line in seen), (expected, seen)
         finally:
             dev.kill()
+
+
+def try_form(program: Path, project: Path) -> None:
+    """Find the policy's sizes in the spawn form of the example site."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    state = project.parent / "state"
+    variables = {"POLICY": str(project), "SPAWNER_PORT": str(port), "STATE_DIR": str(state), "RUNTIME": "simulated"}
+    command = [sys.executable, ROOT / "deploy/local/run.py", "serve"]
+    with subprocess.Popen(command, env=os.environ | variables, stdout=subprocess.PIPE, text=True) as serve:
+        try:
+            said = []
+            for line in serve.stdout:
+                said.append(line)
+                if line.startswith("Ctrl-C ends everything"):
+                    break
+            assert serve.poll() is None, "".join(said)
+            minted = [program, "token", "--state-dir", state, "--user", "ada"]
+            token = subprocess.check_output(minted, text=True).strip()
+            url = f"http://127.0.0.1:{port}/spawner/v1/spawn-form/ada"
+            request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+            form = urllib.request.urlopen(request, timeout=30).read().decode()
+            assert 'value="small"' in form, form
+            assert "1 CPU, 2 GiB" in form, form
+            print(f"the spawn form of {project.name} shows its sizes", flush=True)
+        finally:
+            serve.send_signal(signal.SIGINT)
 
 
 def main() -> None:
