@@ -190,6 +190,7 @@ def try_form(program: Path, project: Path) -> None:
             print(f"the spawn form of {project.name} shows its sizes", flush=True)
         finally:
             serve.send_signal(signal.SIGINT)
+            serve.stdout.read()  # until it has ended
 
 
 def main() -> None:
