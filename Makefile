@@ -11,7 +11,7 @@ HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
 
 .DEFAULT_GOAL := help
-.PHONY: languages help run serve cluster image test unit e2e chart node profiles soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
+.PHONY: languages help run serve cluster image test unit e2e chart node profiles soak policy-soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -69,6 +69,9 @@ profiles: ## the default policy against KubeSpawner itself, on 240 generated pro
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
+
+policy-soak: ## a million calls of policies that are replaced every second (POLICY_CALLS=1000000); a minute, with figures
+	POLICY_CALLS=$${POLICY_CALLS:-1000000} $(CARGO) test --locked --release --workspace --test policy_soak -- --nocapture
 
 environments: ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)

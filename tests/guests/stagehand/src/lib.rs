@@ -136,7 +136,10 @@ fn misbehave(how: &str) -> Result<Customization, Error> {
             return Ok(Customization { env, ..ordinary() });
         }
         "long-path" => {
-            return Ok(Customization { working_dir: Some(format!("/{}", "x".repeat(900_000))), ..ordinary() });
+            return Ok(Customization {
+                working_dir: Some(format!("/{}", "x".repeat(900_000))),
+                ..ordinary()
+            });
         }
         "long-image" => {
             let image = Image { reference: "x".repeat(900_000), digest: None, description: None };
