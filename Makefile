@@ -8,10 +8,10 @@ VENV = $(call environment)
 comma = ,
 HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
 
-export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME
+export HUB_PORT HUB_PASSWORD SPAWNER_PORT STATE_DIR RUNTIME POLICY
 
 .DEFAULT_GOAL := help
-.PHONY: languages help run serve cluster image test unit e2e chart node profiles signatures soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
+.PHONY: languages help run serve cluster image test unit e2e chart node profiles signatures soak policy-soak fuzz mutants control-plane bench scale lint fmt clean environments workloads
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -75,6 +75,9 @@ signatures: ## policies that cosign itself has signed; builds it the first time,
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
 
+policy-soak: ## a million calls of policies that are replaced every second (POLICY_CALLS=1000000); a minute, with figures
+	POLICY_CALLS=$${POLICY_CALLS:-1000000} $(CARGO) test --locked --release --workspace --test policy_soak -- --nocapture
+
 environments: ## labs in two clusters of which one is away for a minute, a deletion that is stuck, and what a pool saves; six minutes, with figures
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) test --locked --workspace --test kubernetes -- --ignored --nocapture measured
@@ -93,9 +96,11 @@ mutants: ## changes the core in some 150 ways, one at a time (SHARD=0/13); a tes
 control-plane: ## builds the Kubernetes control plane of the tests where it is missing, and prints its folder
 	@$(PYTHON) tests/control-plane/run.py programs
 
-bench: ## what things cost: policy calls, images, the embedded cluster, many readers, one user at full blast, the spawner class
+bench: ## what things cost: policy calls, loads of policies and calls beside hostile ones, images, the embedded cluster, many readers, one user at full blast, the spawner class
 	$(CARGO) bench --locked -p wasmspawner-embedded --bench apiserver
 	$(CARGO) bench --locked --workspace --bench policy_call
+	$(CARGO) bench --locked --workspace --bench policy_load
+	$(CARGO) bench --locked --workspace --bench policy_neighbours
 	$(CARGO) bench --locked --workspace --bench images
 	$(CARGO) bench --locked --workspace --bench scale -- readers
 	$(CARGO) bench --locked --workspace --bench scale -- fairness

@@ -5,8 +5,12 @@ use super::*;
 
 /// A compiler with little to spend, so that the tests are fast.
 fn frugal() -> EngineOptions {
-    let compiler =
-        Compiler { program: BINARY.into(), memory_bytes: 256 << 20, timeout: Duration::from_secs(20) };
+    let compiler = Compiler {
+        program: BINARY.into(),
+        memory_bytes: 256 << 20,
+        timeout: Duration::from_secs(20),
+        ..Compiler::default()
+    };
     EngineOptions { compiler, ..EngineOptions::default() }
 }
 
@@ -107,4 +111,19 @@ async fn a_huge_table_of_branches_is_refused() {
     let function = format!("(func (param i32) block local.get 0 br_table {targets} end)");
     let kind = kind_of(&wat::parse_str(format!("(component (core module {function}))")).unwrap()).await;
     assert!(matches!(&kind, LoadErrorKind::Compile(why) if why.contains("br_table")), "{kind}");
+}
+
+/// The service has to hold the machine code, and a few bytes of a component can stand for much of it.
+#[tokio::test]
+async fn more_machine_code_than_the_service_can_hold_is_refused() {
+    let calls = "local.get 0 local.get 0 call_indirect (param i32) ".repeat(200);
+    let functions = format!("(func (param i32) {calls})").repeat(100);
+    let text = format!("(component (core module (table 1 funcref) {functions}))");
+    let component = wat::parse_str(text).unwrap();
+    let compiler = Compiler { machine_code_bytes: 1 << 20, ..frugal().compiler };
+    let (spec, _folder) = spec_of("bomb", &component);
+    let error = Policies::load(vec![spec], EngineOptions { compiler, ..frugal() }).await.err().unwrap();
+    let FailedPolicies::Load(error) = error else { panic!("{error}") };
+    assert!(matches!(error.kind, LoadErrorKind::MachineCode(1)), "{error}");
+    assert!(component.len() < 256 << 10, "{} bytes", component.len());
 }

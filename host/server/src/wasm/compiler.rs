@@ -21,8 +21,9 @@ use super::message::message;
 /// The command of this program that compiles a component.
 pub const COMMAND: &str = "compile-policy";
 
-/// The most machine code of one component, in bytes. It is some five times as large as the component.
-const MACHINE_CODE: u64 = 512 << 20;
+/// The most machine code of one component, in bytes: some five times the largest component. The service holds it twice while
+/// it loads a policy.
+const MACHINE_CODE: u64 = 160 << 20;
 /// The longest message of the compiler, in bytes.
 const MESSAGE: u64 = 4 << 10;
 
@@ -33,13 +34,20 @@ pub struct Compiler {
     pub program: PathBuf,
     /// The most memory that the compilation of one component may take, in bytes.
     pub memory_bytes: u64,
+    /// The most machine code of one component, in bytes.
+    pub machine_code_bytes: u64,
     /// How long it may take.
     pub timeout: Duration,
 }
 
 impl Default for Compiler {
     fn default() -> Self {
-        Self { program: this_program(), memory_bytes: 2 << 30, timeout: Duration::from_mins(1) }
+        Self {
+            program: this_program(),
+            memory_bytes: 2 << 30,
+            machine_code_bytes: MACHINE_CODE,
+            timeout: Duration::from_mins(1),
+        }
     }
 }
 
@@ -57,7 +65,7 @@ impl Compiler {
             LoadErrorKind::Engine(format!("{program} cannot be started to compile the policy: {error}"))
         })?;
         // The child is killed when it is dropped.
-        match tokio::time::timeout(self.timeout, run(child, component)).await {
+        match tokio::time::timeout(self.timeout, self.run(child, component)).await {
             Ok(Ok((status, machine_code, message))) => self.answer(status, machine_code, &message),
             Ok(Err(error)) => Err(LoadErrorKind::Engine(format!("the compiler cannot be read: {error}"))),
             Err(_) => Err(LoadErrorKind::CompileTimeout(self.timeout.as_secs())),
@@ -90,6 +98,9 @@ impl Compiler {
         machine_code: Vec<u8>,
         text: &[u8],
     ) -> Result<Vec<u8>, LoadErrorKind> {
+        if machine_code.len() as u64 > self.machine_code_bytes {
+            return Err(LoadErrorKind::MachineCode(self.machine_code_bytes >> 20));
+        }
         let text = String::from_utf8_lossy(text);
         let text = text.trim().trim_start_matches("error: ");
         if status.success() {
@@ -106,21 +117,27 @@ impl Compiler {
         tracing::warn!(%status, message = message(text.to_owned()), "the compiler of a policy ended early");
         Err(LoadErrorKind::CompileMemory(self.memory_bytes >> 20))
     }
-}
 
-/// Sends the component, and returns how the process ended, the machine code, and the message.
-async fn run(mut child: Child, component: &[u8]) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let send = async {
-        if let Some(mut stdin) = stdin {
-            // A process that ends before it has read everything says why by its exit code.
-            let _ = stdin.write_all(component).await;
-        }
-        Ok(())
-    };
-    let ((), machine_code, message) =
-        tokio::try_join!(send, received(stdout, MACHINE_CODE), received(stderr, MESSAGE))?;
-    Ok((child.wait().await?, machine_code, message))
+    /// Sends the component, and returns how the process ended, the machine code, and the message.
+    async fn run(
+        &self,
+        mut child: Child,
+        component: &[u8],
+    ) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // One more byte shows that there is more.
+        let most = self.machine_code_bytes.saturating_add(1);
+        let send = async {
+            if let Some(mut stdin) = stdin {
+                // A process that ends before it has read everything says why by its exit code.
+                let _ = stdin.write_all(component).await;
+            }
+            Ok(())
+        };
+        let ((), machine_code, message) =
+            tokio::try_join!(send, received(stdout, most), received(stderr, MESSAGE))?;
+        Ok((child.wait().await?, machine_code, message))
+    }
 }
 
 /// The first `most` bytes of a pipe, which is closed then.

@@ -261,6 +261,9 @@ pub enum LoadErrorKind {
         "compiling it took more than {0} MiB of memory, or ended the compiler; make the component smaller"
     )]
     CompileMemory(u64),
+    /// The machine code of the component is larger than this, in MiB.
+    #[error("its machine code has more than {0} MiB; make the component smaller")]
+    MachineCode(u64),
     /// The policy imports an interface that the service does not offer to policies.
     #[error(
         "imports `{0}`, which no policy gets; a policy may import wasmspawner:policy/host and, inert, wasi:*@0.2"
