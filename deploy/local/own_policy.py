@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-READ = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin) or {}, sys.stdout)"
+READ = "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin) or {}, sys.stdout, default=str)"
 
 
 @dataclass
@@ -38,12 +38,24 @@ class OwnPolicy:
         config = folder / "config.yaml"
         return cls(components[0].stem, components[0], config if config.is_file() else None)
 
-    def add(self, site: dict, python: Path) -> None:
-        """Add the policy to a site, as the last one of its chain, whose form is shown. The sizes of the example make room."""
+    def add(self, site: dict, program: Path, python: Path) -> None:
+        """Add the policy to a site, as the last one of its chain. If it has a form, that is shown, and the sizes of the example
+        make room for its own."""
         policies = site["policies"]
-        default = next(policy for policy in policies if policy["name"] == "default")
-        default["config"] = {key: value for key, value in default["config"].items() if key not in ("sizes", "options")}
+        if self._has_form(program):
+            default = next(policy for policy in policies if policy["name"] == "default")
+            default["config"] = {
+                key: value for key, value in default["config"].items() if key not in ("sizes", "options")
+            }
         policies.append({"name": f"own-{self.name}", "path": str(self.component), "config": self._read(python)})
+
+    def _has_form(self, program: Path) -> bool:
+        inspected = subprocess.run(
+            [program, "policy", "inspect", self.component, "--json"], capture_output=True, text=True
+        )
+        if inspected.returncode != 0:
+            raise SystemExit(f"error: POLICY cannot be used: {inspected.stderr.strip().removeprefix('error: ')}")
+        return "form" in json.loads(inspected.stdout)["exports"]
 
     def _read(self, python: Path) -> dict:
         """The configuration. YAML is read by the environment of JupyterHub, which has a parser."""

@@ -136,7 +136,7 @@ def main(what: str) -> None:
     toolchain.add_guest_target()
     prepare(chosen, jupyter=hub_wanted or chosen.runtime == "process" or chosen.own_policy is not None)
     if own := chosen.own_policy:
-        chosen.adapt = lambda config: own.add(config, chosen.venv / "python")
+        chosen.adapt = lambda config: own.add(config, chosen.program, chosen.venv / "python")
 
     become_reaper()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -29,6 +29,9 @@ def keys(tmp_path_factory) -> Path:
         signing.new_key(folder, name, kind)
     signing.new_key(folder, "other")
     signing.new_key(folder, "ed25519", "ED25519")
+    weak = ["openssl", "genrsa", "-out", "weak.pem", "1024"]
+    subprocess.run(weak, cwd=folder, check=True, capture_output=True)
+    subprocess.run(["openssl", "pkey", "-in", "weak.pem", "-pubout", "-out", "weak.pub"], cwd=folder, check=True)
     return folder
 
 
@@ -69,8 +72,8 @@ def test_the_command_of_a_refusal_signs(registry, keys, tmp_path):
     signing.push(tmp_path, registry, "refused")
     tag = {"oci": f"{registry.address}/refused:1"}
     refusal = checked(tmp_path, tag, keys / "cosign.pub", registry.address)
-    command = refusal.split("`cosign sign --key KEY ")[1].split("`")[0]
-    signing.sign(keys, command, "cosign")
+    command = refusal.split("sign it with `cosign ")[1].split("`")[0].replace("KEY", "cosign.key")
+    signing.cosign(keys, *command.split(), "--allow-http-registry", *signing.PRIVATELY)
     assert checked(tmp_path, tag, keys / "cosign.pub", registry.address) == ""
 
 
@@ -78,7 +81,7 @@ def test_a_statement_about_an_artifact_is_no_signature(registry, keys, tmp_path)
     artifact = signing.push(tmp_path, registry, "attested")
     signing.attest(keys, artifact, "cosign")
     refusal = checked(tmp_path, {"oci": artifact}, keys / "cosign.pub", registry.address)
-    assert "by no key of `signed_by`, or for something else" in refusal, refusal
+    assert "it is not signed, and `signed_by` wants a signature" in refusal, refusal
     signing.sign(keys, artifact, "cosign")
     assert checked(tmp_path, {"oci": artifact}, keys / "cosign.pub", registry.address) == ""
 
@@ -87,6 +90,7 @@ def test_a_key_that_verifies_nothing_is_refused(keys, tmp_path):
     shutil.copy(signing.POLICY, tmp_path / "policy.wasm")
     for key, problem in (
         ("ed25519.pub", "is no key of ECDSA (P-256 or P-384) or RSA (2048 bits or more)"),
+        ("weak.pub", "is no key of ECDSA (P-256 or P-384) or RSA (2048 bits or more)"),
         ("cosign.key", "has a private key, which nobody but the signer may have; name the public key"),
         ("nothing.pub", "cannot be read: No such file"),
     ):

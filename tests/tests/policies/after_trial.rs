@@ -26,7 +26,8 @@ async fn each_call_has_the_limits_that_the_trial_had() {
 #[tokio::test]
 async fn the_version_before_answers_for_one_that_behaved_only_while_it_was_tried() {
     let version = |act| PolicySpec { on_failure: OnFailure::LastGood, ..hostile(act) };
-    let policies = load(vec![version("")]).await;
+    let (_state, options) = last_good::alone();
+    let policies = Policies::load(vec![version("")], options).await.unwrap();
     policies.replace(vec![version("panic-after-trial")]).await.unwrap();
     assert_eq!(form(&policies).await.unwrap().as_str(), "evil");
     let loaded = policies.loaded().remove(0);

@@ -1,5 +1,7 @@
 //! `on_failure: last-good`: where a policy fails, the version that was in use before answers.
 
+use wasmspawner_core::config::DataSource;
+
 use super::*;
 
 fn version(act: &str) -> PolicySpec {
@@ -11,9 +13,17 @@ async fn answer(policies: &Policies) -> Result<Option<String>, CallErrorKind> {
     answers.map(|answers| answers[0].customization.working_dir.clone()).map_err(|error| error.kind)
 }
 
+/// Which version is in use is recorded, so each test has a folder of its own.
+pub(crate) fn alone() -> (tempfile::TempDir, EngineOptions) {
+    let state = tempfile::tempdir().unwrap();
+    let options = EngineOptions { cache: Some(state.path().join("cache")), ..options() };
+    (state, options)
+}
+
 #[tokio::test]
 async fn the_version_before_answers_where_a_policy_fails() {
-    let policies = load(vec![version("data")]).await;
+    let (_state, options) = alone();
+    let policies = Policies::load(vec![version("data")], options).await.unwrap();
     assert!(policies.loaded()[0].last_good.is_none());
     policies.replace(vec![version("panic")]).await.unwrap();
     let good = Some("None None".to_owned());
@@ -42,12 +52,9 @@ async fn the_version_before_answers_where_a_policy_fails() {
 /// A changed configuration often restarts the service.
 #[tokio::test]
 async fn the_version_before_answers_after_a_restart_too() {
-    let state = tempfile::tempdir().unwrap();
+    let (state, options) = alone();
     let cache = state.path().join("cache");
-    let restart = async |policy: PolicySpec| {
-        let options = EngineOptions { cache: Some(cache.clone()), ..options() };
-        Policies::load(vec![policy], options).await.unwrap()
-    };
+    let restart = async |policy: PolicySpec| Policies::load(vec![policy], options.clone()).await.unwrap();
     let good = Some("None None".to_owned());
     assert!(restart(version("data")).await.loaded()[0].last_good.is_none());
     for act in ["panic", "panic", "huge", "huge"] {
@@ -64,13 +71,50 @@ async fn the_version_before_answers_after_a_restart_too() {
     assert_eq!(versions(&cache, "wasm").len(), 1, "all are one component");
     noted(&cache).await;
 
-    // What somebody has changed on the disk is not used.
+    // What somebody has changed on the disk is not used, and mended where the same component is in use.
     std::fs::write(&versions(&cache, "wasm")[0], "changed").unwrap();
     let policies = restart(version("panic")).await;
     assert!(policies.loaded()[0].last_good.is_none());
     assert!(answer(&policies).await.is_err());
-    // Where the operator does not want it, nothing is kept or used.
+    assert!(restart(version("panic")).await.loaded()[0].last_good.is_some());
+    // Where the operator does not want it, nothing is used, and nothing stays.
     assert!(restart(hostile("panic")).await.loaded()[0].last_good.is_none());
+    assert_eq!(cache.join("versions").read_dir().unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_loaded_today_may_answer_tomorrow() {
+    let (state, options) = alone();
+    let teams = state.path().join("teams.yaml");
+    let with_data = |act: &str| {
+        let data = [("teams".to_owned(), DataSource::File(teams.clone()))].into();
+        PolicySpec { data, ..version(act) }
+    };
+    let restart = async |policy| Policies::load(vec![policy], options.clone()).await.unwrap();
+    std::fs::write(&teams, "{ada: core}").unwrap();
+    restart(with_data("data")).await;
+    std::fs::remove_file(&teams).unwrap();
+    let policies = restart(version("panic")).await;
+    assert!(policies.loaded()[0].last_good.is_none(), "its data is away");
+    policies.reload().await.unwrap();
+    std::fs::write(&teams, "{ada: core}").unwrap();
+    assert!(answer(&restart(version("panic")).await).await.unwrap().unwrap().contains("core"));
+}
+
+#[tokio::test]
+async fn a_version_that_has_failed_is_no_good_one_after_a_restart() {
+    let (state, options) = alone();
+    let cache = state.path().join("cache");
+    let restart = async |act| Policies::load(vec![version(act)], options.clone()).await.unwrap();
+    let good = Some("None None".to_owned());
+    restart("data").await;
+    answer(&restart("panic").await).await.unwrap();
+    noted(&cache).await;
+    // It is replaced before it can fail once more.
+    let policies = restart("panic").await;
+    policies.reload().await.unwrap();
+    policies.replace(vec![version("huge")]).await.unwrap();
+    assert_eq!(answer(&policies).await.unwrap(), good);
 }
 
 fn versions(cache: &std::path::Path, extension: &str) -> Vec<std::path::PathBuf> {
@@ -101,7 +145,8 @@ async fn the_present_grants_hold_for_the_version_before() {
         policy.grants.raw_html = raw_html;
         policy
     };
-    let policies = load(vec![with_grants("data", true)]).await;
+    let (_state, options) = alone();
+    let policies = Policies::load(vec![with_grants("data", true)], options).await.unwrap();
     policies.replace(vec![with_grants("panic", false)]).await.unwrap();
     let answers = policies.customize(&LabRequest::default()).await.unwrap();
     assert_eq!(answers[0].customization.working_dir.as_deref(), Some("None None"));

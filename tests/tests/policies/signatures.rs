@@ -16,10 +16,14 @@ const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
 #[tokio::test]
 async fn what_a_key_of_the_configuration_has_signed_is_loaded() {
-    for (name, keys) in [("bundle", &["site"][..]), ("before-3", &["other", "site"]), ("rsa", &["rsa"])] {
+    for (name, keys, key) in [
+        ("bundle", &["site"][..], "signed_by[0]"),
+        ("before-3", &["other", "site"], "signed_by[1]"),
+        ("rsa", &["rsa"], "signed_by[0]"),
+    ] {
         let site = Site::with(state(name)).await;
         let policies = site.load(":1", keys).await.unwrap();
-        assert_eq!(policies.loaded()[0].signed_by.as_deref(), Some("(in the configuration)"), "{name}");
+        assert_eq!(policies.loaded()[0].signed_by.as_deref(), Some(key), "{name}");
     }
     // A registry that knows which artifacts refer to another one needs no tag.
     let mut newer = state("bundle");
@@ -33,7 +37,7 @@ async fn what_no_key_of_the_configuration_has_signed_is_refused() {
     for (name, told) in [
         ("unsigned", "it is not signed, and `signed_by` wants a signature"),
         ("other", "its signature is by no key of `signed_by`, or for something else"),
-        ("attested", "its signature is by no key of `signed_by`, or for something else"),
+        ("attested", "it is not signed, and `signed_by` wants a signature"),
     ] {
         let site = Site::with(state(name)).await;
         let refusal = site.refusal(&["site", "rsa"]).await;
@@ -129,8 +133,11 @@ async fn a_restart_verifies_again_what_was_kept() {
     assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
     site.server.abort();
     site.load(":1", &["site"]).await.unwrap();
-    assert!(matches!(site.load(":1", &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
-    assert!(matches!(site.load(&pinned, &["other"]).await, Err(LoadErrorKind::NotSigned(_))));
+    for name in [":1", &pinned] {
+        // The registry may well have a signature: it is what is missing.
+        let refused = site.load(name, &["other"]).await;
+        assert!(matches!(refused, Err(LoadErrorKind::Registry { error: RegistryError::Away { .. }, .. })));
+    }
 }
 
 /// Whoever takes a key out of the configuration wants nothing any more that it has signed.
@@ -159,6 +166,31 @@ async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
             "after a restart"
         );
     }
+
+    // The key is only taken out later, when the version has been recorded once more with the one after it.
+    for by_restart in [true, false] {
+        site.change(|stored| *stored = state("bundle"));
+        load(policy(&["site"], "before")).await;
+        site.change(|stored| *stored = state("rsa"));
+        let policies = load(policy(&["rsa", "site"], "after")).await;
+        assert!(policies.loaded()[0].last_good.is_some());
+        let without = policy(&["rsa"], "after");
+        let policies = if by_restart {
+            load(without).await
+        } else {
+            policies.replace(vec![without]).await.unwrap();
+            policies
+        };
+        assert!(policies.loaded()[0].last_good.is_none());
+    }
+}
+
+/// What a key says is that its owner has made something, and not what it is for: the pages say so.
+#[tokio::test]
+async fn a_key_signs_whatever_its_owner_signs() {
+    let site = Site::with(state("bundle")).await;
+    let elsewhere = site.policy("-of-another-name:1", &["site"]);
+    Policies::load(vec![elsewhere], site.options()).await.unwrap();
 }
 
 #[tokio::test]
@@ -174,7 +206,7 @@ async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     assert!(matches!(error.kind, LoadErrorKind::NotSigned(_)), "{error}");
     let loaded = &policies.loaded()[0];
     assert!(loaded.last_error.as_deref().unwrap().contains("it is not signed"), "{loaded:?}");
-    assert_eq!(loaded.signed_by.as_deref(), Some("(in the configuration)"));
+    assert_eq!(loaded.signed_by.as_deref(), Some("signed_by[0]"));
 
     // A candidate may replace its policy one day, so the same holds for it.
     let policy = PolicySpec {
@@ -186,37 +218,78 @@ async fn a_tag_that_moves_to_something_unsigned_changes_nothing() {
     assert!(report["error"].as_str().unwrap_or_default().contains("it is not signed"), "{report:#}");
 }
 
+/// What somebody has stored beside an artifact neither makes it good nor keeps a good signature from being found.
 #[tokio::test]
-async fn a_registry_that_sends_nonsense_is_bounded() {
+async fn what_is_no_signature_is_told_and_prevents_nothing() {
     let artifact = tables().artifact;
     let tag = artifact.to_string().replace(':', "-");
-    let registry_error = async |change: fn(&mut Stored, &str)| {
+    for (spoil, told) in [
+        (
+            (|stored, tag| drop(stored.manifests.insert(tag.to_owned(), "<html>".to_owned()))) as Spoil,
+            "what the registry has where signatures are stored is none",
+        ),
+        (
+            |stored, _| *stored.file("dsseEnvelope") = "x".repeat(1 << 20),
+            "it has 1048576 bytes; 262144 are allowed",
+        ),
+        (|stored, _| stored.file("dsseEnvelope").push(' '), "the registry has sent something else"),
+        (|stored, _| stored.referrers = Some("<html>".to_owned()), ""),
+    ] {
         let mut stored = state("bundle");
-        change(&mut stored, &tag);
-        match Site::with(stored).await.load(":1", &["site"]).await {
-            Err(LoadErrorKind::Registry { error, .. }) => error,
-            Err(other) => panic!("{other}"),
-            Ok(_) => panic!("it was loaded"),
+        spoil(&mut stored, &tag);
+        if told.is_empty() {
+            // The list under the tag is read instead.
+            Site::with(stored).await.load(":1", &["site"]).await.unwrap();
+            continue;
         }
-    };
-    let page =
-        registry_error(|stored, tag| drop(stored.manifests.insert(tag.to_owned(), "<html>".to_owned())));
-    assert!(matches!(page.await, RegistryError::Unusable(_)));
-    let huge = registry_error(|stored, _| *stored.file("dsseEnvelope") = "x".repeat(1 << 20));
-    assert!(matches!(huge.await, RegistryError::TooLarge { .. }));
-    let other = registry_error(|stored, _| stored.file("dsseEnvelope").push(' '));
-    assert!(matches!(other.await, RegistryError::Unusable(_)));
+        let refusal = Site::with(stored.clone()).await.refusal(&["site"]).await;
+        assert!(
+            refusal.starts_with("what may be a signature cannot be used: ") && refusal.contains(told),
+            "{refusal}"
+        );
+        let older = state("before-3");
+        stored.files.extend(older.files);
+        let older_tag = format!("{tag}.sig");
+        stored.manifests.insert(older_tag.clone(), older.manifests[&older_tag].clone());
+        Site::with(stored).await.load(":1", &["site"]).await.unwrap();
+    }
+}
 
-    // Ten thousand signatures: the first are read, and no more.
+type Spoil = fn(&mut Stored, &str);
+
+#[tokio::test]
+async fn ten_thousand_signatures_keep_nobody_busy() {
     let mut stored = state("other");
     let mut manifests = stored.manifests.iter();
     let (bundle, _) = manifests.find(|(_, text)| text.contains("layers") && text.contains(BUNDLE)).unwrap();
-    let one = json!({ "digest": bundle, "artifactType": BUNDLE });
-    let many = json!({ "manifests": vec![one; 10_000] });
-    stored.referrers = Some(many.to_string());
+    let bundle = bundle.clone();
+    let refer = |more: Value| {
+        let mut one = json!({ "digest": bundle, "artifactType": BUNDLE });
+        one.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        one
+    };
+    stored.referrers = Some(json!({ "manifests": vec![refer(json!({})); 10_000] }).to_string());
     let site = Site::with(stored).await;
     site.refusal(&["site"]).await;
     assert!(site.asked() < 100);
+
+    // Statements that say that they are no signatures count for nothing, and are not read.
+    let statement =
+        refer(json!({ "annotations": { "dev.sigstore.bundle.predicateType": "https://spdx.dev/Document" } }));
+    site.change(|stored| {
+        let signed = state("bundle");
+        let list: Value = serde_json::from_str(&signed.manifests[&tag()]).unwrap();
+        let good = list["manifests"][0].clone();
+        *stored = signed;
+        let referrers = [vec![statement; 1_000], vec![good]].concat();
+        stored.referrers = Some(json!({ "manifests": referrers }).to_string());
+    });
+    site.load(":1", &["site"]).await.unwrap();
+    assert!(site.asked() < 100);
+}
+
+fn tag() -> String {
+    tables().artifact.to_string().replace(':', "-")
 }
 
 fn refused_file(result: Result<Policies, FailedPolicies>) -> String {
@@ -257,6 +330,28 @@ async fn the_signature_of_a_file_is_beside_it() {
         assert!(refused_file(load(&file(""), "site").await).contains("or for something else"));
         std::fs::write(file(""), COMPONENT).unwrap();
         std::fs::remove_file(file(ending)).unwrap();
+    }
+
+    // What cosign wrote into a bundle before version 3.
+    let before = json!({ "base64Signature": tables.file[".sig"], "cert": "", "rekorBundle": null });
+    std::fs::write(file(".sigstore.json"), before.to_string()).unwrap();
+    load(&file(""), "site").await.unwrap();
+    // What cannot be read, or understood, is told, and prevents no other.
+    std::fs::remove_file(file(".sigstore.json")).unwrap();
+    for (text, problem) in [
+        (Some("{}"), "policy.wasm.sigstore.json: it is no signature of a file that cosign has written"),
+        (None, "policy.wasm.sigstore.json: it is a link that leads out of its folder"),
+    ] {
+        match text {
+            Some(text) => std::fs::write(file(".sigstore.json"), text).unwrap(),
+            None => std::os::unix::fs::symlink("/etc/hostname", file(".sigstore.json")).unwrap(),
+        }
+        let refused = refused_file(load(&file(""), "site").await);
+        assert!(refused.contains(problem) && !refused.contains("it is not signed"), "{refused}");
+        std::fs::write(file(".sig"), &tables.file[".sig"]).unwrap();
+        load(&file(""), "site").await.unwrap();
+        std::fs::remove_file(file(".sig")).unwrap();
+        std::fs::remove_file(file(".sigstore.json")).unwrap();
     }
 
     // A key is read again with the component: nothing is loaded with one that was taken away.

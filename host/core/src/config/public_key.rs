@@ -1,6 +1,5 @@
 //! `policies[].signed_by`: public keys of those who may sign policies.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -38,15 +37,6 @@ impl PublicKeySource {
         match self {
             Self::Pem(_) => None,
             Self::File(path) => Some(path),
-        }
-    }
-}
-
-impl fmt::Display for PublicKeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pem(_) => f.write_str("(in the configuration)"),
-            Self::File(path) => write!(f, "{}", path.display()),
         }
     }
 }

@@ -13,4 +13,4 @@ pub use artifact::{Artifact, Artifacts};
 pub use error::{RegistryError, Setting};
 pub use new_artifact::NewArtifact;
 pub use repository::RepositoryReader;
-pub use signatures::StoredSignature;
+pub use signatures::{FoundSignatures, StoredSignature};

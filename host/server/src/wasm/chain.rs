@@ -128,7 +128,7 @@ impl Policies {
         while shutdown.run_until_cancelled(again.tick()).await.is_some() {
             let chain = self.live.load_full();
             let candidates = chain.iter().filter_map(|link| link.candidate.as_ref()?.policy());
-            let last_good = chain.iter().filter_map(|link| Some(link.last_good.as_ref()?.policy()));
+            let last_good = chain.iter().filter_map(|link| Some(&link.last_good.as_ref()?.policy));
             let policies = chain.iter().map(|link| &link.policy).chain(candidates).chain(last_good);
             let refreshed = join_all(policies.map(|policy| policy.refresh_data(&self.engine)));
             shutdown.run_until_cancelled(refreshed).await;

@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::try_join_all;
+use wasmspawner_core::config::OnFailure;
 
 use super::candidate::Candidate;
 use super::engine::Engine;
 use super::errors::{LoadError, LoadErrorKind};
-use super::kept_versions;
-use super::link::{LastGood, Link};
+use super::last_good::LastGood;
+use super::link::Link;
 use super::loader;
+use super::policy::Policy;
 use super::spec::PolicySpec;
+use super::version_record::{Version, VersionRecord};
 
 /// The policies in the order in which they are asked.
 pub(super) type Chain = Vec<Arc<Link>>;
@@ -30,20 +34,49 @@ pub(super) async fn load_chain(
     }
     // Several slow registries take no longer than one.
     let components = try_join_all(specs.iter().map(|spec| loader::read(&engine.options, spec))).await?;
-    let mut chain = Vec::with_capacity(specs.len());
+    let (mut chain, mut records) = (Vec::with_capacity(specs.len()), Vec::new());
     for (spec, component) in specs.into_iter().zip(components) {
         let candidate = load_candidate(engine, &spec).await;
         let bytes = component.bytes.clone();
         let policy = Box::pin(loader::load(engine, spec, component)).await?;
         let replaced = before.iter().find(|link| link.name() == policy.name());
-        let last_good = match replaced {
-            Some(link) => link.last_good_for(&policy, engine),
-            None => kept_versions::last_good(&policy, engine).await.map(LastGood::new),
+        remember_failure(engine, replaced, &policy);
+        let in_memory = replaced.and_then(|link| link.last_good_for(&policy, engine));
+        let (version, last_good) = match in_memory {
+            Some(last_good) => (Some(last_good.policy.recorded()), Some(last_good)),
+            None => LastGood::recorded(&policy, engine).await,
         };
-        chain.push((Link { policy, candidate, last_good }, bytes));
+        if policy.spec.on_failure == OnFailure::LastGood {
+            records.push((record(&policy, version), bytes));
+        }
+        chain.push(Arc::new(Link { policy, candidate, last_good }));
     }
     // Only now is it known that all of them will be used.
-    Ok(chain.into_iter().map(|(link, component)| Arc::new(link.kept(&component, engine))).collect())
+    keep_records(engine, records).await;
+    Ok(chain)
+}
+
+/// A version that has failed remains one when it is loaded again.
+fn remember_failure(engine: &Engine, replaced: Option<&Arc<Link>>, policy: &Policy) {
+    let recorded = engine.versions.as_ref().and_then(|records| records.of(policy.name()));
+    let recorded = recorded.is_some_and(|record| record.failed && record.in_use.is_like(&policy.recorded()));
+    if recorded || replaced.is_some_and(|link| link.has_failed() && policy.is_like(&link.policy)) {
+        policy.set_failed();
+    }
+}
+
+fn record(policy: &Policy, last_good: Option<Version>) -> VersionRecord {
+    let (name, in_use) = (policy.name().to_string(), policy.recorded());
+    VersionRecord { policy: name, in_use, failed: policy.has_failed(), last_good }
+}
+
+async fn keep_records(engine: &Engine, records: Vec<(VersionRecord, Bytes)>) {
+    let Some(kept) = engine.versions.clone() else { return };
+    let replaced = tokio::task::spawn_blocking(move || kept.replace(&records)).await;
+    if let Err(error) = replaced.unwrap_or_else(|panic| Err(panic.into())) {
+        // The only consequence is that no version answers where a policy fails after a restart.
+        tracing::warn!(%error, "the versions of the policies in use cannot be recorded");
+    }
 }
 
 async fn load_candidate(engine: &Arc<Engine>, spec: &PolicySpec) -> Option<Arc<Candidate>> {

@@ -67,8 +67,8 @@ impl ComponentSource {
 }
 
 impl Component {
-    /// A component that the service has kept.
-    pub(super) fn kept(bytes: Bytes, trust: Trust) -> Self {
+    /// A component that the service has recorded.
+    pub(super) fn recorded(bytes: Bytes, trust: Trust) -> Self {
         Self { bytes, trust, pulled: None }
     }
 

@@ -17,6 +17,7 @@ use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
+use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
 
@@ -94,6 +95,8 @@ pub(super) struct Engine {
     pub(super) options: EngineOptions,
     /// The documents with data of the site.
     pub(super) documents: Documents,
+    /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
+    pub(super) versions: Option<Arc<VersionRecords>>,
     slots: Semaphore,
 }
 
@@ -113,6 +116,10 @@ impl Engine {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
             slots: Semaphore::new(options.slots as usize),
+            versions: options
+                .cache
+                .as_ref()
+                .map(|folder| Arc::new(VersionRecords::new(folder.join("versions")))),
             documents: Documents::new(options.cache.as_ref().map(|folder| folder.join("documents"))),
             options,
         })

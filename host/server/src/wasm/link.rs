@@ -1,6 +1,5 @@
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,8 +8,8 @@ use wasmspawner_core::config::OnFailure;
 use super::candidate::Candidate;
 use super::engine::Engine;
 use super::errors::{CallBlame, CallError};
-use super::kept_versions;
-use super::loaded_policy::{LastGoodReport, LoadedPolicy};
+use super::last_good::LastGood;
+use super::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
 use super::question::Question;
 use super::told::told;
@@ -21,12 +20,6 @@ pub(super) struct Link {
     pub(super) candidate: Option<Arc<Candidate>>,
     /// The version that answers where the policy fails, if the operator wants that and there is one.
     pub(super) last_good: Option<LastGood>,
-}
-
-/// An earlier version of a policy, which answers where the policy fails.
-pub(super) struct LastGood {
-    policy: Policy,
-    answers: AtomicU64,
 }
 
 impl Deref for Link {
@@ -42,13 +35,6 @@ impl Link {
         let candidate = self.candidate.as_ref().map(|candidate| candidate.report());
         let last_good = self.last_good.as_ref().map(LastGood::report);
         LoadedPolicy { last_good, candidate, ..self.policy.loaded() }
-    }
-
-    /// The link, whose versions are kept for a restart of the service.
-    pub(super) fn kept(mut self, component: &[u8], engine: &Engine) -> Self {
-        let last_good = self.last_good.as_ref().map(LastGood::policy);
-        kept_versions::keep(&mut self.policy, component, last_good, engine);
-        self
     }
 
     /// Asks the policy. If it fails by its own fault, the last good version is asked, if there is one. An error of both is that
@@ -69,7 +55,7 @@ impl Link {
             Some(Err(other)) if other.kind.blame() == CallBlame::Policy => answer,
             instead => {
                 tracing::warn!(policy = %self.name(), %error, digest = %last_good.policy.digest, "the policy failed, and its last good version answers");
-                last_good.answers.fetch_add(1, Ordering::Relaxed);
+                last_good.answered();
                 instead
             }
         }
@@ -88,16 +74,7 @@ impl Link {
         } else {
             Some(&self.policy)
         }?;
-        if !next.trust.includes(good.trust.key().as_ref()) {
-            return None;
-        }
-        match good.under(&next.spec, engine) {
-            Ok(policy) => Some(LastGood::new(policy)),
-            Err(error) => {
-                tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be kept");
-                None
-            }
-        }
+        LastGood::before(next, good, engine)
     }
 
     /// Compares an answer of the policy with what the candidate, if there is one, answers to the same.
@@ -110,21 +87,5 @@ impl Link {
         let Some(candidate) = &self.candidate else { return };
         let live = answer.map_or(Value::Null, |answer| told(answer.as_ref().map(|answer| json!(answer))));
         Arc::clone(candidate).compare(Arc::clone(engine), live, question());
-    }
-}
-
-impl LastGood {
-    pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, answers: AtomicU64::default() }
-    }
-
-    pub(super) fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
-    fn report(&self) -> LastGoodReport {
-        let LoadedPolicy { version, digest, .. } = self.policy.loaded();
-        let answers = self.answers.load(Ordering::Relaxed);
-        LastGoodReport { version, digest: digest.to_string(), answers }
     }
 }

@@ -24,8 +24,7 @@ mod event_queue;
 mod hook;
 mod hook_table;
 mod inspect;
-mod kept_version;
-mod kept_versions;
+mod last_good;
 mod limits;
 mod link;
 mod loaded_policy;
@@ -43,6 +42,7 @@ mod site_data;
 mod spec;
 mod told;
 mod v0_1;
+mod version_record;
 mod watched_files;
 
 pub use artifact::download;

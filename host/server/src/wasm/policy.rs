@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::Instrument;
+use wasmspawner_core::config::OnFailure;
 use wasmspawner_core::form::{self, Form, FormContext};
 use wasmspawner_core::images::{self, ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
@@ -17,13 +18,13 @@ use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
 use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
-use super::kept_version::KeptVersion;
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::message::message;
 use super::policy_name::PolicyName;
 use super::signature::Trust;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
+use super::version_record::Version;
 use crate::telemetry::trace;
 use wasmspawner_core::digest::Digest;
 
@@ -38,7 +39,6 @@ pub(super) struct Policy {
     data: Arc<LiveData>,
     info: PolicyInfo,
     pub(super) trust: Trust,
-    kept: Option<KeptVersion>,
     preparation: Preparation,
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
@@ -68,7 +68,6 @@ impl Policy {
             data: Arc::default(),
             info: PolicyInfo::default(),
             trust: Trust::default(),
-            kept: None,
             preparation: Preparation::default(),
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
@@ -84,9 +83,19 @@ impl Policy {
         self.trust = trust;
     }
 
-    /// Where a restart will learn that this version has failed.
-    pub(super) fn set_kept(&mut self, kept: KeptVersion) {
-        self.kept = Some(kept);
+    /// What is recorded of this version.
+    pub(super) fn recorded(&self) -> Version {
+        Version {
+            component: self.digest,
+            config: self.spec.config.clone(),
+            data: self.spec.data.clone(),
+            key: self.trust.key(),
+        }
+    }
+
+    /// Remembers that this version has failed before it was loaded this time.
+    pub(super) fn set_failed(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
     }
 
     /// The same policy with the grants and limits of `now`, to answer where that fails.
@@ -349,16 +358,18 @@ impl Policy {
         let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
-        answer.map_err(|kind| self.failed(hook, kind))
+        answer.map_err(|kind| self.failed(engine, hook, kind))
     }
 
-    fn failed(&self, hook: Hook, kind: CallErrorKind) -> CallError {
+    fn failed(&self, engine: &Engine, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
-            if !self.has_failed.swap(true, Ordering::Relaxed)
-                && let Some(kept) = &self.kept
-            {
-                kept.has_failed();
+            let is_first = !self.has_failed.swap(true, Ordering::Relaxed);
+            if is_first {
+                let records = engine.versions.clone().filter(|_| self.spec.on_failure == OnFailure::LastGood);
+                if let Some(records) = records {
+                    records.note_failure_soon(self.name().clone(), self.recorded());
+                }
             }
             self.note_error(error.to_string());
         }

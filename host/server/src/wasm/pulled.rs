@@ -12,7 +12,7 @@ use super::artifact::FILE_TYPES;
 use super::engine::EngineOptions;
 use super::errors::LoadErrorKind;
 use super::signature::{NotSigned, Signer, TrustedKeys};
-use crate::registry::{RegistryError, StoredSignature};
+use crate::registry::{FoundSignatures, RegistryError, StoredSignature};
 use crate::whole_file;
 use wasmspawner_core::digest::Digest;
 
@@ -66,7 +66,7 @@ pub(super) async fn component(
     if let Some((found, component)) = &kept
         && (reference.digest().is_some_and(|digest| digest == found.manifest.to_string())
             || expected == Some(&found.component))
-        && let Ok(signer) = wanted.signer(&found.manifest, &found.signatures)
+        && let Ok(signer) = wanted.signer(&found.manifest, &found.signatures, None)
     {
         return Ok(known(component.clone(), signer));
     }
@@ -80,7 +80,10 @@ pub(super) async fn component(
             Ok(Pulled { component, signer, new: cache.filter(|_| is_new).map(|cache| (cache, found)) })
         }
         (Err(LoadErrorKind::Registry { error, .. }), Some((found, component))) if error.is_transient() => {
-            let signer = wanted.signer(&found.manifest, &found.signatures)?;
+            let Ok(signer) = wanted.signer(&found.manifest, &found.signatures, None) else {
+                tracing::warn!(%reference, "what was kept of the policy is not signed by a key of `signed_by`, so it is not used while the registry is away");
+                return Err(wanted.refused(error));
+            };
             let digest = found.manifest;
             tracing::warn!(%reference, %digest, %error, "the registry cannot be asked; the policy of the last time is used");
             Ok(known(component, signer))
@@ -97,12 +100,12 @@ impl Wanted<'_> {
         let refused = |error| self.refused(error);
         let artifact = self.options.artifacts.find(self.reference, &FILE_TYPES).await.map_err(refused)?;
         let manifest = artifact.digest;
-        let signatures = match self.keys {
+        let FoundSignatures { signatures, problem } = match self.keys {
             Some(_) => artifact.signatures().await.map_err(refused)?,
-            None => Vec::new(),
+            None => FoundSignatures::default(),
         };
         // Nothing is downloaded of what nobody vouches for.
-        let signer = self.signer(&manifest, &signatures)?;
+        let signer = self.signer(&manifest, &signatures, problem)?;
         let component = match kept {
             Some((found, component)) if found.manifest == manifest => component.clone(),
             _ => artifact.download(self.options.component_bytes).await.map_err(refused)?,
@@ -117,13 +120,18 @@ impl Wanted<'_> {
         self,
         manifest: &Digest,
         signatures: &[StoredSignature],
+        problem: Option<RegistryError>,
     ) -> Result<Option<Signer>, LoadErrorKind> {
         let Some(keys) = self.keys else { return Ok(None) };
         let signer = keys.signer_of_artifact(manifest, signatures);
         signer.map(Some).ok_or_else(|| {
             let (registry, repository) = (self.reference.registry(), self.reference.repository());
             let artifact = format!("{registry}/{repository}@{manifest}");
-            LoadErrorKind::NotSigned(NotSigned::artifact(artifact, signatures.len()))
+            LoadErrorKind::NotSigned(NotSigned::artifact(
+                artifact,
+                signatures.len(),
+                problem.map(|problem| problem.to_string()),
+            ))
         })
     }
 

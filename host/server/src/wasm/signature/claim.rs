@@ -45,12 +45,20 @@ struct Image {
     docker_manifest_digest: String,
 }
 
-/// A bundle, which has one of the two (<https://docs.sigstore.dev/about/bundle/>).
+/// The bundle of an artifact (<https://docs.sigstore.dev/about/bundle/>).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
     dsse_envelope: Option<Envelope>,
+}
+
+/// The bundle of a file, of which each form has one of the two.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileBundle {
     message_signature: Option<MessageSignature>,
+    /// Before cosign 3.
+    base64_signature: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -141,8 +149,9 @@ fn encoded(payload: &[u8]) -> Vec<u8> {
 
 /// The signature of a file in its bundle, as `cosign sign-blob` writes it.
 pub(super) fn signature_of_file(bundle: &str) -> Option<Vec<u8>> {
-    let bundle: Bundle = json(bundle.as_bytes())?;
-    BASE64.decode(bundle.message_signature?.signature).ok()
+    let FileBundle { message_signature, base64_signature } = json(bundle.as_bytes())?;
+    let signature = message_signature.map(|message| message.signature).or(base64_signature);
+    BASE64.decode(signature?).ok()
 }
 
 fn json<T: DeserializeOwned>(text: &[u8]) -> Option<T> {

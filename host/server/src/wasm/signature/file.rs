@@ -1,5 +1,6 @@
 //! Signatures beside the file of a component, as `cosign sign-blob` writes them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -7,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::claim;
 use super::trusted_keys::{NotSigned, Signer, TrustedKeys};
-use crate::confined_file;
+use crate::confined_file::{self, UnreadableFile};
 
 /// The most that is read of one signature, in bytes.
 const LARGEST: u64 = 256 << 10;
@@ -21,6 +22,11 @@ pub(in crate::wasm) fn signature_files(component: &Path) -> [PathBuf; 2] {
     })
 }
 
+type ReadSignature = fn(&str) -> Option<Vec<u8>>;
+
+/// How the signature is found in each of these files.
+const FORMS: [ReadSignature; 2] = [claim::signature_of_file, |text| BASE64.decode(text.trim()).ok()];
+
 impl TrustedKeys {
     /// Who has signed this file.
     pub(in crate::wasm) fn signer_of_file(
@@ -28,12 +34,26 @@ impl TrustedKeys {
         component: &Path,
         bytes: &[u8],
     ) -> Result<Signer, NotSigned> {
-        let [bundle, plain] =
-            signature_files(component).map(|file| confined_file::read_text(&file, LARGEST).ok());
-        let found = usize::from(bundle.is_some()) + usize::from(plain.is_some());
-        let of_bundle = bundle.and_then(|bundle| claim::signature_of_file(&bundle));
-        let plain = plain.and_then(|signature| BASE64.decode(signature.trim()).ok());
-        let signer = of_bundle.into_iter().chain(plain).find_map(|signature| self.signer(bytes, &signature));
-        signer.ok_or_else(|| NotSigned::file(component.to_owned(), found))
+        let (mut found, mut problem) = (0, None);
+        for (file, understood) in signature_files(component).into_iter().zip(FORMS) {
+            let signature = match confined_file::read_text(&file, LARGEST) {
+                Ok(text) => understood(&text),
+                Err(UnreadableFile::Io(error)) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => {
+                    problem = Some(format!("{}: {error}", file.display()));
+                    continue;
+                }
+            };
+            let Some(signature) = signature else {
+                problem =
+                    Some(format!("{}: it is no signature of a file that cosign has written", file.display()));
+                continue;
+            };
+            if let Some(signer) = self.signer(bytes, &signature) {
+                return Ok(signer);
+            }
+            found += 1;
+        }
+        Err(NotSigned::file(component.to_owned(), found, problem))
     }
 }

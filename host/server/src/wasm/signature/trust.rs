@@ -15,6 +15,12 @@ impl Trust {
         Self { keys, signer }
     }
 
+    /// The same keys, for something else that one of them has signed.
+    pub(in crate::wasm) fn of(&self, key: Option<&Digest>) -> Self {
+        let signer = self.keys.as_ref().zip(key).and_then(|(keys, key)| keys.signer_with(key));
+        Self { keys: self.keys.clone(), signer }
+    }
+
     /// The digest of the key that has signed the policy.
     pub(in crate::wasm) fn key(&self) -> Option<Digest> {
         self.signer.as_ref().map(|signer| signer.key)
@@ -27,6 +33,6 @@ impl Trust {
 
     /// True if what this key has signed, or nobody, may be used now.
     pub(in crate::wasm) fn includes(&self, key: Option<&Digest>) -> bool {
-        self.keys.as_ref().is_none_or(|keys| key.is_some_and(|key| keys.contain(key)))
+        self.keys.as_ref().is_none_or(|keys| key.is_some_and(|key| keys.signer_with(key).is_some()))
     }
 }

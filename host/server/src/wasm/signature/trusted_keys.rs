@@ -24,6 +24,9 @@ const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 5] = [
     algorithms::RSA_PSS_2048_8192_SHA256_LEGACY_KEY,
 ];
 
+/// The length of the shortest RSA key of 2048 bits, in bytes, as it is in PEM.
+const RSA_2048: usize = 290;
+
 /// The public keys of those who may sign a policy.
 #[derive(Debug)]
 pub(in crate::wasm) struct TrustedKeys(Vec<(Signer, SubjectPublicKeyInfoDer<'static>)>);
@@ -53,6 +56,8 @@ pub struct NotSigned {
     component: Signed,
     /// How many signatures there are, by other keys or for something else.
     found: usize,
+    /// Why another could not be read.
+    problem: Option<String>,
 }
 
 #[derive(Debug)]
@@ -66,9 +71,13 @@ enum Signed {
 impl fmt::Display for NotSigned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.found {
+            0 if self.problem.is_some() => {}
             0 => f.write_str("it is not signed, and `signed_by` wants a signature; ")?,
             1 => f.write_str("its signature is by no key of `signed_by`, or for something else; ")?,
             found => write!(f, "none of its {found} signatures is by a key of `signed_by`, and for it; ")?,
+        }
+        if let Some(problem) = &self.problem {
+            write!(f, "what may be a signature cannot be used: {problem}; ")?;
         }
         match &self.component {
             Signed::File(path) => {
@@ -89,13 +98,13 @@ impl std::error::Error for NotSigned {}
 
 impl NotSigned {
     /// The file of a component.
-    pub(super) fn file(path: PathBuf, found: usize) -> Self {
-        Self { component: Signed::File(path), found }
+    pub(super) fn file(path: PathBuf, found: usize, problem: Option<String>) -> Self {
+        Self { component: Signed::File(path), found, problem }
     }
 
     /// An artifact: its repository and the digest of its manifest.
-    pub(in crate::wasm) fn artifact(reference: String, found: usize) -> Self {
-        Self { component: Signed::Artifact(reference), found }
+    pub(in crate::wasm) fn artifact(reference: String, found: usize, problem: Option<String>) -> Self {
+        Self { component: Signed::Artifact(reference), found, problem }
     }
 }
 
@@ -103,8 +112,11 @@ impl TrustedKeys {
     /// Reads the keys.
     pub(in crate::wasm) fn read(sources: &[PublicKeySource]) -> Result<Self, WrongKey> {
         let mut keys = Vec::new();
-        for source in sources {
-            let name = source.to_string();
+        for (index, source) in sources.iter().enumerate() {
+            let name = match source {
+                PublicKeySource::Pem(_) => format!("signed_by[{index}]"),
+                PublicKeySource::File(path) => path.display().to_string(),
+            };
             let wrong = |problem: String| WrongKey { key: name.clone(), problem };
             let pem = match source {
                 PublicKeySource::Pem(pem) => pem.clone(),
@@ -112,17 +124,19 @@ impl TrustedKeys {
                     .map_err(|error| wrong(format!("cannot be read: {error}")))?,
             };
             let of_source = keys_in(&pem).map_err(wrong)?;
-            let named = |key: SubjectPublicKeyInfoDer<'static>| {
-                (Signer { name: name.clone(), key: Digest::of(&key) }, key)
+            let several = of_source.len() > 1;
+            let named = |(key, position): (SubjectPublicKeyInfoDer<'static>, usize)| {
+                let name = if several { format!("{name}, key {position}") } else { name.clone() };
+                (Signer { name, key: Digest::of(&key) }, key)
             };
-            keys.extend(of_source.into_iter().map(named));
+            keys.extend(of_source.into_iter().zip(1..).map(named));
         }
         Ok(Self(keys))
     }
 
-    /// True for the digest of one of the keys.
-    pub(super) fn contain(&self, digest: &Digest) -> bool {
-        self.0.iter().any(|(signer, _)| signer.key == *digest)
+    /// The key with this digest, if it is one of them.
+    pub(super) fn signer_with(&self, digest: &Digest) -> Option<Signer> {
+        self.0.iter().map(|(signer, _)| signer).find(|signer| signer.key == *digest).cloned()
     }
 
     /// Who has signed the artifact with this manifest.
@@ -167,7 +181,15 @@ fn keys_in(pem: &str) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>, String> {
 
 /// True if something can be verified with the key.
 fn is_usable(key: &SubjectPublicKeyInfoDer<'static>) -> bool {
+    let length = key.len();
     let Ok(key) = RawPublicKeyEntity::try_from(key) else { return false };
+    let is_rsa = !matches!(
+        key.verify_signature(algorithms::RSA_PKCS1_2048_8192_SHA256, b"", b""),
+        Err(webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_))
+    );
+    if is_rsa && length < RSA_2048 {
+        return false;
+    }
     let refused = |algorithm: &&dyn SignatureVerificationAlgorithm| {
         let verified = key.verify_signature(*algorithm, b"", b"");
         matches!(verified, Err(webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_)))

@@ -1,0 +1,79 @@
+//! `on_failure: last-good`: the version of a policy that answers where the policy fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wasmspawner_core::config::OnFailure;
+
+use super::component_source::{Component, ComponentSource};
+use super::engine::Engine;
+use super::loaded_policy::{LastGoodReport, LoadedPolicy};
+use super::loader;
+use super::policy::Policy;
+use super::spec::PolicySpec;
+use super::version_record::Version;
+
+/// An earlier version of a policy, which answers where the policy fails.
+pub(super) struct LastGood {
+    pub(super) policy: Policy,
+    answers: AtomicU64,
+}
+
+impl LastGood {
+    /// This version, with the grants and limits of the policy that takes its place; none if that is not possible.
+    pub(super) fn before(next: &Policy, good: &Policy, engine: &Engine) -> Option<Self> {
+        if !next.trust.includes(good.trust.key().as_ref()) {
+            return None;
+        }
+        match good.under(&next.spec, engine) {
+            Ok(policy) => Some(Self { policy, answers: AtomicU64::default() }),
+            Err(error) => {
+                tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be kept");
+                None
+            }
+        }
+    }
+
+    /// The version that is recorded, and the version as it can be used now.
+    pub(super) async fn recorded(next: &Policy, engine: &Arc<Engine>) -> (Option<Version>, Option<Self>) {
+        let wanted = next.spec.on_failure == OnFailure::LastGood;
+        let records = engine.versions.as_ref().filter(|_| wanted);
+        let version = records.and_then(|records| records.of(next.name())?.last_good_for(&next.recorded()));
+        let Some(version) = version.filter(|version| next.trust.includes(version.key.as_ref())) else {
+            return (None, None);
+        };
+        let loaded = load(&version, next, engine).await;
+        (Some(version), loaded.map(|policy| Self { policy, answers: AtomicU64::default() }))
+    }
+
+    /// Counts an answer.
+    pub(super) fn answered(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn report(&self) -> LastGoodReport {
+        let LoadedPolicy { version, digest, .. } = self.policy.loaded();
+        let answers = self.answers.load(Ordering::Relaxed);
+        LastGoodReport { version, digest: digest.to_string(), answers }
+    }
+}
+
+async fn load(version: &Version, next: &Policy, engine: &Arc<Engine>) -> Option<Policy> {
+    let records = engine.versions.as_ref()?;
+    let Some(bytes) = records.component(version) else {
+        tracing::warn!(policy = %next.name(), "the component of the policy's last good version is not there, or damaged");
+        return None;
+    };
+    let spec = PolicySpec {
+        source: ComponentSource::File(records.component_file(&version.component)),
+        digest: Some(version.component),
+        config: version.config.clone(),
+        data: version.data.clone(),
+        candidate: None,
+        ..next.spec.clone()
+    };
+    let component = Component::recorded(bytes, next.trust.of(version.key.as_ref()));
+    let loaded = Box::pin(loader::load(engine, spec, component)).await;
+    let warn = |error: &_| tracing::warn!(policy = %next.name(), %error, "the last good version of the policy cannot be loaded now");
+    loaded.inspect_err(warn).ok()
+}
