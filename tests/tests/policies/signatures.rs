@@ -173,7 +173,8 @@ async fn a_version_whose_key_is_trusted_no_more_answers_nowhere() {
         load(policy(&["site"], "before")).await;
         site.change(|stored| *stored = state("rsa"));
         let policies = load(policy(&["rsa", "site"], "after")).await;
-        assert!(policies.loaded()[0].last_good.is_some());
+        let signer = policies.loaded().remove(0).last_good.unwrap().signed_by;
+        assert_eq!(signer.as_deref(), Some("signed_by[1]"), "it is not the one of the present version");
         let without = policy(&["rsa"], "after");
         let policies = if by_restart {
             load(without).await

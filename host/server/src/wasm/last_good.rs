@@ -52,9 +52,9 @@ impl LastGood {
     }
 
     pub(super) fn report(&self) -> LastGoodReport {
-        let LoadedPolicy { version, digest, .. } = self.policy.loaded();
+        let LoadedPolicy { version, digest, signed_by, .. } = self.policy.loaded();
         let answers = self.answers.load(Ordering::Relaxed);
-        LastGoodReport { version, digest: digest.to_string(), answers }
+        LastGoodReport { version, digest: digest.to_string(), signed_by, answers }
     }
 }
 

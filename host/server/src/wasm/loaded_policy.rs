@@ -63,6 +63,9 @@ pub struct LastGoodReport {
     pub version: String,
     /// The digest of its component.
     pub digest: String,
+    /// The public key of whoever has signed it, if a signature is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
     /// How often it has answered because the policy had failed.
     pub answers: u64,
 }

@@ -76,14 +76,17 @@ struct LastGood {
     version: String,
     /// The digest of its component.
     digest: String,
+    /// The public key of whoever has signed it; absent where the configuration asks for no signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<String>,
     /// How often it has answered because the policy had failed.
     answers: u64,
 }
 
 impl From<LastGoodReport> for LastGood {
     fn from(report: LastGoodReport) -> Self {
-        let LastGoodReport { version, digest, answers } = report;
-        Self { version, digest, answers }
+        let LastGoodReport { version, digest, signed_by, answers } = report;
+        Self { version, digest, signed_by, answers }
     }
 }
 
