@@ -1,6 +1,6 @@
 //! What calls of one policy cost while another misbehaves: the 99th percentile beside each hostile act, as a ratio to that
-//! of the same calls alone, measured in turns. The runtime has two threads, as a small service has, of which calls that
-//! compute for long have one at most.
+//! of the same calls alone, measured in turns. The runtime has two threads, as a small service has; an act that
+//! computes gives its thread back every few milliseconds, so that more of them than threads are what others wait for.
 //!
 //! `cargo bench -p wasmspawner-tests --bench policy_neighbours [calls]`
 
