@@ -17,7 +17,6 @@ use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
-use super::turns::{Pace, Threads};
 use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
@@ -99,7 +98,6 @@ pub(super) struct Engine {
     /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
     pub(super) versions: Option<Arc<VersionRecords>>,
     slots: Semaphore,
-    threads: Threads,
 }
 
 impl Engine {
@@ -118,7 +116,6 @@ impl Engine {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
             slots: Semaphore::new(options.slots as usize),
-            threads: Threads::of_runtime(),
             versions: options
                 .cache
                 .as_ref()
@@ -134,7 +131,6 @@ impl Engine {
         component: &InstancePre<CallState>,
         state: CallState,
         limits: &Limits,
-        pace: &Pace,
         call: impl FnOnce(Guest) -> Calling<'a, T>,
     ) -> Result<T, CallErrorKind> {
         let _slot = self.slot().await?;
@@ -146,7 +142,7 @@ impl Engine {
             };
             answer.map_err(|error| classify(&error, &store, limits))
         };
-        match tokio::time::timeout(limits.wall_clock(), self.threads.call(run, pace)).await {
+        match tokio::time::timeout(limits.wall_clock(), run).await {
             Ok(answer) => answer?,
             Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
         }

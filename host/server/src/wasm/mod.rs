@@ -41,7 +41,6 @@ mod signature;
 mod site_data;
 mod spec;
 mod told;
-mod turns;
 mod v0_1;
 mod version_record;
 mod watched_files;

@@ -24,7 +24,6 @@ use super::policy_name::PolicyName;
 use super::signature::Trust;
 use super::site_data::LiveData;
 use super::spec::PolicySpec;
-use super::turns::Pace;
 use super::version_record::Version;
 use crate::telemetry::trace;
 use wasmspawner_core::digest::Digest;
@@ -44,7 +43,6 @@ pub(super) struct Policy {
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
     has_failed: AtomicBool,
-    pace: Pace,
 }
 
 impl Policy {
@@ -74,7 +72,6 @@ impl Policy {
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
             has_failed: AtomicBool::default(),
-            pace: Pace::default(),
         })
     }
 
@@ -86,6 +83,7 @@ impl Policy {
         self.trust = trust;
     }
 
+    /// What is recorded of this version.
     pub(super) fn recorded(&self) -> Version {
         Version {
             component: self.digest,
@@ -95,7 +93,7 @@ impl Policy {
         }
     }
 
-    /// It has failed before it was loaded this time.
+    /// Remembers that this version has failed before it was loaded this time.
     pub(super) fn set_failed(&self) {
         self.has_failed.store(true, Ordering::Relaxed);
     }
@@ -333,6 +331,7 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Option<ImageMenu>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
+        // The check is a part of the call, as it is for a form.
         let call = |guest| checked(hook.menu(guest, context), checked_menu);
         Some(self.on_fresh_instance(engine, Hook::ImageMenu, call).await)
     }
@@ -356,8 +355,7 @@ impl Policy {
         let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
         let state = CallState::new(self.name().clone(), given, limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
-        let answer =
-            engine.call(&self.component, state, limits, &self.pace, run).instrument(span.clone()).await;
+        let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(engine, hook, kind))
@@ -366,11 +364,12 @@ impl Policy {
     fn failed(&self, engine: &Engine, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
-            if !self.has_failed.swap(true, Ordering::Relaxed)
-                && self.spec.on_failure == OnFailure::LastGood
-                && let Some(records) = engine.versions.clone()
-            {
-                records.note_failure_soon(self.name().clone(), self.recorded());
+            let is_first = !self.has_failed.swap(true, Ordering::Relaxed);
+            if is_first {
+                let records = engine.versions.clone().filter(|_| self.spec.on_failure == OnFailure::LastGood);
+                if let Some(records) = records {
+                    records.note_failure_soon(self.name().clone(), self.recorded());
+                }
             }
             self.note_error(error.to_string());
         }
