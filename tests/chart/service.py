@@ -28,7 +28,8 @@ def printed(*arguments: str) -> str:
 def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None = None) -> dict:
     """A configuration of the chart with paths of this machine in place of those in the pod.
 
-    `secrets` gives files for the paths of mounted Secrets. Policies of a site, and of a registry, are replaced by the policy `default`.
+    `secrets` gives files for the paths of mounted Secrets. Policies of a site, and of a registry, are replaced by the policy `default`,
+    which nobody has signed.
     """
     text = yaml.safe_dump(configuration)
     for path, file in (secrets or {}).items():
@@ -40,6 +41,7 @@ def runnable(configuration: dict, folder: Path, secrets: dict[str, str] | None =
         path = policy.get("path", "")
         name = path.removeprefix(BUNDLED).removesuffix(".wasm") if BUNDLED in path else "default"
         policy.pop("oci", None)
+        policy.pop("signed_by", None)
         policy["path"] = str(toolchain.policy(f"policy-{name}"))
     return result
 
