@@ -96,7 +96,9 @@ impl Connection {
     /// The manifest with this tag or digest.
     pub(super) async fn manifest(&self, name: &str) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("manifests/{name}")).await?;
-        limited(answer, MANIFEST).await
+        let manifest = limited(answer, MANIFEST).await?;
+        // No tag has a colon.
+        if name.contains(':') { with_digest(name, manifest) } else { Ok(manifest) }
     }
 
     /// The digest of the manifest with this tag, as the registry says it; `None` if the registry does not say it.
@@ -121,7 +123,7 @@ impl Connection {
     /// The file with this digest, of at most `limit` bytes.
     pub(super) async fn file(&self, digest: &str, limit: u64) -> Result<Bytes, RegistryError> {
         let answer = self.get(&format!("blobs/{digest}")).await?;
-        limited(answer, limit).await
+        with_digest(digest, limited(answer, limit).await?)
     }
 
     /// The URL of a part of the repository.
@@ -256,6 +258,15 @@ fn sensitive(text: &str) -> Result<HeaderValue, RegistryError> {
         .map_err(|_| RegistryError::unusable("a credential has characters that no header can have"))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// What was asked for by this digest, if it has it.
+fn with_digest(digest: &str, bytes: Bytes) -> Result<Bytes, RegistryError> {
+    if Digest::of(&bytes).to_string() == digest {
+        Ok(bytes)
+    } else {
+        Err(RegistryError::unusable("the registry has sent something else than was asked for"))
+    }
 }
 
 /// The body of an answer, of at most `limit` bytes.

@@ -13,4 +13,5 @@ pub use artifact::{Artifact, Artifacts};
 pub use error::{RegistryError, Setting};
 pub use new_artifact::NewArtifact;
 pub use repository::RepositoryReader;
+pub(crate) use signatures::SIGNATURE_PREDICATE;
 pub use signatures::{FoundSignatures, StoredSignature};

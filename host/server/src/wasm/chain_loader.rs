@@ -40,11 +40,12 @@ pub(super) async fn load_chain(
         let bytes = component.bytes.clone();
         let policy = Box::pin(loader::load(engine, spec, component)).await?;
         let replaced = before.iter().find(|link| link.name() == policy.name());
-        remember_failure(engine, replaced, &policy);
+        let recorded = record_before(engine, &policy);
+        remember_failure(recorded.as_ref(), replaced, &policy);
         let in_memory = replaced.and_then(|link| link.last_good_for(&policy, engine));
         let (version, last_good) = match in_memory {
             Some(last_good) => (Some(last_good.policy.recorded()), Some(last_good)),
-            None => LastGood::recorded(&policy, engine).await,
+            None => LastGood::recorded(recorded, &policy, engine).await,
         };
         if policy.spec.on_failure == OnFailure::LastGood {
             records.push((record(&policy, version), bytes));
@@ -56,10 +57,15 @@ pub(super) async fn load_chain(
     Ok(chain)
 }
 
+/// What is recorded of the policy, if it falls back on an earlier version.
+fn record_before(engine: &Engine, policy: &Policy) -> Option<VersionRecord> {
+    let falls_back = policy.spec.on_failure == OnFailure::LastGood;
+    engine.versions.as_ref().filter(|_| falls_back)?.of(policy.name())
+}
+
 /// A version that has failed remains one when it is loaded again.
-fn remember_failure(engine: &Engine, replaced: Option<&Arc<Link>>, policy: &Policy) {
-    let recorded = engine.versions.as_ref().and_then(|records| records.of(policy.name()));
-    let recorded = recorded.is_some_and(|record| record.failed && record.in_use.is_like(&policy.recorded()));
+fn remember_failure(before: Option<&VersionRecord>, replaced: Option<&Arc<Link>>, policy: &Policy) {
+    let recorded = before.is_some_and(|record| record.failed && record.in_use.is_like(&policy.recorded()));
     if recorded || replaced.is_some_and(|link| link.has_failed() && policy.is_like(&link.policy)) {
         policy.set_failed();
     }

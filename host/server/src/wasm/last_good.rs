@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wasmspawner_core::config::OnFailure;
-
 use super::component_source::{Component, ComponentSource};
 use super::engine::Engine;
 use super::loaded_policy::{LastGoodReport, LoadedPolicy};
 use super::loader;
 use super::policy::Policy;
 use super::spec::PolicySpec;
-use super::version_record::Version;
+use super::version_record::{Version, VersionRecord};
 
 /// An earlier version of a policy, which answers where the policy fails.
 pub(super) struct LastGood {
@@ -34,11 +32,13 @@ impl LastGood {
         }
     }
 
-    /// The version that is recorded, and the version as it can be used now.
-    pub(super) async fn recorded(next: &Policy, engine: &Arc<Engine>) -> (Option<Version>, Option<Self>) {
-        let wanted = next.spec.on_failure == OnFailure::LastGood;
-        let records = engine.versions.as_ref().filter(|_| wanted);
-        let version = records.and_then(|records| records.of(next.name())?.last_good_for(&next.recorded()));
+    /// The version of the record, and the version as it can be used now.
+    pub(super) async fn recorded(
+        record: Option<VersionRecord>,
+        next: &Policy,
+        engine: &Arc<Engine>,
+    ) -> (Option<Version>, Option<Self>) {
+        let version = record.and_then(|record| record.last_good_for(&next.recorded()));
         let Some(version) = version.filter(|version| next.trust.includes(version.key.as_ref())) else {
             return (None, None);
         };

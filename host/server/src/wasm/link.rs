@@ -13,6 +13,7 @@ use super::loaded_policy::LoadedPolicy;
 use super::policy::Policy;
 use super::question::Question;
 use super::told::told;
+use super::version_record::Predecessor;
 
 /// A policy of the chain, with its candidate and the version that was in use before.
 pub(super) struct Link {
@@ -66,15 +67,12 @@ impl Link {
         if next.spec.on_failure != OnFailure::LastGood {
             return None;
         }
-        let earlier = self.last_good.as_ref().map(|last_good| &last_good.policy);
-        let good = if next.is_like(&self.policy) {
-            earlier
-        } else if self.policy.has_failed() {
-            earlier.or(Some(&self.policy))
-        } else {
-            Some(&self.policy)
-        }?;
-        LastGood::before(next, good, engine)
+        let present = Predecessor {
+            in_use: &self.policy,
+            failed: self.policy.has_failed(),
+            last_good: self.last_good.as_ref().map(|last_good| &last_good.policy),
+        };
+        LastGood::before(next, present.last_good_for(|policy| next.is_like(policy))?, engine)
     }
 
     /// Compares an answer of the policy with what the candidate, if there is one, answers to the same.

@@ -108,7 +108,7 @@ impl Policy {
 
     /// True for the same component with the same configuration.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.digest == other.digest && self.config == other.config && self.spec.data == other.spec.data
+        self.recorded().is_like(&other.recorded())
     }
 
     /// True once a call has failed by the policy's own fault.
@@ -364,12 +364,11 @@ impl Policy {
     fn failed(&self, engine: &Engine, hook: Hook, kind: CallErrorKind) -> CallError {
         let error = CallError { policy: self.name().clone(), hook, kind };
         if error.kind.blame() == CallBlame::Policy {
-            let is_first = !self.has_failed.swap(true, Ordering::Relaxed);
-            if is_first {
-                let records = engine.versions.clone().filter(|_| self.spec.on_failure == OnFailure::LastGood);
-                if let Some(records) = records {
-                    records.note_failure_soon(self.name().clone(), self.recorded());
-                }
+            if !self.has_failed.swap(true, Ordering::Relaxed)
+                && self.spec.on_failure == OnFailure::LastGood
+                && let Some(records) = engine.versions.clone()
+            {
+                records.note_failure_soon(self.name().clone(), self.recorded());
             }
             self.note_error(error.to_string());
         }

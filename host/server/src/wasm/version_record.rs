@@ -43,17 +43,34 @@ impl Version {
     }
 }
 
+/// What a version takes the place of, in memory or as it is recorded.
+pub(super) struct Predecessor<T> {
+    pub(super) in_use: T,
+    /// Whether the version in use has failed.
+    pub(super) failed: bool,
+    pub(super) last_good: Option<T>,
+}
+
+impl<T> Predecessor<T> {
+    /// The version that answers where the next one fails: the one before, or what answered for that. `is_next` tells whether a
+    /// version is the next one.
+    pub(super) fn last_good_for(self, is_next: impl FnOnce(&T) -> bool) -> Option<T> {
+        if is_next(&self.in_use) {
+            self.last_good
+        } else if self.failed {
+            self.last_good.or(Some(self.in_use))
+        } else {
+            Some(self.in_use)
+        }
+    }
+}
+
 impl VersionRecord {
     /// The version that answers where `next` fails, if `next` takes the place of what is recorded.
-    pub(super) fn last_good_for(&self, next: &Version) -> Option<Version> {
-        let good = if self.in_use.is_like(next) {
-            self.last_good.as_ref()
-        } else if self.failed {
-            self.last_good.as_ref().or(Some(&self.in_use))
-        } else {
-            Some(&self.in_use)
-        };
-        good.filter(|good| !good.is_like(next)).cloned()
+    pub(super) fn last_good_for(self, next: &Version) -> Option<Version> {
+        let Self { in_use, failed, last_good, policy: _ } = self;
+        let good = Predecessor { in_use, failed, last_good }.last_good_for(|in_use| in_use.is_like(next));
+        good.filter(|good| !good.is_like(next))
     }
 }
 

@@ -3,7 +3,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::registry::StoredSignature;
+use crate::registry::{SIGNATURE_PREDICATE, StoredSignature};
 use wasmspawner_core::digest::Digest;
 
 /// What a signature says about artifacts. It is only true if the signature is that of a trusted key.
@@ -21,8 +21,6 @@ pub(super) struct Claim {
 const SIMPLE_SIGNING: &str = "cosign container image signature";
 /// The type of what is signed in a bundle.
 const STATEMENT: &str = "application/vnd.in-toto+json";
-/// What distinguishes a signature from a statement about something else, such as a bill of materials.
-const SIGNATURE: &str = "https://sigstore.dev/cosign/sign/v1";
 
 /// How many signatures of one statement are looked at.
 const SIGNATURES: usize = 8;
@@ -121,7 +119,8 @@ impl Claim {
     fn of_envelope(envelope: Envelope) -> Option<Self> {
         let payload = BASE64.decode(envelope.payload).ok()?;
         let statement: Statement = json(&payload)?;
-        let is_signature = envelope.payload_type == STATEMENT && statement.predicate_type == SIGNATURE;
+        let is_signature =
+            envelope.payload_type == STATEMENT && statement.predicate_type == SIGNATURE_PREDICATE;
         let about = statement.subject.into_iter().map(|subject| {
             let digest: Option<Digest> = format!("sha256:{}", subject.digest.sha256).parse().ok();
             digest

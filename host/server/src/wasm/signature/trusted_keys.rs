@@ -113,16 +113,14 @@ impl TrustedKeys {
     pub(in crate::wasm) fn read(sources: &[PublicKeySource]) -> Result<Self, WrongKey> {
         let mut keys = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let name = match source {
-                PublicKeySource::Pem(_) => format!("signed_by[{index}]"),
-                PublicKeySource::File(path) => path.display().to_string(),
+            let (name, pem) = match source {
+                PublicKeySource::Pem(pem) => (format!("signed_by[{index}]"), Ok(pem.clone())),
+                PublicKeySource::File(path) => {
+                    (path.display().to_string(), confined_file::read_text(path, LARGEST))
+                }
             };
             let wrong = |problem: String| WrongKey { key: name.clone(), problem };
-            let pem = match source {
-                PublicKeySource::Pem(pem) => pem.clone(),
-                PublicKeySource::File(path) => confined_file::read_text(path, LARGEST)
-                    .map_err(|error| wrong(format!("cannot be read: {error}")))?,
-            };
+            let pem = pem.map_err(|error| wrong(format!("cannot be read: {error}")))?;
             let of_source = keys_in(&pem).map_err(wrong)?;
             let several = of_source.len() > 1;
             let named = |(key, position): (SubjectPublicKeyInfoDer<'static>, usize)| {
@@ -183,16 +181,10 @@ fn keys_in(pem: &str) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>, String> {
 fn is_usable(key: &SubjectPublicKeyInfoDer<'static>) -> bool {
     let length = key.len();
     let Ok(key) = RawPublicKeyEntity::try_from(key) else { return false };
-    let is_rsa = !matches!(
-        key.verify_signature(algorithms::RSA_PKCS1_2048_8192_SHA256, b"", b""),
-        Err(webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_))
-    );
-    if is_rsa && length < RSA_2048 {
-        return false;
-    }
-    let refused = |algorithm: &&dyn SignatureVerificationAlgorithm| {
-        let verified = key.verify_signature(*algorithm, b"", b"");
-        matches!(verified, Err(webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_)))
+    let is_of = |algorithm: &dyn SignatureVerificationAlgorithm| {
+        let verified = key.verify_signature(algorithm, b"", b"");
+        !matches!(verified, Err(webpki::Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_)))
     };
-    !ALGORITHMS.iter().all(refused)
+    let is_short = is_of(algorithms::RSA_PKCS1_2048_8192_SHA256) && length < RSA_2048;
+    !is_short && ALGORITHMS.into_iter().any(is_of)
 }
