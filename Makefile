@@ -4,6 +4,8 @@ CARGO ?= cargo
 # The bin folder of a virtual environment, which is made where it is missing.
 environment = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.environment(tests=True$(1)))' | tail -n 1)
 VENV = $(call environment)
+# The folder in which cargo puts what it builds.
+TARGET = $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')
 # The other JupyterHub that the spawner is for.
 comma = ,
 HUB5_VENV = $(call environment,$(comma) hub="5.5.4")
@@ -59,18 +61,16 @@ node: image ## the chart and labs on a real node: containerd, kubelet, real imag
 
 languages: ## policies in Python and JavaScript: their SDKs, the policies of plugins, new projects; installs the compilers of both
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	$(PYTHON) tests/languages/run.py test "$$($(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')/debug/wasmspawner"
+	$(PYTHON) tests/languages/run.py test $(TARGET)/debug/wasmspawner
 
 profiles: ## the default policy against KubeSpawner itself, on 240 generated profile lists; a minute (PROFILE_LISTS=240); PROFILE_SEED=N makes other lists
 	$(CARGO) build --locked --workspace --bin wasmspawner --example profile_answers
 	$(CARGO) build --locked --profile guest --target wasm32-wasip2 $(POLICIES)
-	@target=$$($(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())'); \
-	$(PYTHON) tests/profiles/run.py test "$$target/debug/wasmspawner" "$$target/wasm32-wasip2/guest/policy_default.wasm"
+	$(PYTHON) tests/profiles/run.py test $(TARGET)/debug/wasmspawner $(TARGET)/wasm32-wasip2/guest/policy_default.wasm
 
 signatures: ## policies that cosign itself has signed; builds it the first time, which takes five minutes
 	$(CARGO) build --locked --workspace --bin wasmspawner
-	@target=$$($(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())'); \
-	$(VENV)/python tests/signatures/run.py test "$$target/debug/wasmspawner"
+	$(VENV)/python tests/signatures/run.py test $(TARGET)/debug/wasmspawner
 
 soak: ## random faults of the cluster, 1000 schedules (SOAK_RUNS=1000); SOAK_SEED=N repeats one that failed
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(CARGO) test --locked --workspace --test faults -- soak --nocapture
@@ -115,7 +115,7 @@ scale: ## a thousand spawns and stops at once, a hundred thousand labs; against 
 	$(CARGO) bench --locked --workspace --bench scale --no-run
 	$(PYTHON) tests/control-plane/run.py with $(CARGO) bench --locked --workspace --bench scale
 	$(PYTHON) tests/control-plane/run.py with $(VENV)/python tests/bench/hub_load.py \
-		--program $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "deploy/local"); import toolchain; print(toolchain.target_dir())')/release/wasmspawner-under-test sleeper service
+		--program $(TARGET)/release/wasmspawner-under-test sleeper service
 
 environment: ## prints the folder with the programs of the tests' virtual environment
 	@echo $(VENV)

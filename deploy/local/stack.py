@@ -267,14 +267,16 @@ def _hub_internal_port(settings: Settings) -> int:
 def _remembered_port(file: Path, preferred: int = 0) -> int:
     """A free port, the same as in the last run if possible, because labs that outlive the Hub have its address."""
     known = int(file.read_text()) if file.exists() else preferred
-    if known and is_free(known):
-        port = known
-    else:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+    port = known if known and is_free(known) else free_port()
     file.write_text(str(port))
     return port
+
+
+def free_port() -> int:
+    """A loopback port on which no process listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def is_free(port: int) -> bool:

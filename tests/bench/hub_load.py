@@ -151,7 +151,7 @@ class Node:
 @contextmanager
 def running(kind, venv, folder, program):
     """A running Hub of that kind: its settings and process, and the process of the service."""
-    port, hub_port = (free_port() for _ in range(2))
+    port, hub_port = (stack.free_port() for _ in range(2))
     stub = stack.Process(
         "stub", folder / "stub.log", [sys.executable, __file__, "serve-stub", str(port)], folder, dict(os.environ)
     )
@@ -166,7 +166,7 @@ def running(kind, venv, folder, program):
     try:
         stub.wait_until(lambda: stack.answers(f"http://127.0.0.1:{port}/"), 10)
         if kind == "service":
-            settings.spawner_port = free_port()
+            settings.spawner_port = stack.free_port()
             if "TEST_KUBECONFIG" in os.environ:
                 node = Node(folder)
                 settings.adapt = node.adapt
@@ -184,14 +184,6 @@ def running(kind, venv, folder, program):
         if node:
             node.process.stop(5)
         stub.stop(5)
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 async def measure(settings, hub, users, rounds, progress):

@@ -2,12 +2,12 @@
 
 import copy
 import hashlib
-import socket
 import subprocess
 from pathlib import Path
 
 import yaml
 
+import stack
 import toolchain
 
 BUNDLED = "/usr/share/wasmspawner/policies/"
@@ -56,9 +56,7 @@ def check(configuration: dict, folder: Path) -> None:
 
 def free_address() -> str:
     """An address on loopback on which nothing listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{found.getsockname()[1]}"
+    return f"127.0.0.1:{stack.free_port()}"
 
 
 def token(user: str) -> str:

@@ -137,6 +137,11 @@ class LocalRegistry:
         self.push_manifest(repository, tag, encoded, media_type)
         return f"sha256:{hashlib.sha256(encoded).hexdigest()}"
 
+    def read(self, path: str) -> bytes:
+        """What the registry has at this path below `/v2/`, whatever its kind."""
+        kinds = ["application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json"]
+        return self._ask("GET", f"/v2/{path}", headers={"Accept": ", ".join(kinds)}).content
+
     @staticmethod
     def blob(layout: Path, digest: str) -> bytes:
         """A part of an OCI layout."""

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT / "deploy/local"))
 import stack  # noqa: E402
 import toolchain  # noqa: E402
 
+free_port = stack.free_port
 BROKEN_IMAGE = "example.org/broken:1"
 OTHER_IMAGE, OTHER_PORT = "example.org/not-jupyter:1", 9123
 # A web server that answers with the path that it was asked for.
@@ -48,14 +49,6 @@ def eventually(condition, seconds=30.0, what="the condition"):
         assert time.monotonic() < give_up, f"{what} did not hold within {seconds} s"
         time.sleep(0.1)
     return value
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def adapt(config):

@@ -10,7 +10,6 @@ The compilers are installed outside the clone, once for each version. Needs Pyth
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "deploy/local"))
 
+import stack
 import toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,9 +166,7 @@ def try_changes(program: Path, project: Path, environment: dict[str, str]) -> No
 
 def try_form(program: Path, project: Path) -> None:
     """Find the policy's sizes in the spawn form of the example site."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = stack.free_port()
     state = project.parent / "state"
     variables = {"POLICY": str(project), "SPAWNER_PORT": str(port), "STATE_DIR": str(state), "RUNTIME": "simulated"}
     command = [sys.executable, ROOT / "deploy/local/run.py", "serve"]

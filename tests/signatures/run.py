@@ -43,8 +43,9 @@ def cosign() -> Path:
 
 
 def environment(program: str) -> dict[str, str]:
-    """What the tests need."""
-    programs = {"WASMSPAWNER": program, "COSIGN": str(cosign()), "DOCKER_REGISTRY": str(debian.registry())}
+    """What the tests need. A registry is installed, too."""
+    debian.registry()
+    programs = {"WASMSPAWNER": program, "COSIGN": str(cosign())}
     return os.environ | programs | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -60,7 +61,7 @@ def main() -> int:
             command = [sys.executable, "-m", "pytest", "-q", str(HERE), *arguments]
         case ["tables", program]:
             command = [sys.executable, str(HERE / "tables.py")]
-            os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent / "control-plane")])
+            os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent / "e2e")])
         case _:
             print(__doc__, file=sys.stderr)
             return 2

@@ -2,53 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
-import urllib.error
-import urllib.request
 from pathlib import Path
 
-from processes import Processes
+from local_registry import LocalRegistry
 
 POLICY = Path(__file__).resolve().parents[1] / "guests/published-0.1.0/policy.wasm"
 # Nothing is written into the public log of Sigstore.
 PRIVATELY = ["--use-signing-config=false", "--tlog-upload=false", "--yes"]
-TYPES = ["application/vnd.oci.image.manifest.v1+json", "application/vnd.oci.image.index.v1+json"]
-
-
-class Registry:
-    """A registry without TLS, until the `with` ends."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.processes = folder, Processes(folder)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
-
-    def __enter__(self) -> "Registry":
-        storage = {"filesystem": {"rootdirectory": str(self.folder / "artifacts")}}
-        config = {"version": 0.1, "log": {"level": "error"}, "storage": storage}
-        config["http"] = {"addr": self.address, "secret": "one-process-alone"}
-        file = self.folder / "registry.json"
-        file.write_text(json.dumps(config))
-        self.processes.launch_command("registry", [os.environ["DOCKER_REGISTRY"], "serve", str(file)])
-        self.processes.wait("registry", self._answers)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.processes.kill()
-
-    def _answers(self) -> bool:
-        try:
-            return self.read("") is not None
-        except urllib.error.URLError:
-            return False
-
-    def read(self, path: str) -> bytes:
-        """What the registry has at this path."""
-        request = urllib.request.Request(f"http://{self.address}/v2/{path}", headers={"Accept": ", ".join(TYPES)})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.read()
 
 
 def cosign(folder: Path, *arguments: object) -> str:
@@ -71,7 +32,7 @@ def new_key(folder: Path, name: str, kind: str | None = None) -> None:
     cosign(folder, "import-key-pair", "--key", f"{name}.pem", "--output-key-prefix", name)
 
 
-def push(folder: Path, registry: Registry, repository: str, file: Path = POLICY) -> str:
+def push(folder: Path, registry: LocalRegistry, repository: str, file: Path = POLICY) -> str:
     """Store a policy in the registry. Returns its reference with the digest."""
     host = registry.address
     command = [

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import signing
+from local_registry import LocalRegistry
 
 REPOSITORY = "site/policy"
 TABLES = Path(__file__).resolve().parents[1] / "tables/signatures.json"
@@ -17,7 +18,7 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def stored(registry: signing.Registry) -> dict:
+def stored(registry: LocalRegistry) -> dict:
     """All manifests by tag and by digest, and all files except the component."""
     tags = json.loads(registry.read(f"{REPOSITORY}/tags/list"))["tags"]
     manifests, files = {}, {}
@@ -39,7 +40,7 @@ def stored(registry: signing.Registry) -> dict:
 
 def main() -> None:
     """Sign, and write down what cosign has made."""
-    with tempfile.TemporaryDirectory() as home, signing.Registry(Path(home)) as registry:
+    with tempfile.TemporaryDirectory() as home, LocalRegistry(Path(home)) as registry:
         folder = Path(home)
         for name, kind in {"site": None, "other": None, "rsa": "RSA -pkeyopt rsa_keygen_bits:2048"}.items():
             signing.new_key(folder, name, kind)
@@ -55,7 +56,7 @@ def main() -> None:
             ("before-3", "site", ["--new-bundle-format=false"]),
             ("rsa", "rsa", []),
         ):
-            shutil.rmtree(folder / "artifacts")
+            shutil.rmtree(folder / "images")
             artifact = signing.push(folder, registry, REPOSITORY)
             signing.sign(folder, artifact, key, *options)
             states[state] = stored(registry)

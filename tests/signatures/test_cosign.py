@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import signing
+from local_registry import LocalRegistry
 
 KINDS = {
     "cosign": None,
@@ -18,7 +19,7 @@ KINDS = {
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory):
-    with signing.Registry(tmp_path_factory.mktemp("registry")) as registry:
+    with LocalRegistry(tmp_path_factory.mktemp("registry")) as registry:
         yield registry
 
 
