@@ -76,3 +76,14 @@ def spawned(site, requested):
         return site.events(user)
 
     return spawn
+
+
+@pytest.fixture
+def running(spawned):
+    """Ask for a lab, and wait until it runs. Returns a function."""
+
+    def run(user, profile):
+        last = spawned(user, profile)[-1]
+        assert last.kind == "complete", last.data
+
+    return run

@@ -6,11 +6,14 @@ import secrets
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import images
 import page
 import yaml
+from lab_site import eventually
 from node import Node
 
 import toolchain
@@ -155,6 +158,21 @@ class Installation:
         output, problems = visitor.communicate(timeout=240)
         assert visitor.returncode == 0, problems
         return json.loads(output)
+
+    @contextmanager
+    def lab_of(self, user: str) -> Iterator[dict]:
+        """A lab that its user starts and stops at the Hub. Yields the messages of its start; ends when its namespace has."""
+        started = self.visit("start", user)
+        assert started["ready"] is True, started["events"]
+        try:
+            yield started
+        finally:
+            self.visit("stop", user)
+            eventually(lambda: not self.node.get("namespace", f"nublado-{user}"), "the namespace's end")
+
+    def compute(self, user: str, code: str) -> str:
+        """Run code in the user's lab. Returns what it prints."""
+        return self.visit("compute", user, code)["printed"]
 
     def _start_hub(self) -> None:
         files = {"hub.password": self.password, "service-at-hub.token": self.hub_token}

@@ -64,8 +64,8 @@ def with_pools(node, reconfigure):
     reconfigure(lambda config: config["http"].update(labs_url=f"http://{node.address}:{API_PORT}"))
 
 
-def test_a_pool_computes_scales_heals_and_ends(node, site, with_pools, spawned):
-    assert spawned("ada", "jupyterlab")[-1].kind == "complete"
+def test_a_pool_computes_scales_heals_and_ends(node, site, with_pools, running):
+    running("ada", "jupyterlab")
     install_package(node)
 
     assert in_lab(node, START) == "42\n{1000}\nFalse\n"

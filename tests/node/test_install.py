@@ -2,7 +2,6 @@
 
 import pytest
 from installation import NAMESPACE, RELEASE, Installation, container_image
-from lab_site import eventually
 
 
 @pytest.fixture(scope="module")
@@ -25,51 +24,39 @@ def test_the_service_runs_in_its_pod_without_privileges(installation):
 
 
 def test_a_user_logs_in_starts_a_lab_computes_and_stops_it(installation):
-    started = installation.visit("start", "ada")
-    assert started["ready"] is True, started["events"]
-    print(f"from the click to the lab: {started['seconds']:.1f} s")
-    pod = installation.node.get("pod", "nb-ada", "-n", "nublado-ada")
-    assert pod["status"]["containerStatuses"][0]["ready"]
-    assert installation.visit("compute", "ada", "import os; print(6 * 7, os.getuid())") == {
-        "status": "ok",
-        "printed": "42 1000\n",
-    }
-    installation.visit("stop", "ada")
-    eventually(lambda: not installation.node.get("namespace", "nublado-ada"), "the namespace's end")
+    with installation.lab_of("ada") as started:
+        print(f"from the click to the lab: {started['seconds']:.1f} s")
+        pod = installation.node.get("pod", "nb-ada", "-n", "nublado-ada")
+        assert pod["status"]["containerStatuses"][0]["ready"]
+        assert installation.compute("ada", "import os; print(6 * 7, os.getuid())") == "42 1000\n"
     assert not installation.node.get("spawns.wasmspawner.io", "-n", NAMESPACE).get("items")
 
 
 def test_a_lab_outlives_an_upgrade_of_the_chart_and_the_death_of_the_service(installation):
-    assert installation.visit("start", "bob")["ready"] is True
-    before = installation.service_pod()["metadata"]["uid"]
-    installation.upgrade(limits={"spawn": "5m"})
-    installation.node.kubectl("delete", "pod", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner", "--now")
-    installation.node.kubectl(
-        "rollout", "status", f"deployment/{RELEASE}", "-n", NAMESPACE, "--timeout=120s", seconds=150
-    )
-    assert installation.service_pod()["metadata"]["uid"] != before
-    assert installation.visit("compute", "bob", "print('still here')")["printed"] == "still here\n"
-    installation.visit("stop", "bob")
-    eventually(lambda: not installation.node.get("namespace", "nublado-bob"), "the namespace's end")
+    with installation.lab_of("bob"):
+        before = installation.service_pod()["metadata"]["uid"]
+        installation.upgrade(limits={"spawn": "5m"})
+        installation.node.kubectl("delete", "pod", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=wasmspawner", "--now")
+        installation.node.kubectl(
+            "rollout", "status", f"deployment/{RELEASE}", "-n", NAMESPACE, "--timeout=120s", seconds=150
+        )
+        assert installation.service_pod()["metadata"]["uid"] != before
+        assert installation.compute("bob", "print('still here')") == "still here\n"
 
 
 def test_the_hub_and_its_proxy_reach_a_lab_by_its_name_over_tls(installation):
     service = {"lab_url": "https://{name}.{namespace}.svc:{port}", "certificate": {"authority": "lab-authority"}}
-    assert installation.visit("start", "old")["ready"] is True
-    installation.upgrade(lab=installation.values()["config"]["lab"] | {"service": service})
-    started = installation.visit("start", "ada")
-    assert started["ready"] is True, started["events"]
-    print(f"from the click to the lab with a certificate: {started['seconds']:.1f} s")
-    assert installation.lab_url("ada") == "https://nb-ada.nublado-ada.svc:8888"
-    assert installation.visit("compute", "ada", "print(6 * 7)") == {"status": "ok", "printed": "42\n"}
-    assert "CERTIFICATE" in installation.node.kubectl(
-        "exec", "nb-ada", "-n", "nublado-ada", "--", "cat", "/etc/wasmspawner/tls/tls.crt"
-    )
-    # A lab that was running before is reached as before.
-    assert installation.visit("compute", "old", "print('still here')")["printed"] == "still here\n"
-    for user in ("ada", "old"):
-        installation.visit("stop", user)
-        eventually(lambda user=user: not installation.node.get("namespace", f"nublado-{user}"), "the namespace's end")
+    with installation.lab_of("old"):
+        installation.upgrade(lab=installation.values()["config"]["lab"] | {"service": service})
+        with installation.lab_of("ada") as started:
+            print(f"from the click to the lab with a certificate: {started['seconds']:.1f} s")
+            assert installation.lab_url("ada") == "https://nb-ada.nublado-ada.svc:8888"
+            assert installation.compute("ada", "print(6 * 7)") == "42\n"
+            assert "CERTIFICATE" in installation.node.kubectl(
+                "exec", "nb-ada", "-n", "nublado-ada", "--", "cat", "/etc/wasmspawner/tls/tls.crt"
+            )
+        # A lab that was running before is reached as before.
+        assert installation.compute("old", "print('still here')") == "still here\n"
 
 
 def test_helm_test_passes_and_uninstalling_leaves_nothing_that_hangs(installation):

@@ -34,8 +34,8 @@ def with_kernels(node, reconfigure):
     reconfigure(lambda config: config["http"].update(labs_url=f"http://{node.address}:{API_PORT}"))
 
 
-def test_a_lab_computes_in_a_kernel_of_its_own(node, site, with_kernels, spawned):
-    assert spawned("ada", "jupyterlab")[-1].kind == "complete"
+def test_a_lab_computes_in_a_kernel_of_its_own(node, site, with_kernels, running):
+    running("ada", "jupyterlab")
 
     def kernel():
         answer = site.ask_kernel("GET", "ada", "k1")
@@ -85,8 +85,8 @@ def test_a_lab_computes_in_a_kernel_of_its_own(node, site, with_kernels, spawned
     assert site.lab("ada")["status"] == "running"
 
 
-def test_a_kernel_that_needs_too_much_memory_ends_alone(node, site, with_kernels, spawned):
-    assert spawned("bea", "jupyterlab")[-1].kind == "complete"
+def test_a_kernel_that_needs_too_much_memory_ends_alone(node, site, with_kernels, running):
+    running("bea", "jupyterlab")
     eater = KERNEL | {"command": ["python", "-c", "x = [bytearray(1 << 20) for _ in range(4096)]"]}
     assert site.ask_kernel("POST", "bea", "k1", json=eater).status_code == 201
 

@@ -21,8 +21,8 @@ def uncordon(node):
     now()
 
 
-def test_a_drained_lab_is_gone_and_the_next_one_waits_until_the_node_is_back(site, requested, spawned, uncordon):
-    assert spawned("kai", "plain")[-1].kind == "complete"
+def test_a_drained_lab_is_gone_and_the_next_one_waits_until_the_node_is_back(site, requested, running, uncordon):
+    running("kai", "plain")
     site.node.kubectl(*DRAIN, seconds=90)
     # For the Hub the lab is stopped; what is left of it is deleted without being asked.
     eventually(lambda: not site.lab("kai"), "the lab is stopped")
@@ -37,11 +37,12 @@ def test_a_drained_lab_is_gone_and_the_next_one_waits_until_the_node_is_back(sit
     assert (lab["status"], lab["stage"]) == ("starting", "Scheduling")
     assert "(0/1 nodes are available: 1 node(s) " in lab["message"]
     uncordon()
-    assert site.events("kai")[-1].kind == "complete"
+    last = site.events("kai")[-1]
+    assert last.kind == "complete", last.data
 
 
-def test_the_user_of_an_evicted_lab_is_told_that_the_cluster_removed_it(site, spawned):
-    assert spawned("lee", "plain")[-1].kind == "complete"
+def test_the_user_of_an_evicted_lab_is_told_that_the_cluster_removed_it(site, running):
+    running("lee", "plain")
     evict(site.node, site.namespace("lee"), "nb-lee")
     site.wait_until_gone("lee")
     told = [event["data"] for event in site.history("lee")[0]["events"] if event["type"] in ("info", "error")]

@@ -31,7 +31,7 @@ def problems(events):
 
 
 @pytest.mark.parametrize(("namespaces", "user"), [("retain", "una"), ("single", "ute")])
-def test_kept_files_outlive_lab_and_server(site, reconfigure, spawned, namespaces, user):
+def test_kept_files_outlive_lab_and_server(site, reconfigure, running, spawned, namespaces, user):
     kept, own = f"claim-{user}", f"scratch-{user}"
     reconfigure(with_volumes(namespaces, files=claim("{pvc_name}"), scratch=claim("scratch-{username}", "delete")))
     volumes = {LocalVolume(site.node, f"{user}-{number}") for number in (1, 2)}
@@ -42,7 +42,7 @@ def test_kept_files_outlive_lab_and_server(site, reconfigure, spawned, namespace
     site.run_inside(user, "id -u > /home/files/kept; touch /home/scratch/kept")
 
     site.stop_to_end(user)
-    assert spawned(user, "plain")[-1].kind == "complete"
+    running(user, "plain")
     assert site.run_inside(user, "cat /home/files/kept; ls /home/scratch") == "1000\nkept\n"
 
     # JupyterHub deletes the server: what belongs to the server alone is deleted with it.
@@ -52,15 +52,15 @@ def test_kept_files_outlive_lab_and_server(site, reconfigure, spawned, namespace
     assert [(left["name"], left["reason"]) for left in released["kept"]] == [(kept, "retained")]
     eventually(lambda: not site.node.get("pvc", own, "-n", SHARED_NAMESPACE), "the claim's end")
     another = LocalVolume(site.node, f"{user}-3")
-    assert spawned(user, "plain")[-1].kind == "complete"
+    running(user, "plain")
     assert another.claim == f"{SHARED_NAMESPACE}/{own}", "nobody gets a volume with the files of somebody else"
     assert site.run_inside(user, "cat /home/files/kept; ls /home/scratch") == "1000\n"
 
 
-def test_a_volume_goes_with_the_namespace_of_its_lab(site, reconfigure, spawned):
+def test_a_volume_goes_with_the_namespace_of_its_lab(site, reconfigure, running):
     reconfigure(with_volumes("delete", files=claim("{pvc_name}")))
     volume = LocalVolume(site.node, "uwe-1")
-    assert spawned("uwe", "plain")[-1].kind == "complete"
+    running("uwe", "plain")
     site.run_inside("uwe", "touch /home/files/lost")
     assert volume.claim == "nublado-uwe/claim-uwe"
 
@@ -70,7 +70,7 @@ def test_a_volume_goes_with_the_namespace_of_its_lab(site, reconfigure, spawned)
     # What becomes of the files is the storage class's affair. This one keeps them for the administrator.
     assert [path.name for path in volume.folder.iterdir()] == ["lost"]
     another = LocalVolume(site.node, "uwe-2")
-    assert spawned("uwe", "plain")[-1].kind == "complete"
+    running("uwe", "plain")
     assert another.phase == "Bound"
     assert site.run_inside("uwe", "ls /home/files") == ""
 
@@ -84,7 +84,8 @@ def test_a_lab_waits_for_a_volume_and_says_so(site, reconfigure, requested):
     assert lab["status"] == "starting"
     assert "didn't find available persistent volumes to bind" in lab["message"]
     volume = LocalVolume(site.node, "vic-1")
-    assert site.events("vic")[-1].kind == "complete"
+    last = site.events("vic")[-1]
+    assert last.kind == "complete", last.data
     assert volume.phase == "Bound"
 
 
@@ -139,7 +140,8 @@ def test_root_makes_a_home_before_the_first_lab(site, reconfigure, requested):
     assert (lab["status"], lab["stage"]) == ("starting", "Initializing")
     assert lab["message"] == "Preparing your lab: provision."
     (volume.folder / "open").touch()
-    assert site.events("xia")[-1].kind == "complete"
+    last = site.events("xia")[-1]
+    assert last.kind == "complete", last.data
     logs = site.node.kubectl("logs", "nb-xia", "-n", SHARED_NAMESPACE, "-c", "provision")
     assert logs == "user 0 made the home of xia\n"
 
@@ -154,7 +156,8 @@ def test_root_makes_a_home_before_the_first_lab(site, reconfigure, requested):
 
     site.stop_to_end("xia")
     requested("xia", "plain")
-    assert site.events("xia")[-1].kind == "complete"
+    last = site.events("xia")[-1]
+    assert last.kind == "complete", last.data
     assert "initContainers" not in site.pod("xia")["spec"], "the home is made only once"
     assert site.run_inside("xia", "cat /home/xia/file") == "mine\n"
 

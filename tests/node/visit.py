@@ -7,26 +7,24 @@ visit.py compute USER CODE  run code in a new kernel of the user's lab
 visit.py stop USER          stop the user's server
 """
 
-import asyncio
 import json
 import os
 import sys
 import time
-import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
 import requests
-from tornado.httpclient import HTTPRequest
-from tornado.websocket import websocket_connect
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
+from jupyter_lab import JupyterLab
 from world import Visitor, eventually
 
 HUB = "http://127.0.0.1:8000"
 PATIENCE = 120.0  # seconds
-HEADERS = {"Authorization": f"token {os.environ['HUB_TEST_TOKEN']}"}
+TOKEN = os.environ["HUB_TEST_TOKEN"]
+HEADERS = {"Authorization": f"token {TOKEN}"}
 
 
 def wait() -> dict:
@@ -54,34 +52,8 @@ def start(user: str) -> dict:
 
 def compute(user: str, code: str) -> dict:
     """Run code in a new kernel, as JupyterLab does. Returns what it printed."""
-    api = f"{HUB}/user/{user}/api/kernels"
-    kernel = requests.post(api, headers=HEADERS, timeout=60)
-    kernel.raise_for_status()
-    return asyncio.run(execute(f"{api.replace('http', 'ws', 1)}/{kernel.json()['id']}/channels", code))
-
-
-async def execute(channels: str, code: str) -> dict:
-    """Let the kernel at these channels execute code."""
-    socket = await websocket_connect(HTTPRequest(channels, headers=HEADERS, request_timeout=PATIENCE))
-    header = {
-        "msg_id": uuid.uuid4().hex,
-        "msg_type": "execute_request",
-        "username": "tests",
-        "session": "s",
-        "version": "5.3",
-    }
-    content = {"code": code, "silent": False, "store_history": False, "user_expressions": {}, "allow_stdin": False}
-    request = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
-    await socket.write_message(json.dumps(request))
-    printed = ""
-    while (text := await asyncio.wait_for(socket.read_message(), PATIENCE)) is not None:
-        message = json.loads(text)
-        kind = message["header"]["msg_type"]
-        if kind == "stream":
-            printed += message["content"]["text"]
-        elif kind == "execute_reply":
-            return {"status": message["content"]["status"], "printed": printed}
-    raise SystemExit("error: the lab closed the connection")
+    lab = JupyterLab(SimpleNamespace(url=HUB, hub_token=TOKEN), user)
+    return {"printed": lab.run(lab.start_kernel("python3"), code)}
 
 
 def stop(user: str) -> dict:
