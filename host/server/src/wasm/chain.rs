@@ -101,7 +101,10 @@ impl Policies {
         let mut files = self.files.lock().await;
         // They are looked at before they are read, so that no later change is missed.
         *files = WatchedFiles::of(&specs);
-        match load_chain(&self.engine, specs, &self.live.load_full()).await {
+        let (engine, before) = (Arc::clone(&self.engine), self.live.load_full());
+        // Labs are started meanwhile.
+        let load = async move { load_chain(&engine, specs, &before).await };
+        match self.engine.background.run(load).await {
             Ok(chain) => {
                 self.live.store(Arc::new(chain));
                 Ok(())

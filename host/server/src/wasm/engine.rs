@@ -2,10 +2,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{InstancePre, Linker, ResourceTableError};
 use wasmtime::{Store, Trap, UpdateDeadline};
 
+use super::background::{Background, Pace};
 use super::call_state::CallState;
 use super::compiler::Compiler;
 use super::engine_config::config;
@@ -17,6 +18,7 @@ use super::message::message;
 use super::package_versions;
 use super::policy_name::PolicyName;
 use super::site_data::Documents;
+use super::turn::{InTurns, Turn};
 use super::version_record::VersionRecords;
 use crate::inventory::LiveInventory;
 use crate::registry::Artifacts;
@@ -97,7 +99,8 @@ pub(super) struct Engine {
     pub(super) documents: Documents,
     /// Which versions of policies are in use, and were; nothing is recorded without a folder for it.
     pub(super) versions: Option<Arc<VersionRecords>>,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
+    pub(super) background: Background,
 }
 
 impl Engine {
@@ -115,7 +118,8 @@ impl Engine {
         Ok(Self {
             linker: package_versions::linker(&wasm).map_err(|error| setup(&error))?,
             wasm,
-            slots: Semaphore::new(options.slots as usize),
+            slots: Arc::new(Semaphore::new(options.slots as usize)),
+            background: Background::new()?,
             versions: options
                 .cache
                 .as_ref()
@@ -126,51 +130,55 @@ impl Engine {
     }
 
     /// Makes one call on a fresh instance, within `limits`. The slot is held until the instance is dropped.
-    pub(super) async fn call<'a, T>(
+    pub(super) async fn call<T: Send + 'static>(
         &self,
         component: &InstancePre<CallState>,
         state: CallState,
-        limits: &Limits,
-        call: impl FnOnce(Guest) -> Calling<'a, T>,
+        limits: Limits,
+        pace: &Pace,
+        call: Calling<T>,
     ) -> Result<T, CallErrorKind> {
-        let _slot = self.slot().await?;
-        let run = async {
-            let mut store = self.store(state, limits);
+        let (slot, component, engine) = (self.slot().await?, component.clone(), self.wasm.clone());
+        let turn = Turn::default();
+        let this_turn = turn.clone();
+        let run = async move {
+            let _slot = slot;
+            let mut store = store(&engine, state, &limits, this_turn);
             let (store, answer) = match component.instantiate_async(&mut store).await {
                 Ok(instance) => call(Guest { store, instance }).await,
                 Err(error) => (store, Err(error)),
             };
-            answer.map_err(|error| classify(&error, &store, limits))
+            answer.map_err(|error| classify(&error, &store, &limits))
         };
-        match tokio::time::timeout(limits.wall_clock(), run).await {
+        match tokio::time::timeout(limits.wall_clock(), self.background.call(InTurns::new(run, turn), pace)).await {
             Ok(answer) => answer?,
             Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
         }
     }
 
-    async fn slot(&self) -> Result<tokio::sync::SemaphorePermit<'_>, CallErrorKind> {
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, CallErrorKind> {
         let wait = self.options.slot_wait;
-        match tokio::time::timeout(wait, self.slots.acquire()).await {
+        match tokio::time::timeout(wait, Arc::clone(&self.slots).acquire_owned()).await {
             Ok(Ok(slot)) => Ok(slot),
             Ok(Err(_)) | Err(_) => Err(CallErrorKind::Overloaded(as_millis(wait))),
         }
     }
+}
 
-    fn store(&self, state: CallState, limits: &Limits) -> Store<CallState> {
-        let mut store = Store::new(&self.wasm, state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(limits.answer_bytes);
-        // The deadline counts ticks while the guest computes. It is set anew after every pause, so that waiting on a
-        // busy machine does not use up the policy's time.
-        let mut ticks = limits.deadline_ms.div_ceil(as_millis(TICK));
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |_| {
-            ticks = ticks.checked_sub(1).ok_or(DeadlineExceeded)?;
-            // Tokio's own yield also lets timers and sockets proceed.
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
-        });
-        store
-    }
+fn store(engine: &wasmtime::Engine, state: CallState, limits: &Limits, turn: Turn) -> Store<CallState> {
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(limits.answer_bytes);
+    // The clock says when to look, and the turn how long the guest has computed: waiting on a busy machine does not use up
+    // the policy's time.
+    let mut left = Duration::from_millis(limits.deadline_ms);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        left = left.checked_sub(turn.computed()).ok_or(DeadlineExceeded)?;
+        // Tokio's own yield also lets timers and sockets proceed.
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+    });
+    store
 }
 
 /// The clock has a thread of its own, because a busy executor must not stop the clock that ends busy guests.

@@ -329,6 +329,9 @@ pub enum EngineError {
     /// The thread that measures time cannot be started.
     #[error("cannot start the engine's clock thread")]
     Clock(#[source] std::io::Error),
+    /// The threads for what computes for long cannot be started.
+    #[error("cannot start the engine's background threads")]
+    Threads(#[source] std::io::Error),
 }
 
 /// Displays field errors on one line.

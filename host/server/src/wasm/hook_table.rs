@@ -1,4 +1,6 @@
+use std::future::ready;
 use std::iter;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use wasmspawner_core::form::{Form, FormContext};
@@ -53,11 +55,14 @@ pub(super) struct Guest {
 /// inner one is what the policy said instead of an answer.
 pub(super) type Ended<T> = (Store<CallState>, wasmtime::Result<Result<T, CallErrorKind>>);
 
-/// A call under way.
-pub(super) type Calling<'a, T> = BoxFuture<'a, Ended<T>>;
+/// A call with its arguments, to be made on an instance. It borrows nothing, so that any thread can go on with it.
+pub(super) type Calling<T> = Box<dyn FnOnce(Guest) -> BoxFuture<'static, Ended<T>> + Send>;
+
+/// A call of `prepare`. It returns the instance, whose memory is what the call is for.
+pub(super) type Preparing = Box<dyn FnOnce(Guest) -> BoxFuture<'static, (Guest, wasmtime::Result<()>)> + Send>;
 
 /// What is read of an instance after a call, with its store.
-pub(super) type Read<'a, T> = BoxFuture<'a, (Store<CallState>, wasmtime::Result<T>)>;
+pub(super) type Read<T> = BoxFuture<'static, (Store<CallState>, wasmtime::Result<T>)>;
 
 /// An exported interface of any kind.
 pub(super) trait Interface: Send + Sync {
@@ -66,59 +71,53 @@ pub(super) trait Interface: Send + Sync {
 }
 
 pub(super) trait Metadata: Interface {
-    fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo>;
+    fn describe(&self) -> Calling<PolicyInfo>;
 
-    fn config_schema(&self, guest: Guest) -> Calling<'_, String>;
+    fn config_schema(&self) -> Calling<String>;
 }
 
 pub(super) trait Config: Interface {
-    fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>>;
+    fn validate(&self, config: &Arc<str>) -> Calling<Vec<String>>;
 }
 
 pub(super) trait Prepare: Interface {
-    /// Returns the instance, whose memory is what the call is for.
-    fn run(&self, guest: Guest) -> BoxFuture<'_, (Guest, wasmtime::Result<()>)>;
+    fn run(&self) -> Preparing;
 }
 
 pub(super) trait FormHook: Interface {
-    fn render<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Form>;
+    fn render(&self, context: &FormContext) -> Calling<Form>;
 
-    fn parse<'a>(
-        &'a self,
-        guest: Guest,
-        submission: &'a Options,
-        context: &'a FormContext,
-    ) -> Calling<'a, Options>;
+    fn parse(&self, submission: &Options, context: &FormContext) -> Calling<Options>;
 }
 
 pub(super) trait QuotaHook: Interface {
-    fn limits<'a>(&'a self, guest: Guest, user: &'a User, usage: Usage) -> Calling<'a, Quota>;
+    fn limits(&self, user: &User, usage: Usage) -> Calling<Quota>;
 }
 
 pub(super) trait Authorize: Interface {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a AuthorizeRequest) -> Calling<'a, Verdict>;
+    fn decide(&self, request: &AuthorizeRequest) -> Calling<Verdict>;
 }
 
 pub(super) trait Inject: Interface {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a InjectRequest) -> Calling<'a, InjectVerdict>;
+    fn decide(&self, request: &InjectRequest) -> Calling<InjectVerdict>;
 }
 
 pub(super) trait Events: Interface {
-    fn on_event<'a>(&'a self, guest: Guest, event: &'a LabEvent) -> Calling<'a, ()>;
+    fn on_event(&self, event: &LabEvent) -> Calling<()>;
 }
 
 pub(super) trait BuildPod: Interface {
-    fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization>;
+    fn customize(&self, request: &LabRequest) -> Calling<Customization>;
 }
 
 pub(super) trait LabServerHook: Interface {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, LabServer>;
+    fn decide(&self, request: &LabRequest) -> Calling<LabServer>;
 }
 
 pub(super) trait ImagesHook: Interface {
-    fn menu<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Option<ImageMenu>>;
+    fn menu(&self, context: &FormContext) -> Calling<Option<ImageMenu>>;
 
-    fn prepull(&self, guest: Guest) -> Calling<'_, Vec<WantedImage>>;
+    fn prepull(&self) -> Calling<Vec<WantedImage>>;
 }
 
 /// How a policy describes itself.
@@ -136,14 +135,14 @@ impl HookTable {
     }
 
     /// Checks the types of all functions that the component exports.
-    pub(super) fn check_types(&self, guest: Guest) -> Calling<'_, ()> {
-        let Guest { mut store, instance } = guest;
-        Box::pin(async move {
-            let optional = self.optional().into_iter().filter_map(|(_, hook)| hook);
-            let checked = iter::once::<&dyn Interface>(&*self.metadata)
+    pub(super) fn check_types(self: &Arc<Self>) -> Calling<()> {
+        let hooks = Arc::clone(self);
+        Box::new(move |Guest { mut store, instance }| {
+            let optional = hooks.optional().into_iter().filter_map(|(_, hook)| hook);
+            let checked = iter::once::<&dyn Interface>(&*hooks.metadata)
                 .chain(optional)
                 .try_for_each(|hook| hook.check_types(&mut store, &instance));
-            (store, checked.map(Ok).map_err(|error| WrongType::from(error).into()))
+            Box::pin(ready((store, checked.map(Ok).map_err(|error| WrongType::from(error).into()))))
         })
     }
 

@@ -8,6 +8,7 @@
 //! Each version of the WIT package has a module of its own (`v0_1`), which alone uses the types generated for it.
 
 mod artifact;
+mod background;
 mod cache;
 mod call;
 mod call_state;
@@ -41,6 +42,7 @@ mod signature;
 mod site_data;
 mod spec;
 mod told;
+mod turn;
 mod v0_1;
 mod version_record;
 mod watched_files;

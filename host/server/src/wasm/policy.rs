@@ -1,3 +1,4 @@
+use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use wasmspawner_core::policy::{
 use wasmspawner_core::quota::{Quota, Usage};
 use wasmtime::component::{Component, InstancePre};
 
+use super::background::Pace;
 use super::call::Call;
 use super::call_state::{CallState, Given};
 use super::engine::{Engine, Stopwatch};
@@ -34,7 +36,7 @@ pub(super) struct Policy {
     pub(super) digest: Digest,
     version: &'static PackageVersion,
     component: InstancePre<CallState>,
-    hooks: HookTable,
+    hooks: Arc<HookTable>,
     pub(super) config: Arc<str>,
     data: Arc<LiveData>,
     info: PolicyInfo,
@@ -43,6 +45,7 @@ pub(super) struct Policy {
     loaded_at: jiff::Timestamp,
     last_error: Mutex<Option<String>>,
     has_failed: AtomicBool,
+    pace: Pace,
 }
 
 impl Policy {
@@ -60,7 +63,7 @@ impl Policy {
         let spec = PolicySpec { limits: spec.limits.within_the_engine(), ..spec };
         Ok(Self {
             version,
-            hooks: (version.hooks)(&pre)?,
+            hooks: Arc::new((version.hooks)(&pre)?),
             config: spec.config.to_string().into(),
             component: pre,
             spec,
@@ -72,6 +75,7 @@ impl Policy {
             loaded_at: jiff::Timestamp::now(),
             last_error: Mutex::default(),
             has_failed: AtomicBool::default(),
+            pace: Pace::default(),
         })
     }
 
@@ -173,15 +177,15 @@ impl Policy {
 
     /// Loads every exported hook into one instance, which checks their types.
     pub(super) async fn check_types(&self, engine: &Engine) -> Result<(), CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.check_types(guest)).await
+        self.on_fresh_instance(engine, Hook::Describe, self.hooks.check_types()).await
     }
 
     pub(super) async fn describe(&self, engine: &Engine) -> Result<PolicyInfo, CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.metadata.describe(guest)).await
+        self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.describe()).await
     }
 
     pub(super) async fn config_schema(&self, engine: &Engine) -> Result<String, CallError> {
-        self.on_fresh_instance(engine, Hook::Describe, |guest| self.hooks.metadata.config_schema(guest)).await
+        self.on_fresh_instance(engine, Hook::Describe, self.hooks.metadata.config_schema()).await
     }
 
     /// The interfaces that the component imports.
@@ -200,28 +204,34 @@ impl Policy {
     /// [`CallErrorKind::Invalid`]. A policy that takes no configuration has no warnings.
     pub(super) async fn validate(&self, engine: &Engine) -> Result<Vec<String>, CallError> {
         let Some(hook) = &self.hooks.config else { return Ok(Vec::new()) };
-        self.on_fresh_instance(engine, Hook::Validate, |guest| hook.validate(guest, &self.config)).await
+        self.on_fresh_instance(engine, Hook::Validate, hook.validate(&self.config)).await
     }
 
     /// Runs `prepare`, and reads what the instance has then.
-    pub(super) async fn prepare<'a, T: Send + 'a>(
-        &'a self,
+    pub(super) async fn prepare<T: Send + 'static>(
+        &self,
         engine: &Engine,
-        read: impl FnOnce(Guest) -> Read<'a, T> + Send + 'a,
+        read: impl FnOnce(Guest) -> Read<T> + Send + 'static,
     ) -> Result<T, CallError> {
-        let run = |guest: Guest| -> Calling<'a, T> {
-            Box::pin(async move {
-                let Some(hook) = &self.hooks.prepare else {
-                    return (guest.store, Err(WrongType("there is no `prepare`".to_owned()).into()));
-                };
-                match hook.run(guest).await {
-                    (guest, Ok(())) => {
-                        let (store, read) = read(guest).await;
-                        (store, read.map(Ok))
-                    }
-                    (guest, Err(error)) => (guest.store, Err(error)),
-                }
-            })
+        let run: Calling<T> = match &self.hooks.prepare {
+            None => Box::new(|guest| {
+                let missing = WrongType("there is no `prepare`".to_owned());
+                Box::pin(ready((guest.store, Err(missing.into()))))
+            }),
+            Some(hook) => {
+                let run = hook.run();
+                Box::new(|guest| {
+                    Box::pin(async move {
+                        match run(guest).await {
+                            (guest, Ok(())) => {
+                                let (store, read) = read(guest).await;
+                                (store, read.map(Ok))
+                            }
+                            (guest, Err(error)) => (guest.store, Err(error)),
+                        }
+                    })
+                })
+            }
         };
         self.on_fresh_instance(engine, Hook::Prepare, run).await
     }
@@ -241,9 +251,8 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Form, CallError>> {
         let hook = self.hooks.form.as_ref()?;
-        // The check is a part of the call, so that a form that may not be shown is counted as such.
-        let call = |guest| checked(hook.render(guest, context), |form| self.check_form_grants(form));
-        Some(self.on_fresh_instance(engine, Hook::RenderForm, call).await)
+        let check = |form| self.check_form_grants(form);
+        Some(self.checked_call(engine, Hook::RenderForm, hook.render(context), check).await)
     }
 
     /// Checks that the form needs no grant that the policy lacks, and that it can be filled in.
@@ -261,8 +270,7 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Options, CallError>> {
         let hook = self.hooks.form.as_ref()?;
-        let call = |guest| hook.parse(guest, submission, context);
-        Some(self.on_fresh_instance(engine, Hook::ParseForm, call).await)
+        Some(self.on_fresh_instance(engine, Hook::ParseForm, hook.parse(submission, context)).await)
     }
 
     pub(super) async fn limits(
@@ -274,7 +282,7 @@ impl Policy {
     ) -> Option<Result<Quota, CallError>> {
         let hook = self.hooks.quota.as_ref()?;
         let call = Call { subject: subject.clone(), ..Hook::Quota.into() };
-        Some(self.on_fresh_instance(engine, call, |guest| hook.limits(guest, user, usage)).await)
+        Some(self.on_fresh_instance(engine, call, hook.limits(user, usage)).await)
     }
 
     pub(super) async fn authorize(
@@ -284,7 +292,7 @@ impl Policy {
     ) -> Option<Result<Verdict, CallError>> {
         let hook = self.hooks.authorize.as_ref()?;
         let call = Call { subject: request.subject.clone(), ..Hook::Authorize.into() };
-        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
+        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
     }
 
     pub(super) async fn inject(
@@ -295,13 +303,13 @@ impl Policy {
     ) -> Option<Result<InjectVerdict, CallError>> {
         let hook = self.hooks.inject.as_ref()?;
         let call = Call { subject: subject.clone(), ..Hook::Inject.into() };
-        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
+        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
     }
 
     pub(super) async fn on_event(&self, engine: &Engine, event: &LabEvent) -> Option<Result<(), CallError>> {
         let hook = self.hooks.events.as_ref()?;
         let call = Call { subject: event.subject.clone(), ..Hook::Events.into() };
-        Some(self.on_fresh_instance(engine, call, |guest| hook.on_event(guest, event)).await)
+        Some(self.on_fresh_instance(engine, call, hook.on_event(event)).await)
     }
 
     pub(super) async fn customize(
@@ -311,7 +319,7 @@ impl Policy {
     ) -> Option<Result<Customization, CallError>> {
         let hook = self.hooks.build_pod.as_ref()?;
         let call = Call::about(Hook::BuildPod, request);
-        Some(self.on_fresh_instance(engine, call, |guest| hook.customize(guest, request)).await)
+        Some(self.on_fresh_instance(engine, call, hook.customize(request)).await)
     }
 
     pub(super) async fn lab_server(
@@ -321,7 +329,7 @@ impl Policy {
     ) -> Option<Result<LabServer, CallError>> {
         let hook = self.hooks.lab_server.as_ref()?;
         let call = Call::about(Hook::LabServer, request);
-        Some(self.on_fresh_instance(engine, call, |guest| hook.decide(guest, request)).await)
+        Some(self.on_fresh_instance(engine, call, hook.decide(request)).await)
     }
 
     /// `Some(Ok(None))` if the policy has the hook, and no menu.
@@ -331,31 +339,40 @@ impl Policy {
         context: &FormContext,
     ) -> Option<Result<Option<ImageMenu>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
-        // The check is a part of the call, as it is for a form.
-        let call = |guest| checked(hook.menu(guest, context), checked_menu);
-        Some(self.on_fresh_instance(engine, Hook::ImageMenu, call).await)
+        Some(self.checked_call(engine, Hook::ImageMenu, hook.menu(context), checked_menu).await)
     }
 
     pub(super) async fn prepull(&self, engine: &Engine) -> Option<Result<Vec<WantedImage>, CallError>> {
         let hook = self.hooks.images.as_ref()?;
-        let call = |guest| checked(hook.prepull(guest), checked_wanted);
-        Some(self.on_fresh_instance(engine, Hook::Prepull, call).await)
+        Some(self.checked_call(engine, Hook::Prepull, hook.prepull(), checked_wanted).await)
     }
 
-    async fn on_fresh_instance<'a, T>(
+    async fn on_fresh_instance<T: Send + 'static>(
         &self,
         engine: &Engine,
         call: impl Into<Call>,
-        run: impl FnOnce(Guest) -> Calling<'a, T>,
+        run: Calling<T>,
+    ) -> Result<T, CallError> {
+        self.checked_call(engine, call, run, Ok).await
+    }
+
+    /// Makes a call. The check of its answer counts as a part of it.
+    async fn checked_call<T: Send + 'static>(
+        &self,
+        engine: &Engine,
+        call: impl Into<Call>,
+        run: Calling<T>,
+        check: impl FnOnce(T) -> Result<T, CallErrorKind>,
     ) -> Result<T, CallError> {
         let stopwatch = Stopwatch::start();
         let Call { hook, lab, subject } = call.into();
-        let limits = &self.spec.limits.of(hook);
+        let limits = self.spec.limits.of(hook);
         let inventory = engine.options.inventory.clone();
         let given = Given { config: self.config.clone(), data: self.data.now(), lab, subject, inventory };
-        let state = CallState::new(self.name().clone(), given, limits);
+        let state = CallState::new(self.name().clone(), given, &limits);
         let span = trace::policy_call(self.name().as_str(), hook.name());
-        let answer = engine.call(&self.component, state, limits, run).instrument(span.clone()).await;
+        let call = engine.call(&self.component, state, limits, &self.pace, run);
+        let answer = call.instrument(span.clone()).await.and_then(check);
         trace::policy_answered(&span, answer.as_ref().err().map_or("ok", CallErrorKind::name));
         stopwatch.stop(engine, self.name(), hook, &answer);
         answer.map_err(|kind| self.failed(engine, hook, kind))
@@ -374,17 +391,6 @@ impl Policy {
         }
         error
     }
-}
-
-/// The call, with a check of its answer as a part of it.
-fn checked<'a, T: Send + 'a>(
-    calling: Calling<'a, T>,
-    check: impl FnOnce(T) -> Result<T, CallErrorKind> + Send + 'a,
-) -> Calling<'a, T> {
-    Box::pin(async move {
-        let (store, answer) = calling.await;
-        (store, answer.map(|answer| answer.and_then(check)))
-    })
 }
 
 fn checked_menu(menu: Option<ImageMenu>) -> Result<Option<ImageMenu>, CallErrorKind> {

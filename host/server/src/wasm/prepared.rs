@@ -51,13 +51,18 @@ pub(super) async fn prepared(
 async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Result<Vec<u8>, NotPrepared> {
     let mut wizer = Wizer::new();
     wizer.keep_init_func(true);
-    let (context, with_accessors) =
-        wizer.instrument_component(component).map_err(|error| not_copied(&error))?;
+    let (_, with_accessors) = wizer.instrument_component(component).map_err(|error| not_copied(&error))?;
     let machine_code = engine.options.compiler.compile(&with_accessors).await?;
     let with_accessors = cache::deserialize(engine, &machine_code).map_err(|error| not_copied(&error))?;
     let policy = policy.with(engine, &with_accessors)?;
-    let read = |guest: Guest| -> Read<'_, Vec<u8>> {
-        Box::pin(async {
+    let component = component.to_vec();
+    let read = move |guest: Guest| -> Read<Vec<u8>> {
+        Box::pin(async move {
+            // Read once more, because a call borrows nothing.
+            let (context, _) = match wizer.instrument_component(&component) {
+                Ok(instrumented) => instrumented,
+                Err(error) => return (guest.store, Err(error)),
+            };
             let mut accessors = Accessors { guest, problem: None };
             let copy = wizer.snapshot_component(&context, &mut accessors).await;
             let Accessors { guest, problem } = accessors;

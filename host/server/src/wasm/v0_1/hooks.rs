@@ -1,6 +1,7 @@
 //! The hooks of a component, called with the core's types.
 
-use futures::future::BoxFuture;
+use std::sync::Arc;
+
 use wasmspawner_core::form::{Form, FormContext};
 use wasmspawner_core::images::{ImageMenu, WantedImage};
 use wasmspawner_core::policy::{
@@ -17,7 +18,7 @@ use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
     Authorize, BuildPod, Calling, Config, Events, FormHook, Guest, HookTable, ImagesHook, Inject, Interface,
-    LabServerHook, Metadata, PolicyInfo, Prepare, QuotaHook, WrongType,
+    LabServerHook, Metadata, PolicyInfo, Prepare, Preparing, QuotaHook, WrongType,
 };
 use crate::wasm::message::{MESSAGES, message};
 
@@ -72,23 +73,26 @@ macro_rules! interface {
 
 interface!(metadata, config, prepare, form, quota, authorize, inject, events, build_pod, lab_server, images);
 
-/// Calls one function of an interface, and converts the answer with `$convert`.
+/// The call of one function of an interface, whose answer is converted with `$convert`.
 macro_rules! call {
-    ($indices:ident, $guest:ident, |$exports:ident, $store:ident| $call:expr, $convert:expr) => {
-        Box::pin(async move {
-            let Guest { store: mut $store, instance } = $guest;
-            let answer = match $indices.load(&mut $store, &instance) {
-                Ok($exports) => $call.await.map($convert),
-                Err(error) => Err(WrongType::from(error).into()),
-            };
-            ($store, answer)
+    ($indices:ident, |$exports:ident, $store:ident| $call:expr, $convert:expr) => {{
+        let indices = $indices.clone();
+        Box::new(move |guest| {
+            Box::pin(async move {
+                let Guest { store: mut $store, instance } = guest;
+                let answer = match indices.load(&mut $store, &instance) {
+                    Ok($exports) => $call.await.map($convert),
+                    Err(error) => Err(WrongType::from(error).into()),
+                };
+                ($store, answer)
+            })
         })
-    };
+    }};
 }
 
 impl Metadata for hooks::metadata::GuestIndices {
-    fn describe(&self, guest: Guest) -> Calling<'_, PolicyInfo> {
-        call!(self, guest, |exports, store| exports.call_describe(&mut store), |info| {
+    fn describe(&self) -> Calling<PolicyInfo> {
+        call!(self, |exports, store| exports.call_describe(&mut store), |info| {
             Ok(PolicyInfo {
                 title: message(info.name),
                 version: message(info.version),
@@ -97,117 +101,119 @@ impl Metadata for hooks::metadata::GuestIndices {
         })
     }
 
-    fn config_schema(&self, guest: Guest) -> Calling<'_, String> {
-        call!(self, guest, |exports, store| exports.call_config_schema(&mut store), Ok)
+    fn config_schema(&self) -> Calling<String> {
+        call!(self, |exports, store| exports.call_config_schema(&mut store), Ok)
     }
 }
 
 impl Config for hooks::config::GuestIndices {
-    fn validate<'a>(&'a self, guest: Guest, config: &'a str) -> Calling<'a, Vec<String>> {
-        call!(self, guest, |exports, store| exports.call_validate(&mut store, config), |answer| {
+    fn validate(&self, config: &Arc<str>) -> Calling<Vec<String>> {
+        let config = Arc::clone(config);
+        call!(self, |exports, store| exports.call_validate(&mut store, &config), |answer| {
             answer.map(|warnings| warnings.into_iter().take(MESSAGES).map(message).collect()).map_err(invalid)
         })
     }
 }
 
 impl Prepare for hooks::prepare::GuestIndices {
-    fn run(&self, guest: Guest) -> BoxFuture<'_, (Guest, wasmtime::Result<()>)> {
-        Box::pin(async move {
-            let Guest { mut store, instance } = guest;
-            let ran = match self.load(&mut store, &instance) {
-                Ok(exports) => exports.call_run(&mut store).await,
-                Err(error) => Err(WrongType::from(error).into()),
-            };
-            (Guest { store, instance }, ran)
+    fn run(&self) -> Preparing {
+        let indices = self.clone();
+        Box::new(move |Guest { mut store, instance }| {
+            Box::pin(async move {
+                let ran = match indices.load(&mut store, &instance) {
+                    Ok(exports) => exports.call_run(&mut store).await,
+                    Err(error) => Err(WrongType::from(error).into()),
+                };
+                (Guest { store, instance }, ran)
+            })
         })
     }
 }
 
 impl FormHook for hooks::form::GuestIndices {
-    fn render<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Form> {
+    fn render(&self, context: &FormContext) -> Calling<Form> {
         let context = convert::form_context(context);
-        call!(self, guest, |exports, store| exports.call_render(&mut store, &context), |answer| {
+        call!(self, |exports, store| exports.call_render(&mut store, &context), |answer| {
             answer.map(convert::form).map_err(refusal)
         })
     }
 
-    fn parse<'a>(
-        &'a self,
-        guest: Guest,
-        submission: &'a Options,
-        context: &'a FormContext,
-    ) -> Calling<'a, Options> {
+    fn parse(
+        &self,
+        submission: &Options,
+        context: &FormContext,
+    ) -> Calling<Options> {
         let submission = convert::option_entries(submission);
         let context = convert::form_context(context);
-        call!(self, guest, |exports, store| exports.call_parse(&mut store, &submission, &context), |answer| {
+        call!(self, |exports, store| exports.call_parse(&mut store, &submission, &context), |answer| {
             answer.map(convert::options).map_err(invalid)
         })
     }
 }
 
 impl QuotaHook for hooks::quota::GuestIndices {
-    fn limits<'a>(&'a self, guest: Guest, user: &'a User, usage: Usage) -> Calling<'a, Quota> {
+    fn limits(&self, user: &User, usage: Usage) -> Calling<Quota> {
         let user = convert::user(user);
         let usage = convert::usage(usage);
-        call!(self, guest, |exports, store| exports.call_limits(&mut store, &user, usage), |answer| {
+        call!(self, |exports, store| exports.call_limits(&mut store, &user, usage), |answer| {
             answer.map(convert::quota).map_err(refusal)
         })
     }
 }
 
 impl Authorize for hooks::authorize::GuestIndices {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a AuthorizeRequest) -> Calling<'a, Verdict> {
+    fn decide(&self, request: &AuthorizeRequest) -> Calling<Verdict> {
         let request = convert::authorize_request(request);
-        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+        call!(self, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::verdict).map_err(refusal)
         })
     }
 }
 
 impl Inject for hooks::inject::GuestIndices {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a InjectRequest) -> Calling<'a, InjectVerdict> {
+    fn decide(&self, request: &InjectRequest) -> Calling<InjectVerdict> {
         let request = convert::inject_request(request);
-        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+        call!(self, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::inject_verdict).map_err(refusal)
         })
     }
 }
 
 impl Events for hooks::events::GuestIndices {
-    fn on_event<'a>(&'a self, guest: Guest, event: &'a LabEvent) -> Calling<'a, ()> {
+    fn on_event(&self, event: &LabEvent) -> Calling<()> {
         let event = convert::lab_event(event);
-        call!(self, guest, |exports, store| exports.call_on_event(&mut store, &event), Ok)
+        call!(self, |exports, store| exports.call_on_event(&mut store, &event), Ok)
     }
 }
 
 impl BuildPod for hooks::build_pod::GuestIndices {
-    fn customize<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, Customization> {
+    fn customize(&self, request: &LabRequest) -> Calling<Customization> {
         let request = convert::lab_request(request);
-        call!(self, guest, |exports, store| exports.call_customize(&mut store, &request), |answer| {
+        call!(self, |exports, store| exports.call_customize(&mut store, &request), |answer| {
             answer.map(convert::customization).map_err(refusal)
         })
     }
 }
 
 impl LabServerHook for hooks::lab_server::GuestIndices {
-    fn decide<'a>(&'a self, guest: Guest, request: &'a LabRequest) -> Calling<'a, LabServer> {
+    fn decide(&self, request: &LabRequest) -> Calling<LabServer> {
         let request = convert::lab_server_request(request);
-        call!(self, guest, |exports, store| exports.call_decide(&mut store, &request), |answer| {
+        call!(self, |exports, store| exports.call_decide(&mut store, &request), |answer| {
             answer.map(convert::lab_server).map_err(refusal)
         })
     }
 }
 
 impl ImagesHook for hooks::images::GuestIndices {
-    fn menu<'a>(&'a self, guest: Guest, context: &'a FormContext) -> Calling<'a, Option<ImageMenu>> {
+    fn menu(&self, context: &FormContext) -> Calling<Option<ImageMenu>> {
         let request = convert::image_menu_request(context);
-        call!(self, guest, |exports, store| exports.call_menu(&mut store, &request), |answer| {
+        call!(self, |exports, store| exports.call_menu(&mut store, &request), |answer| {
             answer.map(|menu| menu.map(convert::image_menu)).map_err(refusal)
         })
     }
 
-    fn prepull(&self, guest: Guest) -> Calling<'_, Vec<WantedImage>> {
-        call!(self, guest, |exports, store| exports.call_prepull(&mut store), |answer| {
+    fn prepull(&self) -> Calling<Vec<WantedImage>> {
+        call!(self, |exports, store| exports.call_prepull(&mut store), |answer| {
             answer.map(convert::wanted_images).map_err(refusal)
         })
     }
