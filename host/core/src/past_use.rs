@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::spawn_key::SpawnKey;
+use crate::spawn_key::{SpawnKey, SpawnKind};
 
 /// How many days can be asked for, the present one included.
 pub const LONGEST: u32 = 30;
@@ -19,6 +19,10 @@ pub const LONGEST: u32 = 30;
 pub struct PastUse {
     /// How long labs ran, in seconds; two labs at the same time count twice.
     pub lab_seconds: u64,
+    /// How long kernels ran, in seconds, likewise.
+    pub kernel_seconds: u64,
+    /// How long workers of Dask pools could run, in seconds, likewise.
+    pub dask_worker_seconds: u64,
     /// The CPU limits of all that ran, labs and what they had started, times the seconds for which it ran.
     pub cpu_seconds: u64,
     /// The memory limits likewise, in GiB times seconds.
@@ -45,20 +49,30 @@ pub struct Run {
     pub cpu_millis: u64,
     /// The memory limits of its pods together, in bytes; 0 without a limit.
     pub memory_bytes: u64,
+    /// How many workers a Dask pool may have; 0 for anything else.
+    #[serde(default)]
+    pub dask_workers: u32,
 }
 
 /// The same as [`PastUse`], in units in which nothing is lost by rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Seconds {
     labs: u64,
+    #[serde(default)]
+    kernels: u64,
+    #[serde(default)]
+    dask_workers: u64,
     cpu_millis: u64,
     memory_mib: u64,
 }
 
 impl Seconds {
     fn of(run: &Run, seconds: u64) -> Self {
+        let kind = run.key.kind();
         Self {
-            labs: if run.key.is_lab() { seconds } else { 0 },
+            labs: if kind == SpawnKind::Lab { seconds } else { 0 },
+            kernels: if kind == SpawnKind::Kernel { seconds } else { 0 },
+            dask_workers: u64::from(run.dask_workers).saturating_mul(seconds),
             cpu_millis: run.cpu_millis.saturating_mul(seconds),
             memory_mib: (run.memory_bytes >> 20).saturating_mul(seconds),
         }
@@ -67,6 +81,8 @@ impl Seconds {
     fn and(self, other: Self) -> Self {
         Self {
             labs: self.labs.saturating_add(other.labs),
+            kernels: self.kernels.saturating_add(other.kernels),
+            dask_workers: self.dask_workers.saturating_add(other.dask_workers),
             cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
             memory_mib: self.memory_mib.saturating_add(other.memory_mib),
         }
@@ -97,11 +113,14 @@ impl DaysOfUser {
 
     /// Adds what was used on a day so long ago, for tests of policies.
     pub fn add(&mut self, days_ago: u32, now: Timestamp, used: PastUse) {
-        let PastUse { lab_seconds, cpu_seconds, memory_gib_seconds } = used;
+        let PastUse { lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds, memory_gib_seconds } =
+            used;
         let day = first_of(days_ago.saturating_add(1), now);
         let known = self.days.entry(day).or_default();
         *known = known.and(Seconds {
             labs: lab_seconds,
+            kernels: kernel_seconds,
+            dask_workers: dask_worker_seconds,
             cpu_millis: cpu_seconds.saturating_mul(1000),
             memory_mib: memory_gib_seconds.saturating_mul(1024),
         });
@@ -118,9 +137,14 @@ impl DaysOfUser {
         let past = self.days.range(first..).map(|(_, used)| *used);
         let present = self.running.iter().flat_map(|run| split(run, now));
         let present = present.filter(|(day, _)| *day >= first).map(|(_, used)| used);
-        let Seconds { labs, cpu_millis, memory_mib } =
-            past.chain(present).fold(Seconds::default(), Seconds::and);
-        PastUse { lab_seconds: labs, cpu_seconds: cpu_millis / 1000, memory_gib_seconds: memory_mib / 1024 }
+        let all = past.chain(present).fold(Seconds::default(), Seconds::and);
+        PastUse {
+            lab_seconds: all.labs,
+            kernel_seconds: all.kernels,
+            dask_worker_seconds: all.dask_workers,
+            cpu_seconds: all.cpu_millis / 1000,
+            memory_gib_seconds: all.memory_mib / 1024,
+        }
     }
 
     /// Drops what nobody can ask for any more. True if something was dropped.
@@ -172,7 +196,7 @@ mod tests {
 
     use super::*;
     use crate::lab::LabKey;
-    use crate::names::Username;
+    use crate::names::{ChildName, Username};
 
     const HOUR: u64 = 3600;
 
@@ -185,7 +209,7 @@ mod tests {
     }
 
     fn run(since: &str) -> Run {
-        Run { key: lab("ada"), since: at(since), cpu_millis: 500, memory_bytes: 512 << 20 }
+        Run { key: lab("ada"), since: at(since), cpu_millis: 500, memory_bytes: 512 << 20, dask_workers: 0 }
     }
 
     fn hours(days: &DaysOfUser, count: u32, now: &str) -> u64 {
@@ -202,8 +226,36 @@ mod tests {
         assert_eq!([1, 4, 5, 6, 7, 30].map(|count| hours(&days, count, now)), [2, 2, 5, 7, 7, 7]);
         assert_eq!(
             days.of(1, at(now)),
-            PastUse { lab_seconds: 2 * HOUR, cpu_seconds: HOUR, memory_gib_seconds: HOUR }
+            PastUse {
+                lab_seconds: 2 * HOUR,
+                cpu_seconds: HOUR,
+                memory_gib_seconds: HOUR,
+                ..PastUse::default()
+            }
         );
+    }
+
+    #[test]
+    fn what_a_lab_has_started_is_counted_by_itself() {
+        let (mut days, began) = (DaysOfUser::default(), "2026-11-25T10:00:00Z");
+        let lab = LabKey::default_server(Username::parse("ada").unwrap());
+        let name = |name: &str| ChildName::parse(name).unwrap();
+        days.begin(run(began));
+        days.begin(Run { key: SpawnKey::kernel(lab.clone(), name("k1")), ..run(began) });
+        days.begin(Run { key: SpawnKey::kernel(lab.clone(), name("k2")), ..run(began) });
+        days.begin(Run { key: SpawnKey::dask_pool(lab, name("pool")), dask_workers: 4, ..run(began) });
+        let PastUse { lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds, .. } =
+            days.of(1, at("2026-11-25T12:00:00Z"));
+        let hours = [lab_seconds, kernel_seconds, dask_worker_seconds, cpu_seconds].map(|it| it / HOUR);
+        assert_eq!(hours, [2, 4, 8, 4]);
+    }
+
+    #[test]
+    fn what_an_earlier_release_has_written_is_read() {
+        let written =
+            r#"{"days": {"2026-11-25": {"labs": 60, "cpu_millis": 1000, "memory_mib": 0}}, "running": []}"#;
+        let days: DaysOfUser = serde_json::from_str(written).unwrap();
+        assert_eq!(days.of(1, at("2026-11-25T12:00:00Z")).lab_seconds, 60);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! goes on, and can be stopped.
 
 use wasmspawner_sdk::host::{self, UseOfDays};
-use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Info, Policy, Section, Verdict, export, hooks};
+use wasmspawner_sdk::{
+    Action, AuthorizeRequest, Denial, Error, Info, Policy, Section, Verdict, export, hooks,
+};
 
 /// The budgets, and who needs none.
 pub struct Budgets {
@@ -15,6 +17,7 @@ struct Budget {
     groups: Vec<String>,
     days: u32,
     lab_hours: Option<u64>,
+    kernel_hours: Option<u64>,
     cpu_hours: Option<u64>,
 }
 
@@ -24,30 +27,34 @@ impl Budget {
             groups: config.or_default("groups"),
             days: config.optional("days").unwrap_or(7),
             lab_hours: config.optional("lab_hours"),
+            kernel_hours: config.optional("kernel_hours"),
             cpu_hours: config.optional("cpu_hours"),
         };
         if !(1..=30).contains(&budget.days) {
             config.problem("days", "must be a number from 1 to 30");
         }
-        if budget.lab_hours.or(budget.cpu_hours).is_none() {
-            config.problem("lab_hours", "is missing; a budget has `lab_hours` or `cpu_hours`, or both");
+        if budget.lab_hours.or(budget.kernel_hours).or(budget.cpu_hours).is_none() {
+            config
+                .problem("lab_hours", "is missing; a budget has `lab_hours`, `kernel_hours` or `cpu_hours`");
         }
         budget
     }
 
-    /// What has been used up, as a sentence for the user.
-    fn used_up(&self, used: UseOfDays) -> Option<String> {
+    /// What has been used up.
+    fn used_up(&self, used: UseOfDays) -> Option<Denial> {
         let known = [
             ("lab-hours", self.lab_hours, used.lab_seconds),
+            ("kernel-hours", self.kernel_hours, used.kernel_seconds),
             ("CPU-hours", self.cpu_hours, used.cpu_seconds),
         ];
         known.into_iter().find_map(|(what, allowed, seconds)| {
             let allowed = allowed.filter(|allowed| seconds >= allowed.saturating_mul(3600))?;
             let days = self.days;
             let hours = seconds / 3600;
-            Some(format!(
+            let message = format!(
                 "You have used {hours} of {allowed} {what} that you have for {days} days, today included."
-            ))
+            );
+            Some(Denial::by_rule(what.to_lowercase(), message))
         })
     }
 }
@@ -77,7 +84,7 @@ impl hooks::Authorize for Budgets {
         }
         let budget = self.budgets.iter().find(|budget| user.is_in_any(&budget.groups));
         let used_up = budget.and_then(|budget| budget.used_up(host::past_use(budget.days)));
-        Ok(used_up.map_or(Verdict::Allow, Verdict::Deny))
+        Ok(used_up.map_or(Verdict::Allow, Verdict::deny))
     }
 }
 

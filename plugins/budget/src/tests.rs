@@ -7,13 +7,13 @@ use super::*;
 const HOUR: u64 = 3600;
 
 fn used(lab_hours: u64, cpu_hours: u64) -> UseOfDays {
-    UseOfDays { lab_seconds: lab_hours * HOUR, cpu_seconds: cpu_hours * HOUR, memory_gib_seconds: 0 }
+    UseOfDays { lab_seconds: lab_hours * HOUR, cpu_seconds: cpu_hours * HOUR, ..UseOfDays::default() }
 }
 
 fn policy() -> TestKit<Budgets> {
     let budgets = json!([
         {"groups": ["staff"], "lab_hours": 200, "days": 30},
-        {"groups": ["students"], "lab_hours": 20, "cpu_hours": 40},
+        {"groups": ["students"], "lab_hours": 20, "cpu_hours": 40, "kernel_hours": 10},
     ]);
     TestKit::new(&json!({"budgets": budgets, "except_groups": ["admins"]})).unwrap()
 }
@@ -31,9 +31,13 @@ fn nothing_is_started_once_the_hours_are_used_up() {
     assert_eq!(student(&[(0, used(12, 0)), (6, used(7, 39))]), Verdict::Allow);
     assert_eq!(student(&[(0, used(12, 0)), (7, used(90, 90))]), Verdict::Allow, "a week has passed");
     let message = "You have used 20 of 20 lab-hours that you have for 7 days, today included.";
-    assert_eq!(student(&[(0, used(12, 0)), (6, used(8, 0))]), Verdict::Deny(message.into()));
+    let denied = |rule: &str, message: &str| Verdict::deny(Denial::by_rule(rule, message));
+    assert_eq!(student(&[(0, used(12, 0)), (6, used(8, 0))]), denied("lab-hours", message));
     let message = "You have used 41 of 40 CPU-hours that you have for 7 days, today included.";
-    assert_eq!(student(&[(3, used(2, 41))]), Verdict::Deny(message.into()));
+    assert_eq!(student(&[(3, used(2, 41))]), denied("cpu-hours", message));
+    let kernels = UseOfDays { kernel_seconds: 10 * HOUR, ..UseOfDays::default() };
+    let message = "You have used 10 of 10 kernel-hours that you have for 7 days, today included.";
+    assert_eq!(student(&[(1, kernels)]), denied("kernel-hours", message));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use wasmspawner_sdk::{Action, AuthorizeRequest, Error, Section, User, Verdict, hooks, host};
+use wasmspawner_sdk::{Action, AuthorizeRequest, Denial, Error, Section, User, Verdict, hooks, host};
 
 use crate::DefaultPolicy;
 
@@ -43,9 +43,10 @@ impl hooks::Authorize for DefaultPolicy {
         if self.access.is_allowed(&request.user) {
             let limits = self.quotas.of_children(&request.user);
             let refused = host::child().and_then(|child| limits.refusal(&child, &host::present_use()));
+            let refused = refused.map(|message| Denial::by_rule("quota", message));
             return Ok(refused.map_or(Verdict::Allow, Verdict::Deny));
         }
         let message = self.access.message.as_deref().unwrap_or("You may not start a lab here.");
-        Ok(Verdict::Deny(message.into()))
+        Ok(Verdict::deny(Denial::by_rule("authorize", message)))
     }
 }

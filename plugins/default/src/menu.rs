@@ -114,6 +114,6 @@ impl<T> Menu<T> {
     }
 
     fn nothing_open(&self) -> Error {
-        Error::Denied(format!("None of the {} here are open to your groups.", self.key))
+        Error::denied(format!("None of the {} here are open to your groups.", self.key))
     }
 }

@@ -41,7 +41,7 @@ fn a_lab_in_a_workload_needs_a_rule_that_fits_user_and_workload() {
     let site = TestKit::<DefaultPolicy>::new(&rules).unwrap();
     let may = |user: &User, workload: &Workload| match site.inject(user, workload).unwrap() {
         inject::Verdict::Allow(access) => access.environment_of.unwrap_or_default(),
-        inject::Verdict::Deny(message) => message,
+        inject::Verdict::Deny(denial) => denial.message,
     };
     assert_eq!(may(&ada(), &web), "web");
     assert_eq!(may(&User::named("eve"), &web), "You may not have a lab in shop/web here.");
@@ -219,7 +219,7 @@ fn labs_start_as_much_as_the_groups_of_their_user_may_have() {
         let subject = Subject { child: Some(child), present_use: Some(present), ..Subject::default() };
         match site.may_with(action, user, &subject).unwrap() {
             Verdict::Allow => String::new(),
-            Verdict::Deny(message) => message,
+            Verdict::Deny(denial) => denial.message,
         }
     };
     let (eve, pool) = (User::named("eve"), ChildKind::DaskPool);

@@ -81,7 +81,7 @@ impl hooks::Inject for DefaultPolicy {
         let rule = self.workloads.iter().find(|rule| rule.allows(user, workload));
         Ok(match rule {
             Some(rule) => Verdict::Allow(rule.access.clone()),
-            None => Verdict::Deny(format!(
+            None => Verdict::deny(format!(
                 "You may not have a lab in {}/{} here.",
                 workload.namespace, workload.name
             )),

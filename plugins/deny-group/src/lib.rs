@@ -63,7 +63,7 @@ impl hooks::Authorize for DenyGroup {
         }
         let user = &request.user;
         let kept_out = user.is_in_any(&self.deny) || !(self.allow.is_empty() || user.is_in_any(&self.allow));
-        Ok(if kept_out { Verdict::Deny(self.message.clone()) } else { Verdict::Allow })
+        Ok(if kept_out { Verdict::deny(self.message.as_str()) } else { Verdict::Allow })
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         let config = json!({"deny": ["guests"], "message": "Not for guests."});
         assert_eq!(verdict(&config, &User::named("ada")), Verdict::Allow);
         let guest = User::named("eve").in_group("guests");
-        assert_eq!(verdict(&config, &guest), Verdict::Deny("Not for guests.".into()));
+        assert_eq!(verdict(&config, &guest), Verdict::deny("Not for guests."));
     }
 
     #[test]

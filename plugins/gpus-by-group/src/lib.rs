@@ -5,7 +5,7 @@ use wasmspawner_sdk::form::{Field, FormContext, NumberInput};
 use wasmspawner_sdk::pod::{Customization, Resources, Toleration, TolerationOperator};
 use wasmspawner_sdk::quota::{Quota, Usage};
 use wasmspawner_sdk::{
-    Error, Info, Options, Policy, Section, User, Value, WeeklyWindow, export, hooks, host,
+    Denial, Error, Info, Options, Policy, Section, User, Value, WeeklyWindow, export, hooks, host,
 };
 
 /// The option of the form.
@@ -94,7 +94,10 @@ impl hooks::BuildPod for GpusByGroup {
             return Ok(Customization::default());
         }
         if asked > self.most(user) {
-            return Err(Error::Denied(format!("You may have {} GPUs now.", self.most(user))));
+            return Err(Error::denied(Denial::by_rule(
+                GPUS,
+                format!("You may have {} GPUs now.", self.most(user)),
+            )));
         }
         let on_gpu_nodes = Toleration {
             key: Some(self.resource.clone()),
@@ -147,7 +150,7 @@ mod tests {
         let lab = asks(&ada, 21, 2).unwrap();
         assert_eq!(lab.resources.unwrap().extended, [("nvidia.com/gpu".to_owned(), 2)]);
         assert_eq!(lab.tolerations.len(), 1);
-        assert_eq!(asks(&ada, 12, 2), Err(Error::Denied("You may have 1 GPUs now.".into())));
+        assert_eq!(asks(&ada, 12, 2), Err(Error::denied(Denial::by_rule(GPUS, "You may have 1 GPUs now."))));
         assert!(asks(&User::named("eve"), 21, 1).is_err());
         assert_eq!(asks(&User::named("eve"), 21, 0), Ok(Customization::default()));
     }

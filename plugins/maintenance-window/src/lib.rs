@@ -1,7 +1,8 @@
 //! Nobody starts anything while the site is maintained: no labs, kernels and Dask pools. What runs goes on, and can be stopped.
 
 use wasmspawner_sdk::{
-    Action, AuthorizeRequest, Error, Info, Policy, Section, Verdict, WeeklyWindow, export, hooks, host,
+    Action, AuthorizeRequest, Denial, Error, Info, Policy, Section, Verdict, WeeklyWindow, export, hooks,
+    host,
 };
 
 /// When nobody starts anything, except these groups.
@@ -40,7 +41,7 @@ impl hooks::Authorize for MaintenanceWindow {
         if !is_now || request.action == Action::Stop || request.user.is_in_any(&self.except_groups) {
             return Ok(Verdict::Allow);
         }
-        Ok(Verdict::Deny(self.message.clone()))
+        Ok(Verdict::deny(Denial::by_rule("maintenance", &self.message)))
     }
 }
 
@@ -68,7 +69,7 @@ mod tests {
             |hours, action, user: &User| at(FRIDAY + hours * HOUR, || policy.may(action, user)).unwrap();
         assert_eq!(may(7, Action::Spawn, &ada), Verdict::Allow);
         for action in [Action::Spawn, Action::StartKernel, Action::DaskPool, Action::Scale] {
-            assert_eq!(may(8, action, &ada), Verdict::Deny("Until ten.".into()));
+            assert_eq!(may(8, action, &ada), Verdict::deny(Denial::by_rule("maintenance", "Until ten.")));
         }
         assert_eq!(may(8, Action::Stop, &ada), Verdict::Allow);
         assert_eq!(may(8, Action::Spawn, &ada.in_group("admins")), Verdict::Allow);

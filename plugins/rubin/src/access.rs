@@ -9,6 +9,6 @@ impl hooks::Authorize for RubinPolicy {
         if allowed || request.action == Action::Stop {
             return Ok(Verdict::Allow);
         }
-        Ok(Verdict::Deny("Your quota does not allow you to start labs at the moment.".into()))
+        Ok(Verdict::deny("Your quota does not allow you to start labs at the moment."))
     }
 }

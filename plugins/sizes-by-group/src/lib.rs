@@ -71,7 +71,7 @@ impl hooks::BuildPod for SizesByGroup {
             Some(name) => allowed.find(|size| size.name == name),
             None => allowed.next(),
         };
-        let size = size.ok_or_else(|| Error::Denied("This size is not for you.".into()))?;
+        let size = size.ok_or_else(|| Error::denied("This size is not for you."))?;
         let resources = Resources {
             cpu_limit_millis: Some(size.cpu_millis),
             cpu_request_millis: Some(size.cpu_millis / 4),
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(memory(&ada, json!({ "size": "large" })), Ok(Some(32 << 30)));
         assert_eq!(memory(&ada, json!({})), Ok(Some(2 << 30)));
         let denied = memory(&User::named("eve"), json!({ "size": "large" }));
-        assert_eq!(denied, Err(Error::Denied("This size is not for you.".into())));
+        assert_eq!(denied, Err(Error::denied("This size is not for you.")));
     }
 
     #[test]

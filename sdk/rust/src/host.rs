@@ -159,3 +159,16 @@ pub(crate) fn config() -> String {
     #[cfg(not(target_arch = "wasm32"))]
     return "{}".into();
 }
+
+/// Nothing was used.
+impl Default for UseOfDays {
+    fn default() -> Self {
+        Self {
+            lab_seconds: 0,
+            kernel_seconds: 0,
+            dask_worker_seconds: 0,
+            cpu_seconds: 0,
+            memory_gib_seconds: 0,
+        }
+    }
+}

@@ -39,6 +39,7 @@ pub mod component;
 pub mod config;
 #[cfg(not(target_arch = "wasm32"))]
 mod data_stand_in;
+mod denial;
 pub mod event;
 pub mod form;
 pub mod hooks;
@@ -64,7 +65,9 @@ mod weekly_window;
 
 pub use bindings::authorize::{Action, Request as AuthorizeRequest, Verdict};
 pub use bindings::metadata::Info;
-pub use bindings::types::{Error, FieldError, Group, Image, OptionEntry, Pair, User, UserQuota, Value};
+pub use bindings::types::{
+    Denial, Error, FieldError, Group, Image, OptionEntry, Pair, User, UserQuota, Value,
+};
 pub use config::Section;
 pub use hooks::Policy;
 pub use options::Options;

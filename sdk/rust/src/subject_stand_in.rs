@@ -46,10 +46,12 @@ pub(crate) fn present_use() -> UseOfUser {
 
 pub(crate) fn past_use(days: u32) -> UseOfDays {
     let days = days.clamp(1, 30);
-    let mut sum = UseOfDays { lab_seconds: 0, cpu_seconds: 0, memory_gib_seconds: 0 };
+    let mut sum = UseOfDays::default();
     SUBJECT.with_borrow(|subject| {
         for (_, used) in subject.past_use.iter().filter(|(days_ago, _)| *days_ago < days) {
             sum.lab_seconds += used.lab_seconds;
+            sum.kernel_seconds += used.kernel_seconds;
+            sum.dask_worker_seconds += used.dask_worker_seconds;
             sum.cpu_seconds += used.cpu_seconds;
             sum.memory_gib_seconds += used.memory_gib_seconds;
         }

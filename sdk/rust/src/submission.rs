@@ -19,7 +19,7 @@ pub fn check_form(
 /// Converts the reason why there is no form to errors of the submission.
 fn no_form(error: Error) -> Vec<FieldError> {
     match error {
-        Error::Denied(message) => vec![FieldError::new("", message)],
+        Error::Denied(denial) => vec![FieldError::new("", denial.message)],
         Error::Invalid(errors) => errors,
         Error::RetryLater(seconds) => vec![FieldError::new("", format!("try again in {seconds} s"))],
         Error::Internal(message) => {

@@ -235,7 +235,7 @@ async fn the_error_of_a_crash_has_the_standard_error_of_the_policy() {
 
 #[tokio::test]
 async fn each_error_of_a_policy_keeps_its_kind() {
-    assert!(matches!(commit("denied").await.kind, CallErrorKind::Denied(why) if why == "not for "));
+    assert!(matches!(commit("denied").await.kind, CallErrorKind::Denied(why) if why.message == "not for "));
     assert!(
         matches!(commit("invalid").await.kind, CallErrorKind::Invalid(fields) if fields[0].field == "size")
     );

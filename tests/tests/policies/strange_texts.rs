@@ -31,7 +31,11 @@ async fn errors_are_readable_wherever_they_come_from() {
             Ok(()) => policies.customize(&LabRequest::default()).await.unwrap_err(),
         };
         match &error.kind {
-            CallErrorKind::Trap(text) | CallErrorKind::Denied(text) => assert_readable(text),
+            CallErrorKind::Trap(text) => assert_readable(text),
+            CallErrorKind::Denied(denial) => {
+                assert_readable(&denial.message);
+                assert_readable(denial.rule.as_deref().unwrap());
+            }
             CallErrorKind::UnusableForm(fields) => {
                 assert!(fields.len() <= 100);
                 for field in fields {

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::denial::Denial;
 use super::{Options, Subject, User};
 
 /// An action of a user that policies may allow or deny.
@@ -38,11 +39,11 @@ pub struct AuthorizeRequest {
 }
 
 /// The answer of the hook `authorize`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The action is allowed.
     Allow,
-    /// The action is denied. The message is shown to the user.
-    Deny(String),
+    /// The action is denied.
+    Deny(Denial),
 }

@@ -1,14 +1,13 @@
-use serde::{Deserialize, Serialize};
-
 use crate::field_error::FieldError;
 
+use super::denial::Denial;
+
 /// Why a hook returned no answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HookError {
-    /// The user may not do this. The policy's message is shown to them.
+    /// The user may not do this.
     #[error("denied: {0}")]
-    Denied(String),
+    Denied(Denial),
     /// The request is invalid, field by field.
     #[error("the request is invalid in {} field(s)", .0.len())]
     Invalid(Vec<FieldError>),

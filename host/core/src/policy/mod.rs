@@ -9,6 +9,7 @@ mod check;
 pub mod compose;
 mod credential;
 mod customization;
+mod denial;
 mod env;
 mod error;
 mod grants;
@@ -39,6 +40,7 @@ pub use compose::{
 };
 pub use credential::is_credential;
 pub use customization::Customization;
+pub use denial::Denial;
 pub use env::{EnvValue, EnvVar, KeyRef};
 pub use error::HookError;
 pub use image::Image;

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Volume};
 use serde::{Deserialize, Serialize};
 
+use super::denial::Denial;
 use super::{Options, User};
 use crate::workload::{LabMark, Workload};
 
@@ -84,8 +85,8 @@ pub struct VolumeAccess {
 pub enum InjectVerdict {
     /// The user may have the lab, and it sees this.
     Allow(WorkloadAccess),
-    /// The user may not. The message is shown to them.
-    Deny(String),
+    /// The user may not.
+    Deny(Denial),
 }
 
 impl SeenWorkload {

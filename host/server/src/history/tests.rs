@@ -191,7 +191,7 @@ fn notes_of_many_operations_at_once_are_all_kept() {
 }
 
 fn run(user: &str, since: i64) -> Run {
-    Run { key: lab(user), since: at(since), cpu_millis: 1000, memory_bytes: 1 << 30 }
+    Run { key: lab(user), since: at(since), cpu_millis: 1000, memory_bytes: 1 << 30, dask_workers: 0 }
 }
 
 fn lab_seconds(history: &History, user: &str, now: i64) -> u64 {

@@ -47,7 +47,7 @@ struct Denial {
     /// The name of the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
-    /// The hook of the policy, the key of the configuration, or the limit.
+    /// The rule of the policy, or the hook where the rule has no name; the key of the configuration, or the limit.
     #[schema(example = "authorize.decide")]
     rule: String,
 }

@@ -2,21 +2,23 @@
 
 use wasmspawner_core::policy::compose::Source;
 
-use crate::wasm::Hook;
+use crate::wasm::{Hook, PolicyName};
 
 /// Who does not allow something, and by which rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeniedBy {
     /// A policy, the configuration, or the identity provider.
     pub source: Source,
-    /// The hook of the policy, the key of the configuration, or the limit: `authorize.decide`, `limits.per_user.labs`.
+    /// The rule of the policy, or the hook where the rule has no name; the key of the configuration, or the limit:
+    /// `gpu-hours`, `authorize.decide`, `limits.per_user.labs`.
     pub rule: String,
 }
 
 impl DeniedBy {
-    /// A policy, with the hook whose answer it was.
-    pub(super) fn policy(name: impl Into<String>, hook: Hook) -> Self {
-        Self { source: Source::Policy(name.into()), rule: hook.name().to_owned() }
+    /// A policy, by its rule, or else by the hook whose answer it was.
+    pub(super) fn policy(policy: &PolicyName, hook: Hook, rule: Option<String>) -> Self {
+        let rule = rule.unwrap_or_else(|| hook.name().to_owned());
+        Self { source: Source::Policy(policy.to_string()), rule }
     }
 
     /// A key of the configuration.

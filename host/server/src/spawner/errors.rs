@@ -2,7 +2,7 @@
 
 use wasmspawner_core::lifecycle::{Blame, Failure, LabStatus, Refusal};
 use wasmspawner_core::names::NameError;
-use wasmspawner_core::policy::FieldError;
+use wasmspawner_core::policy::{Denial, FieldError};
 
 use super::denied_by::DeniedBy;
 use crate::k8s::{Causes, KubernetesError};
@@ -97,8 +97,8 @@ pub enum SpawnError {
 impl From<CallError> for SpawnError {
     fn from(error: CallError) -> Self {
         match error.kind {
-            CallErrorKind::Denied(message) => {
-                Self::denied(message, DeniedBy::policy(error.policy.to_string(), error.hook))
+            CallErrorKind::Denied(Denial { message, rule }) => {
+                Self::denied(message, DeniedBy::policy(&error.policy, error.hook, rule))
             }
             CallErrorKind::Invalid(errors) => Self::Invalid(errors),
             CallErrorKind::RetryLater(seconds) => Self::RetryLater(seconds),

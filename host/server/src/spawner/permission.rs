@@ -1,7 +1,7 @@
 //! Whether a user may do something, and who does not allow it.
 
 use wasmspawner_core::policy::compose::Source;
-use wasmspawner_core::policy::{AuthorizeRequest, Subject, User, Verdict};
+use wasmspawner_core::policy::{AuthorizeRequest, Denial, Subject, User, Verdict};
 use wasmspawner_core::quota::{Quota, Usage};
 
 use super::denied_by::DeniedBy;
@@ -13,10 +13,10 @@ use crate::wasm::{Hook, PolicyAnswer};
 pub(super) async fn authorize(rules: &SiteRules<'_>, question: &AuthorizeRequest) -> Result<(), SpawnError> {
     let answers = rules.policies.authorize(question).await?;
     for PolicyAnswer { policy, value } in answers {
-        if let Verdict::Deny(message) = value {
+        if let Verdict::Deny(Denial { message, rule }) = value {
             let (user, action) = (&question.user.name, question.action);
-            tracing::info!(user, ?action, %policy, message, "a policy does not allow it");
-            return Err(SpawnError::denied(message, DeniedBy::policy(policy.to_string(), Hook::Authorize)));
+            tracing::info!(user, ?action, %policy, rule, message, "a policy does not allow it");
+            return Err(SpawnError::denied(message, DeniedBy::policy(&policy, Hook::Authorize, rule)));
         }
     }
     Ok(())

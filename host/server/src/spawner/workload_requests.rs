@@ -7,7 +7,9 @@ use wasmspawner_core::config::NamespaceReclaim;
 use wasmspawner_core::manifest::{self, InjectedLab, Injection};
 use wasmspawner_core::names::LabelValue;
 use wasmspawner_core::policy::compose::check_access;
-use wasmspawner_core::policy::{InjectRequest, InjectVerdict, SeenWorkload, ValidatedSpawn, WorkloadAccess};
+use wasmspawner_core::policy::{
+    Denial, InjectRequest, InjectVerdict, SeenWorkload, ValidatedSpawn, WorkloadAccess,
+};
 use wasmspawner_core::record::{Place, PlaceWorkload};
 use wasmspawner_core::workload::{LabMark, Workload, check, declares_port, free_port, installation_label};
 
@@ -83,8 +85,8 @@ async fn allowed(
     let mut allowed = None;
     for answer in context.policies.inject(question, &approved.subject).await? {
         match answer.value {
-            InjectVerdict::Deny(message) => {
-                let by = DeniedBy::policy(answer.policy.to_string(), Hook::Inject);
+            InjectVerdict::Deny(Denial { message, rule }) => {
+                let by = DeniedBy::policy(&answer.policy, Hook::Inject, rule);
                 return Err(SpawnError::denied(message, by));
             }
             InjectVerdict::Allow(access) => allowed = Some((answer.policy.to_string(), access)),

@@ -150,7 +150,9 @@ impl Engine {
             };
             answer.map_err(|error| classify(&error, &store, &limits))
         };
-        match tokio::time::timeout(limits.wall_clock(), self.background.call(InTurns::new(run, turn), pace)).await {
+        match tokio::time::timeout(limits.wall_clock(), self.background.call(InTurns::new(run, turn), pace))
+            .await
+        {
             Ok(answer) => answer?,
             Err(_) => Err(CallErrorKind::Deadline(limits.deadline_ms)),
         }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use oci_client::ParseError;
-use wasmspawner_core::policy::{FieldError, GrantViolation, HookError};
+use wasmspawner_core::policy::{Denial, FieldError, GrantViolation, HookError};
 
 use super::hook::Hook;
 use super::message::{MESSAGES, message};
@@ -29,7 +29,7 @@ pub struct CallError {
 pub enum CallErrorKind {
     /// The policy denies it. The message is the policy's own and is shown to the user.
     #[error("denied: {0}")]
-    Denied(String),
+    Denied(Denial),
     /// The request is invalid, field by field.
     #[error("the request is invalid: {}", Listed(.0))]
     Invalid(Vec<FieldError>),
@@ -130,22 +130,27 @@ impl CallErrorKind {
 impl CallErrorKind {
     /// The errors that a policy found in a request, cut to a readable length.
     pub(super) fn invalid(fields: Vec<FieldError>) -> Self {
-        Self::Invalid(readable(fields))
+        Self::Invalid(readable_fields(fields))
     }
 
     /// The errors that the service found in a policy's form, cut to a readable length.
     pub(super) fn unusable_form(fields: Vec<FieldError>) -> Self {
-        Self::UnusableForm(readable(fields))
+        Self::UnusableForm(readable_fields(fields))
     }
 
     /// The errors that the service found in a policy's images, cut to a readable length.
     pub(super) fn unusable_menu(fields: Vec<FieldError>) -> Self {
-        Self::UnusableMenu(readable(fields))
+        Self::UnusableMenu(readable_fields(fields))
     }
 }
 
+/// A policy's denial, cut to a readable length.
+pub(super) fn readable(denial: Denial) -> Denial {
+    Denial { message: message(denial.message), rule: denial.rule.map(message) }
+}
+
 /// Field errors that quote what a policy has said, cut to a readable length.
-fn readable(mut fields: Vec<FieldError>) -> Vec<FieldError> {
+fn readable_fields(mut fields: Vec<FieldError>) -> Vec<FieldError> {
     fields.truncate(MESSAGES);
     let short = |error: FieldError| FieldError::new(message(error.field), message(error.message));
     fields.into_iter().map(short).collect()
@@ -154,7 +159,7 @@ fn readable(mut fields: Vec<FieldError>) -> Vec<FieldError> {
 impl From<HookError> for CallErrorKind {
     fn from(error: HookError) -> Self {
         match error {
-            HookError::Denied(text) => Self::Denied(message(text)),
+            HookError::Denied(denial) => Self::Denied(readable(denial)),
             HookError::Invalid(fields) => Self::invalid(fields),
             HookError::RetryLater(seconds) => Self::RetryLater(seconds),
             HookError::Internal(text) => Self::Guest(message(text)),

@@ -59,7 +59,8 @@ pub(super) type Ended<T> = (Store<CallState>, wasmtime::Result<Result<T, CallErr
 pub(super) type Calling<T> = Box<dyn FnOnce(Guest) -> BoxFuture<'static, Ended<T>> + Send>;
 
 /// A call of `prepare`. It returns the instance, whose memory is what the call is for.
-pub(super) type Preparing = Box<dyn FnOnce(Guest) -> BoxFuture<'static, (Guest, wasmtime::Result<()>)> + Send>;
+pub(super) type Preparing =
+    Box<dyn FnOnce(Guest) -> BoxFuture<'static, (Guest, wasmtime::Result<()>)> + Send>;
 
 /// What is read of an instance after a call, with its store.
 pub(super) type Read<T> = BoxFuture<'static, (Store<CallState>, wasmtime::Result<T>)>;

@@ -44,6 +44,7 @@ mod spec;
 mod told;
 mod turn;
 mod v0_1;
+mod v0_2;
 mod version_record;
 mod watched_files;
 

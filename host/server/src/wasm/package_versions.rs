@@ -6,10 +6,10 @@ use super::call_state::CallState;
 use super::errors::LoadErrorKind;
 use super::hook_table::PackageVersion;
 use super::message::message;
-use super::v0_1;
+use super::{v0_1, v0_2};
 
 /// All versions that a policy may be built for, oldest first.
-const VERSIONS: [PackageVersion; 1] = [v0_1::VERSION];
+const VERSIONS: [PackageVersion; 2] = [v0_1::VERSION, v0_2::VERSION];
 
 /// What the names of the package's interfaces begin with.
 const PACKAGE: &str = "wasmspawner:policy/";
@@ -96,7 +96,7 @@ mod tests {
     fn exports_that_the_service_does_not_know_are_refused() {
         for (exports, expected) in [
             (vec!["acme:notes/list"], "does not export wasmspawner:policy/metadata"),
-            (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0"),
+            (vec!["wasmspawner:policy/metadata@0.9.0"], "0.9.0; this service implements 0.1.0, 0.2.0"),
             (
                 vec!["wasmspawner:policy/metadata@0.1.0", "wasmspawner:policy/form@0.2.0"],
                 "wasmspawner:policy/form@0.2.0",
@@ -114,10 +114,11 @@ mod tests {
     #[test]
     fn only_our_and_inert_interfaces_may_be_imported() {
         assert!(allowed("wasmspawner:policy/host@0.1.0"));
+        assert!(allowed("wasmspawner:policy/types@0.2.0"));
         assert!(allowed("wasi:cli/environment@0.2.6"));
         for refused in [
             "wasi:http/outgoing-handler@0.2.0",
-            "wasmspawner:policy/host@0.2.0",
+            "wasmspawner:policy/host@0.3.0",
             "wasmspawner:policy/form@0.1.0",
             "acme:disk/files",
         ] {

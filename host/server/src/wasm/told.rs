@@ -13,7 +13,12 @@ pub fn told(answer: Result<Value, &CallError>) -> Value {
     };
     let mut told = json!({ "kind": error.kind.name() });
     match &error.kind {
-        CallErrorKind::Denied(message) => told["message"] = json!(message),
+        CallErrorKind::Denied(denial) => {
+            told["message"] = json!(denial.message);
+            if let Some(rule) = &denial.rule {
+                told["rule"] = json!(rule);
+            }
+        }
         CallErrorKind::Invalid(fields) => told["fields"] = json!(fields),
         CallErrorKind::RetryLater(seconds) => told["seconds"] = json!(seconds),
         other => told["message"] = json!(other.to_string()),

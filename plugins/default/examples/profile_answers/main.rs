@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wasmspawner_sdk::form::{Choice, Field, FieldKind};
 use wasmspawner_sdk::testing::TestKit;
-use wasmspawner_sdk::{Error, FieldError, Options, User, bindings};
+use wasmspawner_sdk::{Denial, Error, FieldError, Options, User, bindings};
 
 #[derive(Deserialize)]
 struct Site {
@@ -67,7 +67,7 @@ fn answer(policy: &TestKit<DefaultPolicy>, user: &User, submission: &Value) -> V
 fn refusal(error: Error) -> Value {
     match error {
         Error::Invalid(found) => json!({"errors": errors(&found)}),
-        Error::Denied(message) | Error::Internal(message) => json!({"errors": [message]}),
+        Error::Denied(Denial { message, .. }) | Error::Internal(message) => json!({"errors": [message]}),
         Error::RetryLater(seconds) => json!({"errors": [format!("retry in {seconds} s")]}),
     }
 }

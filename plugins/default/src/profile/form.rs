@@ -1,5 +1,5 @@
 use wasmspawner_sdk::form::{Choice, Field};
-use wasmspawner_sdk::{Error, FieldError, Options, User};
+use wasmspawner_sdk::{Denial, Error, FieldError, Options, User};
 
 use super::option::typed_key;
 use super::{PROFILE, Profile, Profiles};
@@ -106,7 +106,9 @@ fn remove_if_empty(submission: &mut Options, name: &str) {
 fn field_errors(error: Error) -> Vec<FieldError> {
     match error {
         Error::Invalid(errors) => errors,
-        Error::Denied(message) | Error::Internal(message) => vec![FieldError::new("", message)],
+        Error::Denied(Denial { message, .. }) | Error::Internal(message) => {
+            vec![FieldError::new("", message)]
+        }
         Error::RetryLater(_) => vec![FieldError::new("", "try again later")],
     }
 }

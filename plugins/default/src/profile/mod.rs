@@ -85,7 +85,7 @@ impl Profiles {
     fn default(&self, user: &User) -> Result<&Profile, Error> {
         let marked = self.open_to(user).find(|profile| profile.default);
         let found = marked.or_else(|| self.open_to(user).next());
-        found.ok_or_else(|| Error::Denied("None of the profiles here are open to your groups.".into()))
+        found.ok_or_else(|| Error::denied("None of the profiles here are open to your groups."))
     }
 
     fn of(&self, user: &User, options: &Options) -> Result<&Profile, Error> {

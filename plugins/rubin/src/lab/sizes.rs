@@ -60,7 +60,7 @@ impl Sizes {
         let configured = self.offered(user).find(|size| Some(&size.name) == self.default.as_ref());
         configured
             .or_else(|| self.offered(user).next())
-            .ok_or_else(|| Error::Denied("Your quota allows none of the sizes of labs here.".into()))
+            .ok_or_else(|| Error::denied("Your quota allows none of the sizes of labs here."))
     }
 
     fn offered(&self, user: &User) -> impl Iterator<Item = &Size> {

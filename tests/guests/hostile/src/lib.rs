@@ -10,7 +10,7 @@ use std::time::Duration;
 use wasmspawner_sdk::bindings::prepare;
 use wasmspawner_sdk::form::{Field, FormContext};
 use wasmspawner_sdk::pod::{Customization, EnvVar};
-use wasmspawner_sdk::{Error, FieldError, Info, Options, Policy, Section, User, hooks, host};
+use wasmspawner_sdk::{Denial, Error, FieldError, Info, Options, Policy, Section, User, hooks, host};
 
 /// How often this instance, or the one of which it is a copy, was prepared and called.
 static PREPARED: AtomicU32 = AtomicU32::new(0);
@@ -57,7 +57,12 @@ impl hooks::BuildPod for Hostile {
             "panic" => panic!("as asked"),
             "strange-panic" => panic!("{}", strange("panic", 200_000)),
             "strange-log" => host::info("said\u{202e}\nINFO forged\0"),
-            "strange-denied" => return Err(Error::Denied(strange("denied", 200_000))),
+            "strange-denied" => {
+                return Err(Error::denied(Denial::by_rule(
+                    strange("rule", 200_000),
+                    strange("denied", 200_000),
+                )));
+            }
             "strange-errors" => {
                 let errors =
                     (0..1000).map(|_| FieldError { field: strange("field", 500), message: "x".into() });
@@ -83,7 +88,7 @@ impl hooks::BuildPod for Hostile {
                 let told = |name| host::data(name).map(|data| format!("{} {}", data.version, data.json));
                 customization.working_dir = Some(format!("{:?} {:?}", told("teams"), told("other")));
             }
-            "denied" => return Err(Error::Denied(format!("not for {}", user.name))),
+            "denied" => return Err(Error::denied(format!("not for {}", user.name))),
             "invalid" => return Err(Error::invalid("size", "is wrong")),
             "retry" => return Err(Error::RetryLater(7)),
             "internal" => return Err(Error::Internal("a secret of the site".into())),

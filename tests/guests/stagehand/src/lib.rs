@@ -9,8 +9,8 @@ use std::hint::black_box;
 use wasmspawner_sdk::event::Event;
 use wasmspawner_sdk::pod::{Customization, EnvVar};
 use wasmspawner_sdk::{
-    Action, AuthorizeRequest, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict, export,
-    hooks, host,
+    Action, AuthorizeRequest, Denial, Error, Image, Info, Options, Pair, Policy, Section, User, Verdict,
+    export, hooks, host,
 };
 
 struct Stagehand;
@@ -32,14 +32,14 @@ impl Policy for Stagehand {
 impl hooks::Authorize for Stagehand {
     fn decide(&self, request: &AuthorizeRequest) -> Result<Verdict, Error> {
         match request.user.name.as_str() {
-            "denied" => Ok(Verdict::Deny("Ask your local support for access.".into())),
+            "denied" => Ok(Verdict::deny("Ask your local support for access.")),
             // What people see of it must say what it is.
-            "denied-strangely" => Ok(Verdict::Deny(format!("No\u{202e}\0!\u{1b}[2J{}", "x".repeat(900_000)))),
+            "denied-strangely" => Ok(Verdict::deny(format!("No\u{202e}\0!\u{1b}[2J{}", "x".repeat(900_000)))),
             "hurried" => Err(Error::RetryLater(7)),
             "trapped" => endless(),
             "frugal" if request.action == Action::Spawn => Ok(frugal()),
             "strict" if host::blueprint().is_some_and(|blueprint| blueprint.spec.contains("FORBIDDEN")) => {
-                Ok(Verdict::Deny("Not this blueprint.".into()))
+                Ok(Verdict::deny(Denial::by_rule("no-such-blueprint", "Not this blueprint.")))
             }
             _ => Ok(Verdict::Allow),
         }
@@ -60,7 +60,7 @@ impl hooks::Events for Stagehand {
 /// Starts nothing any more once labs have run for a second.
 fn frugal() -> Verdict {
     let used = host::past_use(1).lab_seconds;
-    if used == 0 { Verdict::Allow } else { Verdict::Deny(format!("Used {used} seconds.")) }
+    if used == 0 { Verdict::Allow } else { Verdict::deny(format!("Used {used} seconds.")) }
 }
 
 impl hooks::BuildPod for Stagehand {

@@ -11,7 +11,7 @@ mod tests {
 
     #[test]
     fn the_first_denial_counts() {
-        let deny = |why: &str| Verdict::Deny(why.to_owned());
+        let deny = |why: &str| Verdict::Deny(why.into());
         assert_eq!(all_allow([]), Verdict::Allow);
         assert_eq!(all_allow([Verdict::Allow, deny("one"), deny("two")]), deny("one"));
     }

@@ -76,6 +76,10 @@ struct CaseDay {
     #[serde(default)]
     lab_seconds: u64,
     #[serde(default)]
+    kernel_seconds: u64,
+    #[serde(default)]
+    dask_worker_seconds: u64,
+    #[serde(default)]
     cpu_seconds: u64,
     #[serde(default)]
     memory_gib_seconds: u64,
@@ -180,9 +184,15 @@ impl Case {
             workers: child.workers,
         });
         let mut past_days = DaysOfUser::default();
-        for &CaseDay { days_ago, lab_seconds, cpu_seconds, memory_gib_seconds } in &self.past_use {
-            let used = PastUse { lab_seconds, cpu_seconds, memory_gib_seconds };
-            past_days.add(days_ago, Timestamp::now(), used);
+        for day in &self.past_use {
+            let used = PastUse {
+                lab_seconds: day.lab_seconds,
+                kernel_seconds: day.kernel_seconds,
+                dask_worker_seconds: day.dask_worker_seconds,
+                cpu_seconds: day.cpu_seconds,
+                memory_gib_seconds: day.memory_gib_seconds,
+            };
+            past_days.add(day.days_ago, Timestamp::now(), used);
         }
         Subject { child, use_of_user: self.present, past_days: Arc::new(past_days), blueprint: None }
     }

@@ -117,7 +117,7 @@ impl HookName {
                 let answers = policies.inject(&request, &case.subject()).await?;
                 answers.into_iter().next().map(|answer| match answer.value {
                     InjectVerdict::Allow(access) => json!({ "allow": true, "access": access }),
-                    InjectVerdict::Deny(message) => json!({ "deny": message }),
+                    InjectVerdict::Deny(denial) => json!({ "deny": denial }),
                 })
             }
             Self::EventsOnEvent => {

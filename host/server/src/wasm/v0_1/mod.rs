@@ -1,11 +1,14 @@
-//! Version 0.1.0 of the package `wasmspawner:policy`.
+//! Version 0.1.0 of the package `wasmspawner:policy`, for policies that were built for it.
 //!
-//! The generated types stay in this module: `hooks` calls a policy with the core's types, `imports` offers the host's
-//! functions, and `convert` converts between the generated types and the core's.
+//! Its types are fixed. What a later version has changed is in `differences`.
 
 mod bindings;
+#[path = "../package/convert/mod.rs"]
 mod convert;
+mod differences;
+#[path = "../package/hooks.rs"]
 mod hooks;
+#[path = "../package/imports.rs"]
 mod imports;
 
 use wasmtime::component::HasSelf;
@@ -13,9 +16,11 @@ use wasmtime::component::HasSelf;
 use super::call_state::CallState;
 use super::hook_table::PackageVersion;
 
+const NUMBER: &str = "0.1.0";
+
 /// This version, for the list of versions that the service implements.
 pub(super) const VERSION: PackageVersion = PackageVersion {
-    number: "0.1.0",
+    number: NUMBER,
     interfaces: &[
         "metadata",
         "config",

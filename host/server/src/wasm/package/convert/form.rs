@@ -2,14 +2,14 @@ use wasmspawner_core::form::{
     Choice, ChoiceInput, Condition, Field, FieldKind, Form, FormContext, NumberInput, TextInput,
 };
 
+use super::super::bindings::hooks::form as wit;
 use super::user::user;
-use crate::wasm::v0_1::bindings::hooks::form as wit;
 
-pub(in crate::wasm::v0_1) fn form_context(context: &FormContext) -> wit::FormContext {
+pub(in super::super) fn form_context(context: &FormContext) -> wit::FormContext {
     wit::FormContext { user: user(&context.user), server: context.server.clone() }
 }
 
-pub(in crate::wasm::v0_1) fn form(form: wit::Form) -> Form {
+pub(in super::super) fn form(form: wit::Form) -> Form {
     match form {
         wit::Form::Fields(fields) => Form::Fields(fields.into_iter().map(field).collect()),
         wit::Form::Html(html) => Form::Html(html),

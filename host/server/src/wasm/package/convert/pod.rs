@@ -5,11 +5,11 @@ use wasmspawner_core::policy::{
     Volume, VolumeSource,
 };
 
+use super::super::bindings::hooks::build_pod as wit;
+use super::super::bindings::types;
 use super::user::{option_entries, user};
-use crate::wasm::v0_1::bindings::hooks::build_pod as wit;
-use crate::wasm::v0_1::bindings::types;
 
-pub(in crate::wasm::v0_1) fn lab_request(request: &LabRequest) -> wit::Request {
+pub(in super::super) fn lab_request(request: &LabRequest) -> wit::Request {
     wit::Request {
         user: user(&request.user),
         server: request.server.clone(),
@@ -17,7 +17,7 @@ pub(in crate::wasm::v0_1) fn lab_request(request: &LabRequest) -> wit::Request {
     }
 }
 
-pub(in crate::wasm::v0_1) fn customization(answer: wit::Customization) -> Customization {
+pub(in super::super) fn customization(answer: wit::Customization) -> Customization {
     Customization {
         image: answer.image.map(image),
         env: each(answer.env, env_var),

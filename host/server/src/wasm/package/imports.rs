@@ -4,6 +4,7 @@ use wasmspawner_core::images::{Repository, RepositoryImages};
 
 use super::bindings::{host, types};
 use super::convert;
+use super::differences::past_use;
 use crate::wasm::call_state::CallState;
 
 impl types::Host for CallState {}
@@ -57,7 +58,7 @@ impl host::Host for CallState {
     }
 
     fn past_use(&mut self, days: u32) -> host::UseOfDays {
-        convert::past_use(self.use_of_days(days))
+        past_use(self.use_of_days(days))
     }
 
     fn blueprint(&mut self) -> Option<host::LabBlueprint> {

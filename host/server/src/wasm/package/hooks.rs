@@ -13,7 +13,7 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use super::bindings::{hooks, types};
-use super::convert;
+use super::{NUMBER, convert};
 use crate::wasm::call_state::CallState;
 use crate::wasm::errors::{CallErrorKind, LoadErrorKind};
 use crate::wasm::hook_table::{
@@ -47,7 +47,7 @@ fn export<T>(
     interface: &str,
     look_up: impl FnOnce(&InstancePre<CallState>) -> wasmtime::Result<T>,
 ) -> Result<Option<T>, LoadErrorKind> {
-    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@0.1.0")).is_none() {
+    if pre.component().get_export_index(None, format!("wasmspawner:policy/{interface}@{NUMBER}")).is_none() {
         return Ok(None);
     }
     look_up(pre).map(Some).map_err(incompatible)
@@ -138,11 +138,7 @@ impl FormHook for hooks::form::GuestIndices {
         })
     }
 
-    fn parse(
-        &self,
-        submission: &Options,
-        context: &FormContext,
-    ) -> Calling<Options> {
+    fn parse(&self, submission: &Options, context: &FormContext) -> Calling<Options> {
         let submission = convert::option_entries(submission);
         let context = convert::form_context(context);
         call!(self, |exports, store| exports.call_parse(&mut store, &submission, &context), |answer| {

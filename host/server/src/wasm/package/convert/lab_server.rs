@@ -1,9 +1,9 @@
 use wasmspawner_core::policy::{LabProbe, LabRequest, LabServer};
 
+use super::super::bindings::hooks::lab_server as wit;
 use super::user::{option_entries, user};
-use crate::wasm::v0_1::bindings::hooks::lab_server as wit;
 
-pub(in crate::wasm::v0_1) fn lab_server_request(request: &LabRequest) -> wit::Request {
+pub(in super::super) fn lab_server_request(request: &LabRequest) -> wit::Request {
     wit::Request {
         user: user(&request.user),
         server: request.server.clone(),
@@ -11,7 +11,7 @@ pub(in crate::wasm::v0_1) fn lab_server_request(request: &LabRequest) -> wit::Re
     }
 }
 
-pub(in crate::wasm::v0_1) fn lab_server(answer: wit::Settings) -> LabServer {
+pub(in super::super) fn lab_server(answer: wit::Settings) -> LabServer {
     let probe = |probe| match probe {
         wit::Probe::Http(path) => LabProbe::Http(path),
         wit::Probe::Tcp => LabProbe::Tcp,

@@ -1,10 +1,9 @@
-use wasmspawner_core::past_use::PastUse;
 use wasmspawner_core::policy::{PresentUse, SubjectBlueprint, SubjectChild};
 use wasmspawner_core::spawn_key::ChildKind;
 
-use crate::wasm::v0_1::bindings::host;
+use super::super::bindings::host;
 
-pub(in crate::wasm::v0_1) fn child(child: &SubjectChild) -> host::ChildOfLab {
+pub(in super::super) fn child(child: &SubjectChild) -> host::ChildOfLab {
     let SubjectChild { kind, name, workers } = child;
     let kind = match kind {
         ChildKind::Kernel => host::ChildKind::Kernel,
@@ -13,17 +12,12 @@ pub(in crate::wasm::v0_1) fn child(child: &SubjectChild) -> host::ChildOfLab {
     host::ChildOfLab { kind, name: name.clone(), workers: *workers }
 }
 
-pub(in crate::wasm::v0_1) fn blueprint(blueprint: &SubjectBlueprint) -> host::LabBlueprint {
+pub(in super::super) fn blueprint(blueprint: &SubjectBlueprint) -> host::LabBlueprint {
     let SubjectBlueprint { chosen, consists_of, spec } = blueprint.clone();
     host::LabBlueprint { chosen, consists_of, spec }
 }
 
-pub(in crate::wasm::v0_1) fn present_use(present: PresentUse) -> host::UseOfUser {
+pub(in super::super) fn present_use(present: PresentUse) -> host::UseOfUser {
     let PresentUse { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes } = present;
     host::UseOfUser { labs, kernels, dask_pools, dask_workers, cpu_millis, memory_bytes }
-}
-
-pub(in crate::wasm::v0_1) fn past_use(past: PastUse) -> host::UseOfDays {
-    let PastUse { lab_seconds, cpu_seconds, memory_gib_seconds } = past;
-    host::UseOfDays { lab_seconds, cpu_seconds, memory_gib_seconds }
 }

@@ -3,15 +3,15 @@ use wasmspawner_core::images::{
     ImageClass, ImageMenu, ImageReference, KnownTag, MenuEntry, NodeImages, Place, Repository, WantedImage,
 };
 
+use super::super::bindings::hooks::images as wit;
+use super::super::bindings::host;
 use super::user::user;
-use crate::wasm::v0_1::bindings::hooks::images as wit;
-use crate::wasm::v0_1::bindings::host;
 
-pub(in crate::wasm::v0_1) fn image_menu_request(context: &FormContext) -> wit::Request {
+pub(in super::super) fn image_menu_request(context: &FormContext) -> wit::Request {
     wit::Request { user: user(&context.user), server: context.server.clone() }
 }
 
-pub(in crate::wasm::v0_1) fn image_menu(menu: wit::ImageMenu) -> ImageMenu {
+pub(in super::super) fn image_menu(menu: wit::ImageMenu) -> ImageMenu {
     let class = |class: wit::Class| ImageClass { name: class.name, entry: class.entry };
     ImageMenu {
         entries: menu.entries.into_iter().map(entry).collect(),
@@ -37,7 +37,7 @@ fn entry(entry: wit::Entry) -> MenuEntry {
     }
 }
 
-pub(in crate::wasm::v0_1) fn wanted_images(wanted: Vec<wit::WantedImage>) -> Vec<WantedImage> {
+pub(in super::super) fn wanted_images(wanted: Vec<wit::WantedImage>) -> Vec<WantedImage> {
     let image = |image: wit::WantedImage| WantedImage {
         reference: image.reference,
         node_selector: image.node_selector.into_iter().map(|pair| (pair.name, pair.value)).collect(),
@@ -46,7 +46,7 @@ pub(in crate::wasm::v0_1) fn wanted_images(wanted: Vec<wit::WantedImage>) -> Vec
 }
 
 /// A tag as a policy sees it, with the nodes that have its image.
-pub(in crate::wasm::v0_1) fn known_image(
+pub(in super::super) fn known_image(
     repository: &Repository,
     known: &KnownTag,
     nodes: &NodeImages,

@@ -1,9 +1,10 @@
 use wasmspawner_core::policy::{FieldError, Group, HookError, Options, User, Value};
 use wasmspawner_core::quota::UserQuota;
 
-use crate::wasm::v0_1::bindings::types as wit;
+use super::super::bindings::types as wit;
+use super::super::differences::denial;
 
-pub(in crate::wasm::v0_1) fn user(user: &User) -> wit::User {
+pub(in super::super) fn user(user: &User) -> wit::User {
     let quota = |quota: UserQuota| wit::UserQuota {
         cpu_millis: quota.cpu_millis,
         memory_bytes: quota.memory_bytes,
@@ -21,7 +22,7 @@ pub(in crate::wasm::v0_1) fn user(user: &User) -> wit::User {
     }
 }
 
-pub(in crate::wasm::v0_1) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
+pub(in super::super) fn option_entries(options: &Options) -> Vec<wit::OptionEntry> {
     let value = |value: &Value| match value {
         Value::Boolean(value) => wit::Value::Boolean(*value),
         Value::Integer(value) => wit::Value::Integer(*value),
@@ -32,7 +33,7 @@ pub(in crate::wasm::v0_1) fn option_entries(options: &Options) -> Vec<wit::Optio
 }
 
 /// When several entries have the same name, the last one counts.
-pub(in crate::wasm::v0_1) fn options(entries: Vec<wit::OptionEntry>) -> Options {
+pub(in super::super) fn options(entries: Vec<wit::OptionEntry>) -> Options {
     let value = |value| match value {
         wit::Value::Boolean(value) => Value::Boolean(value),
         wit::Value::Integer(value) => Value::Integer(value),
@@ -42,13 +43,13 @@ pub(in crate::wasm::v0_1) fn options(entries: Vec<wit::OptionEntry>) -> Options 
     entries.into_iter().map(|entry| (entry.name, value(entry.value))).collect()
 }
 
-pub(in crate::wasm::v0_1) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
+pub(in super::super) fn field_errors(errors: Vec<wit::FieldError>) -> Vec<FieldError> {
     errors.into_iter().map(|error| FieldError { field: error.field, message: error.message }).collect()
 }
 
-pub(in crate::wasm::v0_1) fn hook_error(error: wit::Error) -> HookError {
+pub(in super::super) fn hook_error(error: wit::Error) -> HookError {
     match error {
-        wit::Error::Denied(message) => HookError::Denied(message),
+        wit::Error::Denied(why) => HookError::Denied(denial(why)),
         wit::Error::Invalid(errors) => HookError::Invalid(field_errors(errors)),
         wit::Error::RetryLater(seconds) => HookError::RetryLater(seconds),
         wit::Error::Internal(message) => HookError::Internal(message),

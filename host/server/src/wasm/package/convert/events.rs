@@ -1,8 +1,8 @@
 use wasmspawner_core::policy::{Happening, LabEvent};
 
-use crate::wasm::v0_1::bindings::hooks::events as wit;
+use super::super::bindings::hooks::events as wit;
 
-pub(in crate::wasm::v0_1) fn lab_event(event: &LabEvent) -> wit::Event {
+pub(in super::super) fn lab_event(event: &LabEvent) -> wit::Event {
     let LabEvent { what, at, username, server, operation, image, took, reason, message, subject: _ } = event;
     wit::Event {
         what: match what {

@@ -1,10 +1,11 @@
 use wasmspawner_core::policy::{Action, AuthorizeRequest, Verdict};
 
+use super::super::bindings::hooks::authorize as wit;
+use super::super::differences::denial;
 use super::user::{option_entries, user};
-use crate::wasm::message::message;
-use crate::wasm::v0_1::bindings::hooks::authorize as wit;
+use crate::wasm::errors::readable;
 
-pub(in crate::wasm::v0_1) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {
+pub(in super::super) fn authorize_request(request: &AuthorizeRequest) -> wit::Request {
     let action = match request.action {
         Action::Spawn => wit::Action::Spawn,
         Action::Stop => wit::Action::Stop,
@@ -20,9 +21,9 @@ pub(in crate::wasm::v0_1) fn authorize_request(request: &AuthorizeRequest) -> wi
     }
 }
 
-pub(in crate::wasm::v0_1) fn verdict(verdict: wit::Verdict) -> Verdict {
+pub(in super::super) fn verdict(verdict: wit::Verdict) -> Verdict {
     match verdict {
         wit::Verdict::Allow => Verdict::Allow,
-        wit::Verdict::Deny(text) => Verdict::Deny(message(text)),
+        wit::Verdict::Deny(why) => Verdict::Deny(readable(denial(why))),
     }
 }

@@ -1,11 +1,12 @@
 use wasmspawner_core::policy::{InjectRequest, InjectVerdict, VolumeAccess, WorkloadAccess};
 use wasmspawner_core::workload::WorkloadKind;
 
+use super::super::bindings::hooks::inject as wit;
+use super::super::differences::denial;
 use super::user::{option_entries, user};
-use crate::wasm::message::message;
-use crate::wasm::v0_1::bindings::hooks::inject as wit;
+use crate::wasm::errors::readable;
 
-pub(in crate::wasm::v0_1) fn inject_request(request: &InjectRequest) -> wit::Request {
+pub(in super::super) fn inject_request(request: &InjectRequest) -> wit::Request {
     let seen = &request.workload;
     wit::Request {
         user: user(&request.user),
@@ -33,13 +34,13 @@ pub(in crate::wasm::v0_1) fn inject_request(request: &InjectRequest) -> wit::Req
     }
 }
 
-pub(in crate::wasm::v0_1) fn inject_verdict(verdict: wit::Verdict) -> InjectVerdict {
+pub(in super::super) fn inject_verdict(verdict: wit::Verdict) -> InjectVerdict {
     match verdict {
         wit::Verdict::Allow(access) => InjectVerdict::Allow(WorkloadAccess {
             volumes: access.volumes.into_iter().map(volume).collect(),
             environment_of: access.environment_of,
         }),
-        wit::Verdict::Deny(text) => InjectVerdict::Deny(message(text)),
+        wit::Verdict::Deny(why) => InjectVerdict::Deny(readable(denial(why))),
     }
 }
 

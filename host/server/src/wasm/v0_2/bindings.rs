@@ -1,0 +1,16 @@
+//! The host's bindings for `wasmspawner:policy@0.2.0`, generated from `wit/`.
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    world: "full-policy",
+    exports: { default: async },
+});
+
+/// The shared types of all hooks.
+pub(super) use wasmspawner::policy::types;
+
+/// The imports of a policy.
+pub(super) use wasmspawner::policy::host;
+
+/// The hooks, one module each.
+pub(super) use exports::wasmspawner::policy as hooks;
