@@ -20,6 +20,6 @@ export default class MaintenanceWindow extends Policy {
   authorize({ action, user }: AuthorizeRequest): Verdict {
     const isNow = this.windows.some((window) => window.contains(host.nowMillis()));
     if (!isNow || action === 'stop' || user.isInAny(this.exceptGroups)) return 'allow';
-    return { deny: this.message };
+    return { deny: { message: this.message, rule: 'maintenance' } };
   }
 }

@@ -106,8 +106,12 @@ export const quota = record({
   extended: amounts,
 });
 
+/** A message for the user, or that with the name of the rule. */
+const denial = (value, at) =>
+  typeof value === 'string' ? { message: value } : record({ message: text, rule: optional(text) })(value, at);
+
 /** The answer of `authorize`. */
-export const verdict = variant(['allow'], { deny: text });
+export const verdict = variant(['allow'], { deny: denial });
 
 const access = record({
   volumes: list(record({ volume: text, path: text, subPath: optional(text), readOnly: no })),
@@ -115,7 +119,7 @@ const access = record({
 });
 
 /** The answer of `inject`. */
-export const injectVerdict = variant([], { allow: access, deny: text });
+export const injectVerdict = variant([], { allow: access, deny: denial });
 
 /** The answer of `labServer`. */
 export const settings = record({ port: optional(small), probe: optional(variant(['tcp', 'none'], { http: text })) });

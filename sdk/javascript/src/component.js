@@ -105,7 +105,7 @@ function told(error) {
 /** The reason why there is no form, as errors of the submission. */
 function noForm({ tag, val }) {
   if (tag === 'invalid') return val;
-  if (tag === 'denied') return [{ field: '', message: val }];
+  if (tag === 'denied') return [{ field: '', message: val.message }];
   if (tag === 'retry-later') return [{ field: '', message: `try again in ${val} s` }];
   host.error(val);
   return [{ field: '', message: 'the form is not available at the moment' }];

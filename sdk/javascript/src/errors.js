@@ -3,11 +3,16 @@
 /** What all errors of this module have in common. Throw one of the others. */
 export class PolicyError extends Error {}
 
-/** The user may not do this. The message is shown to them. */
+/** The user may not do this. The message is shown to them; `rule` is one word for the rule of the policy, for administrators. */
 export class Denied extends PolicyError {
+  constructor(message, { rule } = {}) {
+    super(message);
+    if (rule !== undefined) this.rule = rule;
+  }
+
   /** The error in the form of the contract. */
   get lowered() {
-    return { tag: 'denied', val: this.message };
+    return { tag: 'denied', val: { message: this.message, rule: this.rule } };
   }
 }
 

@@ -82,6 +82,8 @@ export function pastUse(days) {
   const use = host.pastUse(days);
   return {
     labSeconds: Number(use.labSeconds),
+    kernelSeconds: Number(use.kernelSeconds),
+    daskWorkerSeconds: Number(use.daskWorkerSeconds),
     cpuSeconds: Number(use.cpuSeconds),
     memoryGibSeconds: Number(use.memoryGibSeconds),
   };

@@ -41,7 +41,7 @@ export function presentUse() {
 }
 
 export function pastUse(days) {
-  const sum = { labSeconds: 0, cpuSeconds: 0, memoryGibSeconds: 0 };
+  const sum = { labSeconds: 0, kernelSeconds: 0, daskWorkerSeconds: 0, cpuSeconds: 0, memoryGibSeconds: 0 };
   const past = Object.entries(situation.pastUse ?? {}).filter(([daysAgo]) => Number(daysAgo) < Math.min(Math.max(days, 1), 30));
   for (const name of Object.keys(sum)) sum[name] = BigInt(past.reduce((total, [, use]) => total + (use[name] ?? 0), 0));
   return sum;

@@ -13,7 +13,7 @@ test('the host answers what is given', () => {
   assert.equal(policy().may('start-kernel', new User('eve')), 'allow');
   const child = { kind: 'kernel', name: 'python3', workers: 0 };
   const denied = given({ child }, () => policy().may('start-kernel', new User('eve')));
-  assert.deepEqual(denied, { deny: 'No KERNEL python3.' });
+  assert.deepEqual(denied, { deny: { message: 'No KERNEL python3.', rule: 'staff-only' } });
   const pastUse = { 0: { labSeconds: 60 }, 6: { labSeconds: 30 }, 7: { labSeconds: 900 } };
   given({ pastUse }, () => assert.deepEqual([0, 1, 7, 30].map((days) => host.pastUse(days).labSeconds), [60, 60, 90, 990]));
   assert.equal(given({ presentUse: { cpuMillis: 500 } }, () => policy().quota(ada)).cpuMillis, 500);

@@ -51,8 +51,8 @@ export interface FieldError { field: string; message: string }
 
 /** What all errors that a hook may throw have in common. Any other exception counts as `Internal`. */
 export abstract class PolicyError extends Error {}
-/** The user may not do this. The message is shown to them. */
-export class Denied extends PolicyError { constructor(message: string) }
+/** The user may not do this. The message is shown to them; `rule` is one word for the rule of the policy, for administrators. */
+export class Denied extends PolicyError { constructor(message: string, about?: { rule?: string }); rule?: string }
 /** The request is invalid, field by field. */
 export class Invalid extends PolicyError { constructor(errors: FieldError[]); errors: FieldError[] }
 /** The user may try again after this number of seconds. */
@@ -171,8 +171,10 @@ export interface Usage { labs: number }
 export type Action = 'spawn' | 'stop' | 'start-kernel' | 'dask-pool' | 'scale';
 /** The action that is to be decided. `options` are the parsed ones of a spawn, and empty for other actions. */
 export interface AuthorizeRequest { action: Action; user: User; server: string; options: Options }
-/** The message of a denial is shown to the user. */
-export type Verdict = 'allow' | { deny: string };
+/** Why the user may not do something: a message for them, or that with one word for the rule of the policy, for administrators. */
+export type Denial = string | { message: string; rule?: string };
+/** Whether the user may do it. */
+export type Verdict = 'allow' | { deny: Denial };
 
 /** A workload, without the labs that are in it already. */
 export interface Workload {
@@ -191,7 +193,7 @@ export interface Access {
   environmentOf?: string;
 }
 /** Whether a lab may be in the pods of a workload. */
-export type InjectVerdict = { allow: Access } | { deny: string };
+export type InjectVerdict = { allow: Access } | { deny: Denial };
 
 /** Variables by name: a text, a key of a Secret (grant `secrets: [name]`) or a field of the pod such as `status.podIP`. */
 export type Environment = Record<string, string | { secret: string; key: string } | { field: string }>;
@@ -406,8 +408,17 @@ export interface UseOfUser {
   memoryBytes: number;
 }
 
-/** What was used in past days: seconds for which labs ran, and limits of CPU and memory times seconds. */
-export interface UseOfDays { labSeconds: number; cpuSeconds: number; memoryGibSeconds: number }
+/**
+ * What was used in past days: seconds for which labs and kernels ran, and workers of Dask pools could run, and limits of CPU and
+ * memory times seconds.
+ */
+export interface UseOfDays {
+  labSeconds: number;
+  kernelSeconds: number;
+  daskWorkerSeconds: number;
+  cpuSeconds: number;
+  memoryGibSeconds: number;
+}
 
 export namespace host {
   /** Writes a line to the service's log; at most 64 lines and 16 KiB per call of a hook. */

@@ -175,7 +175,12 @@ async fn a_policy_sees_the_blueprints_and_may_refuse_them() {
         let server = format!("{user}/servers/of-{blueprint}");
         let answer = start(&service.user(user).unwrap(), &server, json!({ "blueprint": blueprint })).await;
         assert_eq!(answer.status, status, "{user} {blueprint}: {answer:?}");
-        assert!(status == 303 || answer.body.contains("Not this blueprint."), "{answer:?}");
+        if status == 403 {
+            let denied = &answer.json().unwrap()["detail"][0];
+            assert_eq!(denied["msg"], "Not this blueprint.");
+            let by = json!({ "decided_by": "policy", "policy": "stagehand", "rule": "no-such-blueprint" });
+            assert_eq!(denied["ctx"], by);
+        }
     }
     let teller = service.user("tell.all").unwrap();
     assert_eq!(start(&teller, "tell.all", json!({ "blueprint": "team" })).await.status, 303);

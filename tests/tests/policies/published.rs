@@ -7,7 +7,7 @@ use wasmspawner::wasm::{Policies, PolicySpec};
 use wasmspawner_core::form::FormContext;
 use wasmspawner_core::names::{NameTemplates, NamesConfig, ServerName, Username};
 use wasmspawner_core::policy::{
-    Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value,
+    Action, AuthorizeRequest, Grants, Group, LabRequest, Options, Subject, User, Value, Verdict,
 };
 use wasmspawner_core::quota::{Usage, UserQuota};
 
@@ -130,6 +130,24 @@ async fn a_published_policy_gives_its_refusals() {
     insta::assert_debug_snapshot!("refusal_of_a_submission", refusal.kind);
 }
 
+#[tokio::test]
+async fn policies_of_different_versions_are_asked_in_one_chain() {
+    let policies =
+        load(vec![spec(), crate::spec("door", "policy-deny-group", json!({ "deny": ["staff"] }))]).await;
+    let versions: Vec<_> = policies.loaded().into_iter().map(|policy| policy.wit_version).collect();
+    assert_eq!(versions, ["wasmspawner:policy@0.1.0", "wasmspawner:policy@0.2.0"]);
+    let spawn = AuthorizeRequest {
+        action: Action::Spawn,
+        user: ada(),
+        server: String::new(),
+        options: Options::default(),
+        subject: Subject::default(),
+    };
+    let verdicts = policies.authorize(&spawn).await.unwrap();
+    assert_eq!(verdicts[0].value, Verdict::Allow);
+    assert!(matches!(verdicts[1].value, Verdict::Deny(_)));
+}
+
 /// The interfaces of a WIT file with their declarations, without comments.
 fn interfaces(wit: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut interfaces = BTreeMap::new();
@@ -150,7 +168,7 @@ fn interfaces(wit: &str) -> BTreeMap<&str, Vec<&str>> {
 #[test]
 fn the_types_of_a_published_version_do_not_change() {
     let published = interfaces(include_str!("../../guests/published-0.1.0/wit/policy.wit"));
-    let present = interfaces(include_str!("../../../wit/policy.wit"));
+    let present = interfaces(include_str!("../../../wit/0.1.0/policy.wit"));
     assert_eq!(published.len(), 8, "{:?}", published.keys());
     for (name, published) in published {
         let mut present = present[name].clone();
@@ -159,7 +177,7 @@ fn the_types_of_a_published_version_do_not_change() {
         }
         assert_eq!(
             present, published,
-            "the interface `{name}` of wit/policy.wit has other declarations than the published version; make them in \
+            "the interface `{name}` of wit/0.1.0/policy.wit has other declarations than the published version; make them in \
              a new version of the package"
         );
     }

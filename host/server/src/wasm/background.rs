@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
+use tracing::instrument::WithSubscriber;
 
 use super::errors::EngineError;
 use super::turn::InTurns;
@@ -48,7 +49,7 @@ impl Background {
         F: Future<Output: Send> + Send + 'static,
     {
         let Some(runtime) = &self.0 else { return pending().await };
-        match AbortOnDropHandle::new(runtime.spawn(work.in_current_span())).await {
+        match AbortOnDropHandle::new(runtime.spawn(work.in_current_span().with_current_subscriber())).await {
             Ok(output) => output,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),

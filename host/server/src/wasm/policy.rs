@@ -1,4 +1,3 @@
-use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +18,7 @@ use super::call_state::{CallState, Given};
 use super::engine::{Engine, Stopwatch};
 use super::errors::{CallBlame, CallError, CallErrorKind, LoadErrorKind};
 use super::hook::Hook;
-use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read, WrongType};
+use super::hook_table::{Calling, Guest, HookTable, PackageVersion, PolicyInfo, Read};
 use super::loaded_policy::{LoadedPolicy, Preparation};
 use super::message::message;
 use super::policy_name::PolicyName;
@@ -207,33 +206,25 @@ impl Policy {
         self.on_fresh_instance(engine, Hook::Validate, hook.validate(&self.config)).await
     }
 
-    /// Runs `prepare`, and reads what the instance has then.
+    /// Runs `prepare`, and reads what the instance has then; `None` if the policy does not have the hook.
     pub(super) async fn prepare<T: Send + 'static>(
         &self,
         engine: &Engine,
         read: impl FnOnce(Guest) -> Read<T> + Send + 'static,
-    ) -> Result<T, CallError> {
-        let run: Calling<T> = match &self.hooks.prepare {
-            None => Box::new(|guest| {
-                let missing = WrongType("there is no `prepare`".to_owned());
-                Box::pin(ready((guest.store, Err(missing.into()))))
-            }),
-            Some(hook) => {
-                let run = hook.run();
-                Box::new(|guest| {
-                    Box::pin(async move {
-                        match run(guest).await {
-                            (guest, Ok(())) => {
-                                let (store, read) = read(guest).await;
-                                (store, read.map(Ok))
-                            }
-                            (guest, Err(error)) => (guest.store, Err(error)),
-                        }
-                    })
-                })
-            }
-        };
-        self.on_fresh_instance(engine, Hook::Prepare, run).await
+    ) -> Option<Result<T, CallError>> {
+        let run = self.hooks.prepare.as_ref()?.run();
+        let and_read: Calling<T> = Box::new(|guest| {
+            Box::pin(async move {
+                match run(guest).await {
+                    (guest, Ok(())) => {
+                        let (store, read) = read(guest).await;
+                        (store, read.map(Ok))
+                    }
+                    (guest, Err(error)) => (guest.store, Err(error)),
+                }
+            })
+        });
+        Some(self.on_fresh_instance(engine, Hook::Prepare, and_read).await)
     }
 
     pub(super) fn hears_events(&self) -> bool {

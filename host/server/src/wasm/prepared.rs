@@ -69,7 +69,8 @@ async fn copied(engine: &Arc<Engine>, policy: &Policy, component: &[u8]) -> Resu
             (guest.store, problem.map_or(copy, Err))
         })
     };
-    Ok(policy.prepare(engine, read).await?)
+    let copy = policy.prepare(engine, read).await;
+    Ok(copy.ok_or_else(|| NotPrepared::NotCopied("it has no `prepare`".to_owned()))??)
 }
 
 fn not_copied(error: &wasmtime::Error) -> NotPrepared {

@@ -17,7 +17,7 @@ test('nothing but a stop is allowed during maintenance', () => {
   const may = (hour, action, user) => given({ nowMillis: FRIDAY + hour * 3_600_000 }, () => policy.may(action, user));
   assert.equal(may(7, 'spawn', ada), 'allow');
   for (const action of ['spawn', 'start-kernel', 'dask-pool', 'scale']) {
-    assert.deepEqual(may(8, action, ada), { deny: 'Until ten.' });
+    assert.deepEqual(may(8, action, ada), { deny: { message: 'Until ten.', rule: 'maintenance' } });
   }
   assert.equal(may(8, 'stop', ada), 'allow');
   assert.equal(may(8, 'spawn', admin), 'allow');

@@ -12,7 +12,7 @@ export default class Everything extends Policy {
   }
 
   form({ user }) {
-    if (user.name === 'eve') throw new Denied('Nothing for you.');
+    if (user.name === 'eve') throw new Denied('Nothing for you.', { rule: 'nobody' });
     const sizes = [{ value: 's', label: 'S', description: 'small' }, { value: 'l', label: 'L' }];
     const more = { placeholder: 'placeholder', maxLength: 9, pattern: '[a-z]*', required: true };
     const visibleWhen = { field: 'size', values: ['l'] };
@@ -35,7 +35,7 @@ export default class Everything extends Policy {
     const child = host.child();
     if (action === 'scale') return undefined;
     if (action === 'dask-pool') return user.groups[0].name;
-    if (child && !user.isIn('staff')) return { deny: `No ${child.kind.toUpperCase()} ${child.name}.` };
+    if (child && !user.isIn('staff')) return { deny: { message: `No ${child.kind.toUpperCase()} ${child.name}.`, rule: 'staff-only' } };
     return 'allow';
   }
 

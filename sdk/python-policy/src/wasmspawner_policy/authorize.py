@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from .errors import Denial
 from .options import Options
 from .user import User
 
@@ -35,9 +36,17 @@ class Allow:
 
 @dataclass
 class Deny:
-    """The policy denies it. The message is shown to the user."""
+    """The policy denies it."""
 
-    value: str
+    message: str
+    """Shown to the user."""
+    rule: str | None = None
+    """One word for the rule of the policy, such as `gpu-hours`, for administrators."""
+
+    @property
+    def value(self) -> Denial:
+        """The denial in the form of the contract."""
+        return Denial(self.message, self.rule)
 
 
 Verdict = Allow | Deny

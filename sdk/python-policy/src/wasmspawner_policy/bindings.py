@@ -26,6 +26,7 @@ CLASSES: dict[str, dict[str, type]] = {
         "UserQuota": user.UserQuota,
         "User": user.User,
         "FieldError": errors.FieldError,
+        "Denial": errors.Denial,
         "Error_Denied": errors.Denied,
         "Error_Invalid": errors.Invalid,
         "Error_RetryLater": errors.RetryLater,

@@ -13,16 +13,27 @@ class FieldError:
     message: str
 
 
+@dataclass(frozen=True)
+class Denial:
+    """Why the user may not do something."""
+
+    message: str
+    """Shown to the user."""
+    rule: str | None = None
+    """One word for the rule of the policy, such as `gpu-hours`, for administrators."""
+
+
 class PolicyError(Exception):
     """What all errors of this module have in common. Raise one of the others."""
 
 
 class Denied(PolicyError):
-    """The user may not do this. The message is shown to them."""
+    """The user may not do this. The message is shown to them. `rule` is one word for the rule of the policy, for
+    administrators."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, rule: str | None = None) -> None:
         super().__init__(message)
-        self.value = message
+        self.value = Denial(message, rule)
 
 
 class Invalid(PolicyError):

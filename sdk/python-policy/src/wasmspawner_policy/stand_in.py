@@ -61,6 +61,10 @@ class UseOfDays:
 
     lab_seconds: int = 0
     """How long labs ran, from when they became ready until their stop began; two labs at the same time count twice."""
+    kernel_seconds: int = 0
+    """How long kernels ran, likewise."""
+    dask_worker_seconds: int = 0
+    """How long workers of Dask pools could run: a pool counts with all workers that it may have."""
     cpu_seconds: int = 0
     """The CPU limits of all that ran, times the seconds for which it ran. What has no limit counts as 0."""
     memory_gib_seconds: int = 0
@@ -110,6 +114,8 @@ def past_use(days: int) -> UseOfDays:
     past = [use for days_ago, use in current.past_use.items() if days_ago < min(max(days, 1), 30)]
     return UseOfDays(
         lab_seconds=sum(use.lab_seconds for use in past),
+        kernel_seconds=sum(use.kernel_seconds for use in past),
+        dask_worker_seconds=sum(use.dask_worker_seconds for use in past),
         cpu_seconds=sum(use.cpu_seconds for use in past),
         memory_gib_seconds=sum(use.memory_gib_seconds for use in past),
     )

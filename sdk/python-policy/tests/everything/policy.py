@@ -65,7 +65,7 @@ class Everything(Policy):
     def form(self, context: FormContext) -> list[Field]:
         """Fields of every kind."""
         if context.user.name == "eve":
-            raise Denied("Nothing for you.")
+            raise Denied("Nothing for you.", rule="nobody")
         return [
             Field("size", "Size", Select([Choice("s", "S", "small"), Choice("l", "L")]), help="help", group="group"),
             Field("debug", "Debug", Checkbox(value=True)),
@@ -86,7 +86,7 @@ class Everything(Policy):
         if request.action is Action.SCALE:
             return None  # type: ignore[return-value]
         if child and not request.user.is_in("staff"):
-            return Deny(f"No {child.kind.name} {child.name}.")
+            return Deny(f"No {child.kind.name} {child.name}.", rule="staff-only")
         return Allow()
 
     def inject(self, user: User, server: str, options: Options, workload: Workload) -> Access | Deny:
