@@ -1,6 +1,6 @@
 //! What calls of one policy cost while another misbehaves: the 99th percentile beside each hostile act, as a ratio to that
-//! of the same calls alone, measured in turns. The runtime has two threads, as a small service has; an act that
-//! computes gives its thread back every few milliseconds, so that more of them than threads are what others wait for.
+//! of the same calls alone, measured in turns. The runtime has two threads, as a small service has; acts that
+//! compute for long have threads of their own, of low priority, so that others wait for neither one nor many of them.
 //!
 //! `cargo bench -p wasmspawner-tests --bench policy_neighbours [calls]`
 

@@ -22,6 +22,21 @@ use crate::wasm::hook_table::{
 };
 use crate::wasm::message::{MESSAGES, message};
 
+/// The interfaces that a policy may export.
+pub(super) const INTERFACES: [&str; 11] = [
+    "metadata",
+    "config",
+    "prepare",
+    "form",
+    "quota",
+    "authorize",
+    "inject",
+    "events",
+    "build-pod",
+    "lab-server",
+    "images",
+];
+
 /// Looks up the hooks of a component that exports the metadata of this version.
 pub(super) fn table(pre: &InstancePre<CallState>) -> Result<HookTable, LoadErrorKind> {
     Ok(HookTable {

@@ -1,11 +1,17 @@
 //! The functions that a policy can import.
 
 use wasmspawner_core::images::{Repository, RepositoryImages};
+use wasmtime::component::{HasSelf, Linker};
 
-use super::bindings::{host, types};
+use super::bindings::{FullPolicy, host, types};
 use super::convert;
 use super::differences::past_use;
 use crate::wasm::call_state::CallState;
+
+/// Adds these functions to what a policy may import.
+pub(super) fn add_to(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    FullPolicy::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)
+}
 
 impl types::Host for CallState {}
 

@@ -11,9 +11,6 @@ mod hooks;
 #[path = "../package/imports.rs"]
 mod imports;
 
-use wasmtime::component::HasSelf;
-
-use super::call_state::CallState;
 use super::hook_table::PackageVersion;
 
 const NUMBER: &str = "0.1.0";
@@ -21,19 +18,7 @@ const NUMBER: &str = "0.1.0";
 /// This version, for the list of versions that the service implements.
 pub(super) const VERSION: PackageVersion = PackageVersion {
     number: NUMBER,
-    interfaces: &[
-        "metadata",
-        "config",
-        "prepare",
-        "form",
-        "quota",
-        "authorize",
-        "inject",
-        "events",
-        "build-pod",
-        "lab-server",
-        "images",
-    ],
-    add_imports: |linker| bindings::FullPolicy::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state),
+    interfaces: &hooks::INTERFACES,
+    add_imports: imports::add_to,
     hooks: hooks::table,
 };
